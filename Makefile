@@ -1,0 +1,67 @@
+# `make` lists what can be made. Everything runs in .venv, which makes itself from requirements.lock.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PYTHON ?=
+RUN := .venv/bin/python -m
+PYTEST := $(RUN) pytest -n auto --maxprocesses 4 --dist loadfile
+PYTEST_FLAGS ?=
+
+# A shell's own settings must not change what is tested.
+unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE PYTHONWARNINGS
+export MPLBACKEND := Agg
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: env
+env: ## make or refresh .venv (done by the others when needed; PYTHON=... chooses the Python)
+	@PYTHON='$(PYTHON)' tools/make_env
+
+.PHONY: demo
+demo: env ## compare policies on a small cluster; writes demo-out/report.html
+	@.venv/bin/python -m eunomia compare examples/demo.toml --out demo-out --force
+	@echo "The report: $(CURDIR)/demo-out/report.html"
+
+.PHONY: test
+test: env ## run the tests, but for the slow ones
+	@$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)
+
+.PHONY: test-all
+test-all: env ## run all tests
+	@$(PYTEST) $(PYTEST_FLAGS)
+
+.PHONY: check
+check: check-static test ## format, lint, types, import direction, links of the docs, and the tests
+
+.PHONY: check-static
+check-static: env ## what `check` does besides the tests
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+	$(RUN) mypy
+	.venv/bin/python -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	.venv/bin/python tools/check_docs.py
+
+.PHONY: format
+format: env ## lay out the code, and mend what the linter can mend
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+.PHONY: bench
+bench: env ## measure side by side with other systems; writes bench.json
+	@$(RUN) benchmarks
+
+.PHONY: docs
+docs: env ## write the reference from the docstrings to out/reference/
+	@.venv/bin/python tools/make_reference.py --out out/reference
+
+.PHONY: lock
+lock: ## choose new versions and write requirements.lock (needs the network and Python 3.11)
+	@tools/make_lock
+
+.PHONY: clean
+clean: ## remove all that was made, .venv too
+	rm -rf .venv build dist out demo-out bench.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info

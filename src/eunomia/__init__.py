@@ -1,0 +1,24 @@
+"""Eunomia: a scheduler for deep-learning accelerator clusters that people share.
+
+`simulate` runs a scenario and returns a `Result`; everything else is in the rooms below.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eunomia.experiment import Result as Result
+    from eunomia.experiment import simulate as simulate
+
+__version__ = "0.1.0"
+__all__ = ["Result", "__version__", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the rest when it is first asked for, so that `import eunomia` costs nothing."""
+    if name in ("Result", "simulate"):
+        from eunomia import experiment
+
+        return getattr(experiment, name)
+    raise AttributeError(f"module 'eunomia' has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""`python -m eunomia` is the `eunomia` command."""
+
+from eunomia.cli import main
+
+main()
