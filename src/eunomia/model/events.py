@@ -1,0 +1,123 @@
+"""What happened: the only thing that changes the core's mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from eunomia.model.answers import Answer
+from eunomia.model.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class JobSubmitted:
+    """A user asked for a training run."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class JobCancelled:
+    """Its user no longer wants the job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobFinished:
+    """The gang ended by itself after its last step."""
+
+    job_id: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailed:
+    """The gang ended by itself before its last step."""
+
+    job_id: str
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """Steps that are safe in a checkpoint, since the job began; `steps` stands beside `job_ids`."""
+
+    job_ids: tuple[str, ...]
+    steps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLost:
+    """A machine and the gangs on it are gone."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeJoined:
+    """A lost machine is back, empty."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """The time came at which the core had asked to be woken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The adviser's answer to the ask of that number."""
+
+    asked: int
+    answer: Answer
+
+
+Event: TypeAlias = (
+    NodeJoined | NodeLost | JobFinished | JobFailed | Progressed | JobCancelled | JobSubmitted | Answered | Woken
+)
+
+# Of one instant: first what is known of the past, then who went, who came, and what was answered.
+EVENTS: tuple[type[Event], ...] = (
+    Progressed,
+    JobFinished,
+    JobFailed,
+    JobCancelled,
+    NodeLost,
+    NodeJoined,
+    JobSubmitted,
+    Answered,
+    Woken,
+)
+_RANK = {kind: rank for rank, kind in enumerate(EVENTS)}
+
+
+def _key(event: Event) -> tuple[int, float, int, str]:
+    """Return what an instant's events are sorted by: kind, then who came first, then id."""
+    rank = _RANK[type(event)]
+    match event:
+        case JobSubmitted(job):
+            return rank, job.submitted, job.sequence, job.job_id
+        case JobFinished(name) | JobFailed(name) | JobCancelled(name):
+            return rank, 0.0, 0, name
+        case Progressed(names):
+            return rank, 0.0, 0, "\0".join(names)
+        case NodeLost(number) | NodeJoined(number) | Answered(number):
+            return rank, 0.0, number, ""
+    return rank, 0.0, 0, ""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant and all that happened then. Events are sorted, so the world's order cannot matter."""
+
+    at: float  # seconds since the run began
+    events: tuple[Event, ...]
+
+    @classmethod
+    def of(cls, at: float, events: Iterable[Event]) -> Moment:
+        """Sort by kind, then by id."""
+        return cls(at, tuple(sorted(events, key=_key)))

@@ -1,0 +1,56 @@
+"""What a user asks for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+class InvalidJob(ValueError):
+    """A job that could never run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One training run as submitted. Progress lives in the core's state, never here.
+
+    `total_steps` counts steps over all accelerators of the gang and may be fractional. `other_shapes` are further
+    gang sizes at which the same work can be done; shape 0 is `scale_factor`.
+    """
+
+    job_id: str
+    total_steps: float
+    submitted: float = 0.0
+    sequence: int = 0  # row in its trace: who of two jobs of one instant comes first
+    scale_factor: int = 1
+    job_type: str = ""  # what it trains: the key into the throughputs
+    other_shapes: tuple[int, ...] = ()
+    tenant: str = ""
+    app: str = ""
+    weight: float = 1.0
+    deadline: float = math.inf
+    retries: int = 0  # how often a failed run is started again
+    status: str = ""  # how the job ended in the trace it came from; "" = not said
+    command: tuple[str, ...] = ()  # argv, for worlds that start processes
+    checkpoint_dir: str = ""
+
+    def __post_init__(self) -> None:
+        if self.scale_factor < 1 or any(size < 1 for size in self.other_shapes):
+            raise InvalidJob(
+                f"job {self.job_id!r}: scale_factor is {min(self.shapes)}, but a gang needs at least 1 "
+                f"accelerator; leave scale_factor out for a single-accelerator job"
+            )
+        if not 0 < self.total_steps < math.inf:
+            raise InvalidJob(
+                f"job {self.job_id!r}: total_steps is {self.total_steps}, but a job needs a finite number above 0; "
+                f"give the steps that it trains"
+            )
+        if not 0 < self.weight < math.inf:
+            raise InvalidJob(
+                f"job {self.job_id!r}: weight is {self.weight}, but it must be above 0; leave it out for 1"
+            )
+
+    @property
+    def shapes(self) -> tuple[int, ...]:
+        """Accelerators of each shape; the first is the scale factor."""
+        return (self.scale_factor, *self.other_shapes)

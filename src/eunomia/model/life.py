@@ -1,0 +1,63 @@
+"""The life of a job as one table; the diagram in the documentation is drawn from it."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+
+class Stage(IntEnum):
+    """Where a job is in its life. The numbers are what the core's arrays hold."""
+
+    WAITING = 0
+    RUNNING = 1
+    FINISHED = 2
+    FAILED = 3
+    CANCELLED = 4
+    REJECTED = 5
+
+
+class Cause(StrEnum):
+    """What moves a job on."""
+
+    STARTED = "Start"
+    STOPPED = "Stop"
+    NODE_LOST = "NodeLost"
+    FINISHED = "JobFinished"
+    FAILED_AGAIN = "JobFailed, no retry left"
+    FAILED = "JobFailed, retried"
+    CANCELLED = "JobCancelled"
+    REFUSED = "Refuse (never ran)"
+
+
+LIFE: dict[tuple[Stage, Cause], Stage] = {
+    (Stage.WAITING, Cause.STARTED): Stage.RUNNING,
+    (Stage.RUNNING, Cause.STOPPED): Stage.WAITING,
+    (Stage.RUNNING, Cause.NODE_LOST): Stage.WAITING,
+    (Stage.RUNNING, Cause.FAILED): Stage.WAITING,
+    (Stage.RUNNING, Cause.FINISHED): Stage.FINISHED,
+    (Stage.RUNNING, Cause.FAILED_AGAIN): Stage.FAILED,
+    (Stage.WAITING, Cause.CANCELLED): Stage.CANCELLED,
+    (Stage.RUNNING, Cause.CANCELLED): Stage.CANCELLED,
+    (Stage.WAITING, Cause.REFUSED): Stage.REJECTED,
+}
+FINAL = frozenset(stage for stage in Stage if not any(start == stage for start, _ in LIFE))
+
+
+class IllegalStep(AssertionError):
+    """A step that the table does not have: a mistake of ours or of a world, never of a user."""
+
+
+def step(stage: Stage, cause: Cause, job_id: str) -> Stage:
+    """Return the next stage. Raises `IllegalStep` for a step that no job may take."""
+    try:
+        return LIFE[stage, cause]
+    except KeyError:
+        raise IllegalStep(f"job {job_id!r} is {stage.name.lower()}; {cause.value} cannot happen to it") from None
+
+
+def diagram() -> str:
+    """Return the table as a Mermaid state diagram."""
+    name = {stage: stage.name.lower() for stage in Stage}
+    lines = ["stateDiagram-v2", "    [*] --> waiting: JobSubmitted"]
+    lines += [f"    {name[start]} --> {name[end]}: {cause.value}" for (start, cause), end in LIFE.items()]
+    return "\n".join([*lines, *(f"    {name[stage]} --> [*]" for stage in sorted(FINAL))])

@@ -1,0 +1,60 @@
+"""What every policy is: a pure function of a view, and a card that says what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol
+
+from eunomia.model.answers import Answer
+from eunomia.model.view import COLUMNS, View
+
+Door = Literal["shares", "order", "grants"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTerms:
+    """How a policy wants time to be cut when the scenario does not say.
+
+    Rounds are leases with a common end; endless leases end with the job, and may be recalled or not.
+    """
+
+    length_s: float = math.inf
+    aligned: bool = False
+    recall: bool = False
+
+
+ENDLESS = LeaseTerms()
+RECALLABLE = LeaseTerms(recall=True)
+ROUNDS = LeaseTerms(length_s=360.0, aligned=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyInfo:
+    """A policy's card: what `eunomia policies` shows and what the core must know to ask it."""
+
+    name: str
+    door: Door
+    objective: str
+    technique: str
+    paper: str
+    needs: frozenset[str]
+    oracle: bool = False  # uses what only an oracle knows, such as the remaining steps
+    remembers: Mapping[str, float] = field(default_factory=dict)  # job columns of the memory: value for a new job
+    mechanism: LeaseTerms = ENDLESS
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.needs - COLUMNS)
+        if unknown:
+            raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
+
+
+class Policy(Protocol):
+    """A frozen dataclass whose fields are its parameters. Pure: the same view, the same answer."""
+
+    info: ClassVar[PolicyInfo]
+
+    def decide(self, view: View) -> Answer:
+        """Answer one question about the jobs in `view`."""
+        ...

@@ -1,0 +1,70 @@
+"""Where the accelerators are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One machine: accelerators of one type, in one rack."""
+
+    type: str
+    accelerators: int
+    rack: str = ""
+
+    def __post_init__(self) -> None:
+        if self.accelerators < 1:
+            raise ValueError(f"a node of type {self.type!r} has {self.accelerators} accelerators; it needs at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Every accelerator and its place. Rows never move; what is lost for a while is known to the core's state.
+
+    The accelerators of one node stand next to each other: node n has rows first[n] … first[n] + size[n] - 1.
+    """
+
+    types: tuple[str, ...]
+    type: Ints  # (device,) row of `types`
+    node: Ints  # (device,)
+    node_type: Ints  # (node,)
+    first: Ints  # (node,) its first device
+    size: Ints  # (node,) accelerators
+    rack: tuple[str, ...]  # (node,)
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node]) -> Topology:
+        """Lay out nodes in the given order; types stand in order of first appearance."""
+        if not nodes:
+            raise ValueError("a cluster needs at least one node")
+        types = tuple(dict.fromkeys(node.type for node in nodes))
+        row = {name: j for j, name in enumerate(types)}
+        size = np.array([node.accelerators for node in nodes], dtype=np.int64)
+        node_type = np.array([row[node.type] for node in nodes], dtype=np.int64)
+        return cls(
+            types=types,
+            type=np.repeat(node_type, size),
+            node=np.repeat(np.arange(len(nodes)), size),
+            node_type=node_type,
+            first=np.concatenate(([0], np.cumsum(size)[:-1])).astype(np.int64),
+            size=size,
+            rack=tuple(node.rack for node in nodes),
+        )
+
+    @property
+    def devices(self) -> int:
+        return len(self.type)
+
+    @property
+    def nodes(self) -> int:
+        return len(self.size)
+
+    def capacity(self) -> Floats:
+        """Accelerators of each type when nothing is lost, shape (type,)."""
+        return np.bincount(self.type, minlength=len(self.types)).astype(np.float64)
