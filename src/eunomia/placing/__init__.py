@@ -1,0 +1,1 @@
+"""The floor: who sits where; gangs whole or not at all."""

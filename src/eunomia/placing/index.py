@@ -1,0 +1,192 @@
+"""Free accelerators by node, indexed by how many a node has free, so that finding seats is no scan.
+
+For each type and each count of free accelerators a two-level bit set holds the nodes with just that many. The
+lowest node is found in a few steps, and what is found depends on who sits where alone, never on the past.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Bools, Ints
+
+WORD = 32  # nodes in a word; int64 words keep clear of the sign bit
+
+
+class Index(NamedTuple):
+    """The arrays; every function here changes them in place."""
+
+    node_type: Ints  # (node,)
+    first: Ints  # (node,)
+    size: Ints  # (node,)
+    node: Ints  # (device,)
+    free: Ints  # (node,)
+    device_free: Bools  # (device,)
+    total: Ints  # (type,) free accelerators
+    largest: Ints  # (type,) accelerators of the largest node
+    filled: Ints  # (type, count) nodes with that many free
+    words: Ints  # (type, count, word)
+    summary: Ints  # (type, count, word of words)
+
+
+@njit(cache=True)
+def _bit_of(word: int) -> int:
+    """Return the place of the lowest bit that is set."""
+    word &= -word
+    place = 0
+    if word & 0xFFFF0000:
+        place += 16
+    if word & 0xFF00FF00:
+        place += 8
+    if word & 0xF0F0F0F0:
+        place += 4
+    if word & 0xCCCCCCCC:
+        place += 2
+    if word & 0xAAAAAAAA:
+        place += 1
+    return place
+
+
+@njit(cache=True)
+def _put(ix: Index, k: int, count: int, node: int) -> None:
+    word = node // WORD
+    ix.words[k, count, word] |= 1 << (node % WORD)
+    ix.summary[k, count, word // WORD] |= 1 << (word % WORD)
+    ix.filled[k, count] += 1
+
+
+@njit(cache=True)
+def _drop(ix: Index, k: int, count: int, node: int) -> None:
+    word = node // WORD
+    ix.words[k, count, word] &= ~(1 << (node % WORD))
+    if ix.words[k, count, word] == 0:
+        ix.summary[k, count, word // WORD] &= ~(1 << (word % WORD))
+    ix.filled[k, count] -= 1
+
+
+@njit(cache=True)
+def _lowest(ix: Index, k: int, count: int) -> int:
+    """Return the lowest node of type k with that many free; there is one."""
+    for top in range(ix.summary.shape[2]):
+        if ix.summary[k, count, top]:
+            word = top * WORD + _bit_of(ix.summary[k, count, top])
+            return word * WORD + _bit_of(ix.words[k, count, word])
+    return -1
+
+
+@njit(cache=True)
+def _recount(ix: Index, node: int, change: int) -> None:
+    """Move a node to the list of its new count."""
+    k, before = ix.node_type[node], ix.free[node]
+    if before > 0:
+        _drop(ix, k, before, node)
+    ix.free[node] = before + change
+    ix.total[k] += change
+    if before + change > 0:
+        _put(ix, k, before + change, node)
+
+
+@njit(cache=True)
+def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
+    """Take the lowest free devices of a node; return how many seats are filled now."""
+    device = ix.first[node]
+    for _ in range(wanted):
+        while not ix.device_free[device]:
+            device += 1
+        ix.device_free[device] = False
+        seats[filled] = device
+        filled += 1
+    _recount(ix, node, -wanted)
+    return filled
+
+
+@njit(cache=True)
+def fewest_nodes(ix: Index, k: int, z: int) -> int:
+    """Return on how many nodes z accelerators of type k would sit now, packed closely; 0 = they do not fit."""
+    if z > ix.total[k]:
+        return 0
+    nodes, left = 0, z
+    for count in range(ix.largest[k], 0, -1):
+        here = min(ix.filled[k, count], (left + count - 1) // count)
+        nodes += here
+        left -= here * count
+        if left <= 0:
+            break
+    return nodes
+
+
+@njit(cache=True)
+def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
+    """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
+    if z > ix.total[k]:
+        return False
+    if one_machine and fewest_nodes(ix, k, z) > (z + ix.largest[k] - 1) // ix.largest[k]:
+        return False
+    filled = 0
+    while filled < z:
+        left, found = z - filled, 0
+        for count in range(left, ix.largest[k] + 1):  # best fit: the smallest hole that holds the rest
+            if ix.filled[k, count] > 0:
+                found = count
+                break
+        if found == 0:  # no hole is big enough: the biggest one, whole
+            for count in range(min(left, ix.largest[k]), 0, -1):
+                if ix.filled[k, count] > 0:
+                    found = count
+                    break
+        filled = _take_from(ix, _lowest(ix, k, found), min(left, found), seats, filled)
+    return True
+
+
+@njit(cache=True)
+def take(ix: Index, devices: Ints) -> None:
+    """Take just these devices, which are free."""
+    for device in devices:
+        ix.device_free[device] = False
+        _recount(ix, ix.node[device], -1)
+
+
+@njit(cache=True)
+def give_back(ix: Index, devices: Ints, up: Bools) -> None:
+    """Free these devices, but for those of lost nodes."""
+    for device in devices:
+        if up[ix.node[device]]:
+            ix.device_free[device] = True
+            _recount(ix, ix.node[device], 1)
+
+
+@njit(cache=True)
+def build(ix: Index) -> None:
+    """Fill an empty index from `device_free`."""
+    for device in range(len(ix.node)):
+        if ix.device_free[device]:
+            ix.free[ix.node[device]] += 1
+    for node in range(len(ix.size)):
+        k = ix.node_type[node]
+        ix.total[k] += ix.free[node]
+        if ix.free[node] > 0:
+            _put(ix, k, ix.free[node], node)
+
+
+def empty_index(node_type: Ints, first: Ints, size: Ints, node: Ints, device_free: Bools, types: int) -> Index:
+    """Return an index of these nodes in which nothing is counted yet."""
+    largest = np.zeros(types, dtype=np.int64)
+    np.maximum.at(largest, node_type, size)
+    words = -(-len(size) // WORD)
+    counts = int(size.max()) + 1
+    return Index(
+        node_type=node_type,
+        first=first,
+        size=size,
+        node=node,
+        free=np.zeros(len(size), dtype=np.int64),
+        device_free=device_free,
+        total=np.zeros(types, dtype=np.int64),
+        largest=largest,
+        filled=np.zeros((types, counts), dtype=np.int64),
+        words=np.zeros((types, counts, words), dtype=np.int64),
+        summary=np.zeros((types, counts, -(-words // WORD)), dtype=np.int64),
+    )
