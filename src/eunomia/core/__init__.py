@@ -1,0 +1,1 @@
+"""The mind: a deterministic function of the moments so far."""

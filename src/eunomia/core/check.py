@@ -1,0 +1,49 @@
+"""The invariants: what must hold after every moment."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.core.state import State
+from eunomia.model.life import FINAL, Stage
+
+
+class BrokenInvariant(AssertionError):
+    """The state contradicts itself: wrong is worse than down."""
+
+
+def _demand(holds: object, message: str) -> None:
+    if not holds:
+        raise BrokenInvariant(message)
+
+
+def check(state: State) -> None:
+    """Raise `BrokenInvariant` unless every invariant holds. The cost grows with jobs and devices."""
+    jobs, topology = state.jobs, state.topology
+    n = len(jobs)
+    stage, on_type = jobs.stage[:n], jobs.on_type[:n]
+    _demand(((stage == Stage.RUNNING) == (on_type >= 0)).all(), "a job runs exactly when it holds seats")
+    live = np.flatnonzero(~np.isin(stage, list(FINAL)))
+    _demand(np.array_equal(state.active, live), "the active jobs are those that have not ended, in row order")
+    _demand(state.waiting == int((stage[live] == Stage.WAITING).sum()), "the count of waiting jobs is right")
+
+    seen = np.full(topology.devices, -1, dtype=np.int64)
+    for row in state.running().tolist():
+        seats, mate = state.seats[row], int(jobs.partner[row])
+        size = state.submitted[row].shapes[jobs.shape[row]]
+        _demand(len(seats) == size, f"job row {row} holds {len(seats)} seats; its gang is {size}: gangs are whole")
+        _demand(len(np.unique(seats)) == size, f"job row {row} holds a seat twice")
+        _demand((topology.type[seats] == on_type[row]).all(), f"job row {row} sits on one accelerator type")
+        _demand(state.floor.up[topology.node[seats]].all(), f"job row {row} sits on a lost node")
+        if mate >= 0:
+            _demand(jobs.partner[mate] == row and state.seats[mate] is seats, f"job row {row} and its partner agree")
+        if jobs.held[row]:
+            _demand((seen[seats] == -1).all(), f"a seat of job row {row} has two leases")
+            seen[seats] = row
+    _demand(np.array_equal(seen, state.holder), "every seat knows its holder, and no other")
+
+    up = state.floor.up[topology.node]
+    free = np.bincount(topology.type[up & (seen == -1)], minlength=len(topology.types))
+    _demand(np.array_equal(free, state.floor.free), "the floor counts the free seats of each type")
+    in_service = np.bincount(topology.type[up], minlength=len(topology.types))
+    _demand(np.array_equal(in_service, state.capacity), "capacity is what is in service")

@@ -1,0 +1,46 @@
+"""What a policy sees: the columns it needs, cut out of the state, the ledger and the belief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.belief import Belief
+from eunomia.core.ledger import Ledger
+from eunomia.core.state import State
+from eunomia.model.arrays import Ints
+
+Reader = Callable[[float, Ints, State, Ledger, Belief], Any]
+
+
+def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Ints:
+    """Return holders as rows of the view, -1 = free, -2 = lost."""
+    holder = np.where(state.holder >= 0, np.searchsorted(rows, state.holder), -1)
+    return np.where(state.floor.up[state.topology.node], holder, -2)
+
+
+READERS: Mapping[str, Reader] = {
+    "scale_factor": lambda at, rows, state, ledger, belief: state.jobs.scale_factor[rows],
+    "weight": lambda at, rows, state, ledger, belief: state.jobs.weight[rows],
+    "submitted": lambda at, rows, state, ledger, belief: state.jobs.submitted[rows],
+    "throughput": lambda at, rows, state, ledger, belief: belief.throughput[rows],
+    "remaining": lambda at, rows, state, ledger, belief: belief.remaining_at(at, rows),
+    "service": lambda at, rows, state, ledger, belief: ledger.service_at(at, rows),
+    "received": lambda at, rows, state, ledger, belief: ledger.received_at(at, rows),
+    "running": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows] >= 0,
+    "on_type": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows],
+    "capacity": lambda at, rows, state, ledger, belief: state.capacity.copy(),
+    "kind": lambda at, rows, state, ledger, belief: belief.kinds(rows),
+    "paired": lambda at, rows, state, ledger, belief: belief.paired(),
+    "shapes": lambda at, rows, state, ledger, belief: belief.shapes(rows)[0],
+    "shape_throughput": lambda at, rows, state, ledger, belief: belief.shapes(rows)[1],
+    "holder": _holder,
+    "topology": lambda at, rows, state, ledger, belief: state.topology,
+}
+
+
+def look(needs: frozenset[str], at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> dict[str, Any]:
+    """Return the columns that are needed, for the active jobs `rows`."""
+    return {name: READERS[name](at, rows, state, ledger, belief) for name in needs}

@@ -1,0 +1,51 @@
+"""Who received what: sums over time, kept as a base value and what has run since."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.core.columns import Columns
+from eunomia.model.arrays import Floats, Ints
+
+
+class Ledger(Columns):
+    """Attained service and time by type, one row per job; nothing is touched while a job just runs."""
+
+    service: Floats  # accelerator-seconds up to `since`
+    received: Floats  # (job, type) seconds up to `since`
+    since: Floats  # start of its lease
+    width: Ints  # accelerators that it holds now, shared ones in full; 0 = none
+    on_type: Ints
+
+    def __init__(self, types: int):
+        super().__init__(
+            {
+                "service": (np.float64, 0.0),
+                "received": (np.float64, 0.0, types),
+                "since": (np.float64, 0.0),
+                "width": (np.int64, 0),
+                "on_type": (np.int64, 0),
+            }
+        )
+
+    def start(self, row: int, at: float, width: int, type: int) -> None:
+        """From now on this job receives `width` accelerators of that type."""
+        self.since[row], self.width[row], self.on_type[row] = at, width, type
+
+    def stop(self, row: int, at: float) -> None:
+        """From now on it receives nothing."""
+        held = at - self.since[row]
+        self.service[row] += held * self.width[row]
+        self.received[row, self.on_type[row]] += held
+        self.width[row] = 0
+
+    def service_at(self, at: float, rows: Ints) -> Floats:
+        """Return attained accelerator-seconds of these jobs, (row,)."""
+        return np.asarray(self.service[rows] + (at - self.since[rows]) * self.width[rows])
+
+    def received_at(self, at: float, rows: Ints) -> Floats:
+        """Return the seconds that these jobs held each type, (row, type)."""
+        received = self.received[rows]
+        held = np.where(self.width[rows] > 0, at - self.since[rows], 0.0)
+        received[np.arange(len(rows)), self.on_type[rows]] += held
+        return received

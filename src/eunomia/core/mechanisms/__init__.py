@@ -1,0 +1,1 @@
+"""How time is cut: when seats come free, and until when they are given."""

@@ -1,0 +1,59 @@
+"""Leases: a right to seats until a stated time. Rounds, run-to-completion and preemption are all leases."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from eunomia.core.state import State
+from eunomia.model.arrays import Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leases:
+    """`length` inf = endless; `aligned` = all end together at its multiples (rounds); `recall` = at any moment.
+
+    Raises ValueError for a length that is not above 0, and for aligned leases without an end.
+    """
+
+    length: float = math.inf
+    aligned: bool = False
+    recall: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.length > 0:
+            raise ValueError(f"length_s is {self.length}; a lease lasts longer than 0 s")
+        if self.aligned and math.isinf(self.length):
+            raise ValueError("aligned leases need a common end: give length_s, for example 360")
+
+    def is_boundary(self, at: float) -> bool:
+        """Say whether all leases end now."""
+        return self.aligned and round(at / self.length) * self.length == at
+
+    def next_boundary(self, at: float) -> float:
+        """Return the common end after `at`; inf when leases have none."""
+        if not self.aligned:
+            return math.inf
+        nearest = round(at / self.length) * self.length
+        return nearest if nearest > at else (round(at / self.length) + 1) * self.length
+
+    def until(self, at: float) -> float:
+        """Return the end of a lease that is given now."""
+        return self.next_boundary(at) if self.aligned else at + self.length
+
+    def open(self, state: State, at: float) -> Ints:
+        """Mark and return the jobs whose seats may be given anew now, in row order."""
+        running = state.running()
+        if self.recall or self.is_boundary(at):
+            state.jobs.open[running] = True
+            return running
+        ended = state.jobs.until[running] <= at
+        state.jobs.open[running] = ended
+        return running[ended]
+
+    def next_end(self, state: State) -> float:
+        """Return when the next lease ends by itself; inf when none does."""
+        if self.aligned or math.isinf(self.length):
+            return math.inf
+        running = state.running()
+        return float(state.jobs.until[running].min()) if len(running) else math.inf

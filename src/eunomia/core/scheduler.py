@@ -1,0 +1,289 @@
+"""Decides who runs where. Its state is a function of the moments so far, and of nothing else."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from eunomia.core.adoption import Question, candidates_of, job_columns
+from eunomia.core.belief import Belief
+from eunomia.core.check import check
+from eunomia.core.columns import Columns
+from eunomia.core.glance import look
+from eunomia.core.ledger import Ledger
+from eunomia.core.mechanisms.dues import Dues
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.seating import Seating
+from eunomia.core.state import State
+from eunomia.model.answers import Answer, Grants, InvalidAnswer, Misfit, Order, Shares
+from eunomia.model.decisions import Ask, Decision, Refuse, Stop, WakeAt
+from eunomia.model.events import (
+    Answered,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    Moment,
+    NodeJoined,
+    NodeLost,
+    Progressed,
+)
+from eunomia.model.life import Cause, Stage
+from eunomia.model.policy import PolicyInfo
+from eunomia.model.topology import Topology
+from eunomia.model.view import View
+
+
+class Scheduler:
+    """Events in, decisions out. `handle` alone changes the state.
+
+    With `checked` every moment ends with the invariants (`core.check`), which raise when one is broken.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        info: PolicyInfo,
+        mechanism: Leases,
+        belief: Belief,
+        *,
+        seed: int = 0,
+        checked: bool = False,
+    ):
+        self.info, self.mechanism, self.seed = info, mechanism, seed
+        self.state, self.belief = State(topology), belief
+        self.ledger = Ledger(len(topology.types))
+        self.dues = Dues(len(topology.types))
+        self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait
+        self.last_order: Question | None = None  # the candidates of the last pass, for explanations
+        self._memory = Columns({name: (np.float64, value) for name, value in info.remembers.items()})
+        self._kept: dict[str, np.ndarray] = {}
+        self._checked = checked
+        self._asked = 0
+        self._question: Question | None = None  # asked and not yet answered
+        self._stale = False  # jobs or devices came or went since the last ask
+        self._again_at = math.inf
+        self._plain = True  # the last answer named no other shape and no partner
+        self._wake = math.inf
+
+    def handle(self, moment: Moment) -> list[Decision]:
+        """Take in all that happened at one instant, then decide once."""
+        orders: list[Decision] = []
+        answer: Answer | None = None
+        for event in moment.events:
+            if isinstance(event, Answered):
+                answer = self._matching(event)
+            else:
+                self._take(event, moment.at, orders)
+        if answer is not None:
+            self._adopt(answer, moment.at, orders)
+        elif self._question is None and self._must_ask(moment.at):
+            orders.append(self._ask(moment.at))
+        elif self.info.door == "shares" and (self._stale or self.mechanism.is_boundary(moment.at)):
+            self._settle_shares(moment.at, orders)
+        self._set_wake(moment.at, orders)
+        if self._checked:
+            check(self.state)
+        return orders
+
+    # ---- taking in what happened -----------------------------------------------------------------------------
+
+    def _take(self, event: Event, at: float, orders: list[Decision]) -> None:
+        match event:
+            case JobSubmitted(job):
+                self.state.add(job)
+                self.ledger.add()
+                self.belief.learn(job)
+                if self.info.remembers:
+                    self._memory.add()
+                self._stale = True
+            case JobFinished(name, epoch):
+                self._ended(name, epoch, at, Cause.FINISHED)
+            case JobFailed(name, epoch):
+                self._failed(name, epoch, at)
+            case JobCancelled(name):
+                self._cancelled(name, at, orders)
+            case Progressed(names, steps):
+                for name, done in zip(names, steps, strict=True):
+                    self.belief.hear_progress(self.state.row_of[name], done, at)
+            case NodeLost(node):
+                self._node_lost(node, at, orders)
+            case NodeJoined(node):
+                if not self.state.floor.up[node]:
+                    self.state.restore(node)
+                    self._stale = True
+
+    def _ended(self, name: str, epoch: int, at: float, cause: Cause) -> None:
+        row = self.state.row_of[name]
+        if self.state.jobs.stage[row] == Stage.RUNNING and self.state.jobs.epoch[row] == epoch:
+            self._leave(row, at, cause)
+
+    def _failed(self, name: str, epoch: int, at: float) -> None:
+        row = self.state.row_of[name]
+        jobs = self.state.jobs
+        if jobs.stage[row] == Stage.RUNNING and jobs.epoch[row] == epoch:
+            jobs.failures[row] += 1
+            again = jobs.failures[row] <= self.state.submitted[row].retries
+            self._leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
+
+    def _cancelled(self, name: str, at: float, orders: list[Decision]) -> None:
+        row = self.state.row_of[name]
+        stage = self.state.jobs.stage[row]
+        if stage == Stage.RUNNING:
+            orders.append(Stop((name,), (int(self.state.jobs.epoch[row]),), save=False))
+        if stage in (Stage.RUNNING, Stage.WAITING):
+            self._leave(row, at, Cause.CANCELLED)
+
+    def _node_lost(self, node: int, at: float, orders: list[Decision]) -> None:
+        """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
+        state = self.state
+        if not state.floor.up[node]:
+            return
+        first, size = state.topology.first[node], state.topology.size[node]
+        leads = np.unique(state.holder[first : first + size])
+        rows: list[int] = leads[leads >= 0].tolist()
+        rows += [mate for row in rows if (mate := int(state.jobs.partner[row])) >= 0]
+        if rows:
+            hit = np.sort(np.array(rows))
+            orders.append(Stop(state.names(hit), tuple(state.jobs.epoch[hit].tolist()), save=False))
+            for row in hit.tolist():
+                self._leave(row, at, Cause.NODE_LOST)
+        state.lose(node)
+        self._stale = True
+
+    def _leave(self, row: int, at: float, cause: Cause) -> None:
+        """Take a job off its seats and out of the books of the present."""
+        jobs = self.state.jobs
+        if jobs.on_type[row] >= 0:
+            mate, type, seats = int(jobs.partner[row]), int(jobs.on_type[row]), len(self.state.seats[row])
+            self.ledger.stop(row, at)
+            self.belief.stop(row, at)
+            if mate >= 0:
+                self.belief.go_alone(mate, at, type, seats)
+        self.state.leave(row, cause)
+        self._stale = True
+
+    # ---- asking ----------------------------------------------------------------------------------------------
+
+    def _must_ask(self, at: float) -> bool:
+        """Say whether an answer is needed and could change anything now."""
+        state, rounds = self.state, self.mechanism.is_boundary(at)
+        if len(state.active) == 0 or not (self._stale or at >= self._again_at or rounds):
+            return bool(len(state.active)) and self.mechanism.next_end(state) <= at
+        if self.info.door == "shares":
+            return (rounds or not self.mechanism.aligned) and (self._stale or at >= self._again_at)
+        if self.info.door == "order" and self._plain:
+            if state.waiting == 0:
+                return rounds or self.mechanism.next_end(state) <= at
+            free = state.floor.free.sum() > 0
+            return bool(free) or rounds or self.mechanism.recall or self.mechanism.next_end(state) <= at
+        return True
+
+    def _ask(self, at: float) -> Ask:
+        active = self.state.active.copy()
+        view = View(
+            at=at,
+            types=self.state.topology.types,
+            jobs=len(active),
+            columns=look(self.info.needs, at, active, self.state, self.ledger, self.belief),
+            seed=(self.seed, self._asked),
+            memory={**self._kept, **{name: getattr(self._memory, name)[active] for name in self.info.remembers}},
+        )
+        self._question = Question(self._asked, active)
+        self._asked += 1
+        self._stale, self._again_at = False, math.inf
+        return Ask(self._question.asked, view)
+
+    def _matching(self, event: Answered) -> Answer | None:
+        """Return the answer if it is the one that is waited for."""
+        waited = self._question is not None and self._question.asked == event.asked
+        return event.answer if waited else None
+
+    # ---- adopting an answer ----------------------------------------------------------------------------------
+
+    def _adopt(self, answer: Answer, at: float, orders: list[Decision]) -> None:
+        question, self._question = self._question, None
+        assert question is not None
+        if not answer.again_at > at:
+            raise InvalidAnswer(
+                f"policy {self.info.name!r} wants to be asked again at {answer.again_at}, but it is {at}"
+            )
+        self._again_at = answer.again_at
+        self._remember(answer, question)
+        self._refuse(answer, question, at, orders)
+        self.why = {int(question.active[m]): text for m, text in answer.why.items()}
+        seating = Seating(self.state, self.ledger, self.belief, self.mechanism, at)
+        if isinstance(answer, Order):
+            named = job_columns(answer.rows, question, self.state)
+            self._plain = answer.rows.shape is None and answer.rows.partner is None
+            self.last_order = named
+            seating.follow(
+                candidates_of(named, answer.misfit, at, self.state, self.belief), answer.misfit, named.within
+            )
+        elif isinstance(answer, Grants):
+            seating.grant(answer, job_columns(answer.rows, question, self.state), question)
+        elif isinstance(answer, Shares):
+            self._adopt_shares(answer, question, at)
+            self._settle_shares(at, orders)
+            return
+        else:
+            raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
+        orders += seating.decisions()
+
+    def _adopt_shares(self, answer: Shares, question: Question, at: float) -> None:
+        self.dues.advance(at)
+        named = job_columns(answer, question, self.state)
+        self.dues.adopt(named.job, named.type, named.partner, named.shape, named.x, answer.fill)
+
+    def _settle_shares(self, at: float, orders: list[Decision]) -> None:
+        self._stale = self._stale and not self.mechanism.is_boundary(at)
+        self.dues.advance(at)
+        seating = Seating(self.state, self.ledger, self.belief, self.mechanism, at)
+        rows = self.dues.order(self.state, self.belief.throughput[self.state.active])
+        named = Question(self._asked, self.state.active.copy(), *rows)
+        self.last_order = named
+        # Leases that end apart leave a wide gang no moment at which enough seats are free: it must collect them.
+        misfit: Misfit = "skip" if self.mechanism.aligned or self.mechanism.recall else "reserve"
+        seating.follow(candidates_of(named, misfit, at, self.state, self.belief), misfit, named.within)
+        orders += seating.decisions()
+        self.dues.note_seats(self.state)
+
+    def _remember(self, answer: Answer, question: Question) -> None:
+        for name, values in answer.memory.items():
+            if name in self.info.remembers:
+                getattr(self._memory, name)[question.active] = values
+            else:
+                self._kept[name] = values
+
+    def _refuse(self, answer: Answer, question: Question, at: float, orders: list[Decision]) -> None:
+        for m, why in answer.refuse.items():
+            row = int(question.active[m])
+            if self.state.jobs.ran[row]:
+                name = self.state.submitted[row].job_id
+                raise InvalidAnswer(f"policy {self.info.name!r} refused job {name!r}, which has run already")
+            if self.state.jobs.stage[row] == Stage.WAITING:
+                orders.append(Refuse(self.state.submitted[row].job_id, why))
+                self._leave(row, at, Cause.REFUSED)
+
+    # ---- when to wake ----------------------------------------------------------------------------------------
+
+    def _set_wake(self, at: float, orders: list[Decision]) -> None:
+        """Ask to be woken when something will change by itself; quiet time is skipped."""
+        wake = math.inf
+        if len(self.state.active):
+            wake = min(self._again_at, self.mechanism.next_end(self.state))
+            if self.mechanism.aligned and not self._quiet():
+                wake = min(wake, self.mechanism.next_boundary(at))
+        if wake != self._wake and (wake < math.inf or self._wake > at):
+            orders.append(WakeAt(wake))
+        self._wake = wake
+
+    def _quiet(self) -> bool:
+        """Say whether the next common end would change nothing."""
+        if self._stale or self._question is not None:
+            return False
+        if self.info.door == "shares":
+            return self.dues.settled(self.state)
+        return self.state.waiting == 0

@@ -1,0 +1,188 @@
+"""From an order or from grants to who sits where: the last step of every decision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from eunomia.core.adoption import Question, sizes_of
+from eunomia.core.belief import Belief
+from eunomia.core.ledger import Ledger
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.state import State
+from eunomia.model.answers import ONE_MACHINE, Grants, InvalidAnswer, Misfit
+from eunomia.model.arrays import Bools, Ints
+from eunomia.model.decisions import Decision, Renew, Start, Stop
+from eunomia.model.life import Cause
+from eunomia.placing.choose import MISFIT, Candidates, choose
+
+
+def _source(named: Question, row: int) -> int:
+    """Return where a row that was not dropped stands in the answer."""
+    return row if named.source is None else int(named.source[row])
+
+
+class Seating:
+    """One decision: opens the seats that may change hands, fills them, and says what changed."""
+
+    def __init__(self, state: State, ledger: Ledger, belief: Belief, mechanism: Leases, at: float):
+        self.state, self.ledger, self.belief, self.at = state, ledger, belief, at
+        self._until = mechanism.until(at)
+        self._open = mechanism.open(state, at)
+        self._stops: list[int] = []
+        self._stop_epochs: list[int] = []
+        self._starts: list[Start] = []
+        self._renewed: list[int] = []
+        self._prolonged: list[Renew] = []
+
+    def decisions(self) -> list[Decision]:
+        """Return what changed: first who stops, then who goes on, then who starts."""
+        orders: list[Decision] = []
+        if self._stops:
+            orders.append(Stop(self.state.names(np.array(self._stops)), tuple(self._stop_epochs)))
+        if self._renewed:
+            orders.append(Renew(self.state.names(np.array(self._renewed)), self._until))
+        return [*orders, *self._prolonged, *self._starts]
+
+    # ---- by an order -----------------------------------------------------------------------------------------
+
+    def follow(self, rows: Candidates, misfit: Misfit, within: Ints) -> None:
+        """Seat gangs in that order; whoever sits on an open seat and is not chosen stops."""
+        jobs, opened = self.state.jobs, self._open
+        self.state.passes += 1
+        free = self.state.floor.free + np.bincount(
+            jobs.on_type[opened], weights=jobs.held[opened], minlength=len(self.state.floor.free)
+        ).astype(np.int64)
+        chosen, kept = self._choose(rows, free, misfit)
+        self._clear(opened[jobs.taken[opened] != self.state.passes])
+        self._renew(rows, chosen[kept])
+        misplaced = self._place(rows, chosen[~kept], within)
+        while len(misplaced):  # seats were free but not near enough to each other: the next in line may have them
+            jobs.taken[rows.job[misplaced]] = 0
+            rest = np.setdiff1d(np.arange(len(rows.job)), misplaced)
+            rows, within = rows.take(rest), within[rest]
+            jobs.open[: len(jobs)] = False
+            chosen, kept = self._choose(rows, self.state.floor.free.copy(), misfit)
+            misplaced = self._place(rows, chosen[~kept], within)
+
+    def _choose(self, rows: Candidates, free: Ints, misfit: Misfit) -> tuple[Ints, Bools]:
+        state = self.state
+        return choose(
+            rows, state.seated(), free, state.running(), state.jobs.taken, state.passes, MISFIT[misfit], self.at
+        )
+
+    def _renew(self, rows: Candidates, kept: Ints) -> None:
+        if len(kept) == 0 or math.isinf(self._until):
+            return
+        job = np.concatenate((rows.job[kept], rows.partner[kept]))
+        job = np.sort(job[job >= 0])
+        self.state.jobs.until[job] = self._until
+        self._renewed += job.tolist()
+
+    def _place(self, rows: Candidates, chosen: Ints, within: Ints) -> Ints:
+        """Seat the chosen gangs, the largest first so that they sit close; return those that found no place."""
+        if len(chosen) == 0:
+            return chosen
+        moving = np.concatenate((rows.job[chosen], rows.partner[chosen]))
+        moving = moving[moving >= 0]
+        self._clear(moving[self.state.jobs.on_type[moving] >= 0])
+        if len(chosen) > 1:
+            chosen = chosen[np.argsort(-rows.size[chosen], kind="stable")]
+        misplaced = []
+        for row in chosen.tolist():
+            type, size = int(rows.type[row]), int(rows.size[row])
+            seats = self.state.floor.place(type, size, one_machine=within[row] == ONE_MACHINE)
+            if seats is None:
+                misplaced.append(row)
+            else:
+                self._start(int(rows.job[row]), type, int(rows.shape[row]), seats, self._until, int(rows.partner[row]))
+        return np.array(misplaced, dtype=np.int64)
+
+    # ---- by grants -------------------------------------------------------------------------------------------
+
+    def grant(self, grants: Grants, named: Question, question: Question) -> None:
+        """Carry out grants. A gang of which a job or a device went since the ask is dropped whole.
+
+        Raises InvalidAnswer for a gang of the wrong size, a seat of another type, or a seat given twice.
+        """
+        state = self.state
+        stop = question.active[grants.stop]
+        going_on: set[int] = set()
+        gangs = self._gangs(grants, named)
+        for row, seats in gangs:
+            job = int(named.job[row])
+            if np.array_equal(np.sort(state.seats[job]), np.sort(seats)) and state.jobs.on_type[job] >= 0:
+                going_on |= {job, int(named.partner[row])}
+        leaving = {int(named.job[row]) for row, _ in gangs} | set(stop.tolist()) | set(self._open.tolist())
+        rows = [j for j in sorted(leaving - going_on) if state.jobs.on_type[j] >= 0]
+        self._clear(np.array(rows, dtype=np.int64))
+        for row, seats in gangs:
+            job, until = int(named.job[row]), float(grants.until[_source(named, row)])
+            until = self._until if math.isnan(until) else until
+            if job in going_on:
+                self._prolong(job, until)
+            elif state.floor.is_free(seats) and state.jobs.on_type[job] < 0:
+                state.floor.take(seats)
+                self._start(job, int(named.type[row]), int(named.shape[row]), seats, until, int(named.partner[row]))
+
+    def _gangs(self, grants: Grants, named: Question) -> list[tuple[int, Ints]]:
+        """Return each granted row with its seats, whole."""
+        topology = self.state.topology
+        if len(grants.device) and not 0 <= grants.device.min() <= grants.device.max() < topology.devices:
+            raise InvalidAnswer(f"a seat names a device outside 0 … {topology.devices - 1}")
+        if len(np.unique(grants.device)) < len(grants.device):
+            raise InvalidAnswer("grants give one device twice")
+        size = sizes_of(named.job, named.shape, self.state)
+        gangs = []
+        for row in range(len(named.job)):
+            seats = np.sort(grants.device[grants.row == _source(named, row)])
+            if len(seats) != size[row]:
+                name = self.state.submitted[int(named.job[row])].job_id
+                raise InvalidAnswer(f"job {name!r} is granted {len(seats)} seats; its gang is {size[row]}")
+            if (topology.type[seats] != named.type[row]).any():
+                raise InvalidAnswer(f"row {row} is granted seats of another type than it names")
+            gangs.append((row, seats))
+        return gangs
+
+    def _prolong(self, job: int, until: float) -> None:
+        mate = int(self.state.jobs.partner[job])
+        jobs = [job] if mate < 0 else [job, mate]
+        self.state.jobs.until[jobs] = until
+        self._prolonged.append(Renew(self.state.names(np.array(jobs)), until))
+
+    # ---- single steps ----------------------------------------------------------------------------------------
+
+    def _clear(self, rows: Ints) -> None:
+        """Stop these jobs, and whoever shares with them."""
+        jobs = self.state.jobs
+        for row in rows.tolist():
+            mate = int(jobs.partner[row])
+            for job in (row, mate) if mate >= 0 else (row,):
+                if jobs.on_type[job] < 0:
+                    continue
+                self._stops.append(job)
+                self._stop_epochs.append(int(jobs.epoch[job]))
+                self.ledger.stop(job, self.at)
+                self.belief.stop(job, self.at)
+                self.state.leave(job, Cause.STOPPED)
+
+    def _start(self, row: int, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
+        jobs, state = self.state.jobs, self.state
+        pair = [(row, partner)] if partner < 0 else [(row, partner), (partner, row)]
+        for job, mate in pair:
+            self.ledger.start(job, self.at, len(seats), type)
+            self.belief.start(job, self.at, type, len(seats), mate, first=not jobs.ran[job])
+        state.start(row, type, shape, seats, until, partner)
+        names = [state.submitted[job].job_id for job, _ in pair]
+        self._starts.append(
+            Start(
+                names[0],
+                int(jobs.epoch[row]),
+                tuple(seats.tolist()),
+                until,
+                shape,
+                names[1] if partner >= 0 else None,
+                int(jobs.epoch[partner]) if partner >= 0 else 0,
+            )
+        )
