@@ -1,0 +1,1 @@
+"""Policies that say who sits where."""

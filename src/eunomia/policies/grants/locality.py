@@ -1,0 +1,79 @@
+"""Best-placed gangs first.
+
+    while a gang fits:  start the waiting job m that needs the fewest nodes over its least,
+                        argmin_m  nodes(m, now) / ⌈ z[m] / largest node ⌉,  ties by submission
+
+on the type it is fastest on among those where it is best placed. Nobody is stopped.
+Reference: the greedy baseline called Gandiva in K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster
+Scheduling", NSDI 2020, section 8: highest placement preference first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Grants, Rows
+from eunomia.model.arrays import Ints
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.placing.floor import Floor
+
+
+@dataclass(frozen=True, slots=True)
+class Locality:
+    """Who can sit closest runs first."""
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="locality",
+        door="grants",
+        objective="gangs on as few nodes as possible",
+        technique="greedy placement",
+        paper="Mahajan et al., Themis, NSDI 2020 (its Gandiva baseline)",
+        needs=frozenset({"scale_factor", "throughput", "on_type", "topology", "holder"}),
+        mechanism=ENDLESS,
+    )
+
+    def decide(self, view: View) -> Grants:
+        """Return seats for waiting gangs, the best placed first, until none fits."""
+        floor = Floor(view.topology, view.holder == -1)
+        waiting = np.flatnonzero(view.on_type < 0)
+        job, type, seats = [], [], []
+        while len(waiting):
+            m, j = self._best(view, floor, waiting)
+            if m < 0:
+                break
+            found = floor.place(j, int(view.scale_factor[m]))
+            assert found is not None  # `_best` counted the free seats
+            job.append(m)
+            type.append(j)
+            seats.append(found)
+            waiting = waiting[waiting != m]
+        return self._grants(job, type, seats)
+
+    def _best(self, view: View, floor: Floor, waiting: Ints) -> tuple[int, int]:
+        """Return the best-placed job and its type, or (-1, -1). Jobs of one size and type are placed alike."""
+        largest = np.zeros(len(view.types), dtype=np.int64)
+        np.maximum.at(largest, view.topology.node_type, view.topology.size)
+        best, choice = (np.inf, np.inf, -np.inf), (-1, -1)
+        sizes = view.scale_factor[waiting]
+        for size in np.unique(sizes).tolist():
+            if size > floor.free.max():
+                break
+            for j in range(len(view.types)):
+                can = waiting[(sizes == size) & (view.throughput[waiting, j] > 0)]
+                nodes = floor.spread(j, size) if len(can) else 0
+                if nodes:
+                    worse = nodes / -(-size // int(largest[j]))
+                    rank = (worse, float(can[0]), -float(view.throughput[can[0], j]))
+                    if rank < best:
+                        best, choice = rank, (int(can[0]), j)
+        return choice
+
+    def _grants(self, job: list[int], type: list[int], seats: list[Ints]) -> Grants:
+        rows = Rows(np.array(job, dtype=np.int64), np.array(type, dtype=np.int64))
+        size = np.array([len(found) for found in seats], dtype=np.int64)
+        device = np.concatenate(seats) if seats else np.empty(0, dtype=np.int64)
+        return Grants(rows, np.repeat(np.arange(len(job)), size), device, np.full(len(job), np.nan))

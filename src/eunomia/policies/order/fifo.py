@@ -1,0 +1,55 @@
+"""First in, first out.
+
+    order jobs by submission; a gang that does not fit
+      backfill = none    stops the queue until it fits (head of line)
+      backfill = skip    is passed over
+      backfill = easy    gets the earliest time at which enough accelerators are believed free; a later job runs now
+                         only if it ends by then, or uses accelerators that are spare even then
+
+Reference for easy: D. A. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; D. G. Feitelson and A. M. Weil,
+"Utilization and Predictability in Scheduling the IBM SP2 with Backfilling", IPPS 1998, section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from eunomia.model.answers import Misfit, Order
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
+
+_MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fifo:
+    """Who came first runs first, to its end."""
+
+    backfill: Literal["none", "skip", "easy"] = "none"
+    types: Types = "fastest"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="fifo",
+        door="order",
+        objective="serve in order of arrival",
+        technique="queue, with or without backfilling",
+        paper="folklore; EASY: Lifka, JSSPP 1995",
+        needs=NEEDS,
+        remembers=REMEMBERS,
+        mechanism=ENDLESS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        if self.backfill not in _MISFIT:
+            raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
+
+    def decide(self, view: View) -> Order:
+        """Return the waiting jobs by submission; who runs already is no candidate."""
+        waiting = np.flatnonzero(view.on_type < 0)
+        rows, memory = candidates(view, waiting, self.types)
+        return Order(rows, _MISFIT[self.backfill], memory=memory)

@@ -1,0 +1,73 @@
+"""Least attained service.
+
+    level[m] = ⌊ attained accelerator-seconds[m] / quantum ⌋;  order by level, then by submission
+
+so that jobs of one level do not interrupt each other. The policy wants to be asked again when a running job crosses
+into a level behind a job that waits.
+Reference: the two-dimensional least attained service of J. Gu et al., "Tiresias: A GPU Cluster Manager for
+Distributed Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of queues.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Order
+from eunomia.model.arrays import Floats
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
+
+_ROUNDING = 1e-9  # of a level: service is a sum of products
+
+
+@dataclass(frozen=True, slots=True)
+class Las:
+    """Who received least runs first, in steps of `quantum` accelerator-seconds."""
+
+    quantum: float = 3600.0
+    types: Types = "fastest"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="las",
+        door="order",
+        objective="low completion times without knowing durations",
+        technique="preemptive priority by attained service",
+        paper="Gu et al., Tiresias, NSDI 2019",
+        needs=NEEDS | {"service"},
+        remembers=REMEMBERS,
+        mechanism=RECALLABLE,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        if not 0 < self.quantum < math.inf:
+            raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
+
+    def decide(self, view: View) -> Order:
+        """Return all jobs, the lowest level first."""
+        level = np.floor(view.service / self.quantum + _ROUNDING)
+        rows, memory = candidates(view, np.argsort(level, kind="stable"), self.types)
+        return Order(rows, again_at=self._next_crossing(view, level), memory=memory)
+
+    def _next_crossing(self, view: View, level: Floats) -> float:
+        """Return when the first running job falls behind a waiting one if all go on as they are."""
+        running = view.on_type >= 0
+        if running.all() or not running.any():
+            return math.inf
+        place = np.arange(view.jobs) / view.jobs  # earlier submission first, within one level
+        waits = np.sort((level + place)[~running])
+        runs = np.flatnonzero(running)
+        at = np.searchsorted(waits, level[runs] + place[runs])
+        runs, at = runs[at < len(waits)], at[at < len(waits)]
+        if len(runs) == 0:
+            return math.inf
+        next_level = np.floor(waits[at])
+        behind = next_level + ((waits[at] - next_level) > place[runs])
+        left = (behind * self.quantum - view.service[runs]) / view.scale_factor[runs]
+        soonest = float(left.min())
+        return max(view.at + soonest, math.nextafter(view.at, math.inf))

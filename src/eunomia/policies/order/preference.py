@@ -1,0 +1,56 @@
+"""On which type a job would rather run: what every order of jobs must settle."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from eunomia.model.answers import Rows
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.view import View
+
+Types = Literal["fastest", "agnostic"]
+NEEDS = frozenset({"throughput", "scale_factor", "capacity", "on_type"})
+REMEMBERS = {"drawn_type": -1.0}
+
+
+def runnable(view: View) -> Bools:
+    """Return where each job could run if the cluster were empty, (job, type)."""
+    return np.asarray((view.throughput > 0) & (view.scale_factor[:, None] <= view.capacity))
+
+
+def by_fastest(view: View, order: Ints) -> Rows:
+    """Name every type a job can run on, the fastest first by belief; jobs in `order`."""
+    if len(view.types) == 1:
+        return Rows(order, np.zeros(len(order), dtype=np.int64))
+    can = runnable(view)[order]
+    preference = np.argsort(-view.throughput[order], axis=1, kind="stable")
+    named = np.take_along_axis(can, preference, axis=1)
+    job = np.broadcast_to(order[:, None], preference.shape)[named]
+    return Rows(job, preference[named])
+
+
+def draw_types(view: View) -> Floats:
+    """Return a type for each job, (job,): the one it drew before, else one drawn by the capacity it could use."""
+    drawn = view.memory["drawn_type"].copy()
+    for m in np.flatnonzero(drawn < 0).tolist():
+        usable = np.where((view.throughput[m] > 0) & (view.scale_factor[m] <= view.capacity), view.capacity, 0.0)
+        if usable.sum() > 0:
+            drawn[m] = view.rng().choice(len(usable), p=usable / usable.sum())
+    return drawn
+
+
+def candidates(view: View, order: Ints, types: Types) -> tuple[Rows, dict[str, Floats]]:
+    """Return the rows of jobs in `order`, and what to remember of them."""
+    if types == "fastest":
+        return by_fastest(view, order), {}
+    drawn = draw_types(view)
+    known = order[drawn[order] >= 0]
+    return Rows(known, drawn[known].astype(np.int64)), {"drawn_type": drawn}
+
+
+def check_types(types: str) -> None:
+    """Raise ValueError for a spelling that is not one of `Types`."""
+    if types not in ("fastest", "agnostic"):
+        raise ValueError(f"types is {types!r}; it is 'fastest' (by belief) or 'agnostic' (drawn by seed)")

@@ -1,0 +1,50 @@
+"""Shortest remaining time first.
+
+    order jobs by  min_j remaining[m] / T[m, j]
+
+over the types j that can hold the gang; ties go to the earlier submission. Knows what only an oracle knows.
+Reference: L. E. Schrage, "A proof of the optimality of the shortest remaining processing time discipline",
+Operations Research 16(3), 1968 (one machine); the baseline of most papers on clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Order
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
+
+
+@dataclass(frozen=True, slots=True)
+class Srtf:
+    """Who will be done first runs first; a shorter job interrupts a longer one."""
+
+    types: Types = "fastest"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="srtf",
+        door="order",
+        objective="least mean completion time",
+        technique="preemptive priority by remaining time",
+        paper="Schrage, Operations Research 1968",
+        needs=NEEDS | {"remaining"},
+        oracle=True,
+        remembers=REMEMBERS,
+        mechanism=RECALLABLE,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+
+    def decide(self, view: View) -> Order:
+        """Return all jobs, the least remaining time on their best type first."""
+        usable = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0)
+        best = usable.max(axis=1, initial=0.0)
+        left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
+        rows, memory = candidates(view, np.argsort(left, kind="stable"), self.types)
+        return Order(rows, memory=memory)

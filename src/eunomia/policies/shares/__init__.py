@@ -1,0 +1,1 @@
+"""Policies that say what share of time each should get."""
