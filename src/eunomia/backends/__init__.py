@@ -1,0 +1,1 @@
+"""The worlds: they say what happened and carry out what was decided."""

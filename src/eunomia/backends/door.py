@@ -1,0 +1,21 @@
+"""The one door of every world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from eunomia.model.decisions import Decision
+from eunomia.model.events import Moment
+
+
+class Backend(Protocol):
+    """A world. The loop takes its moments one by one and hands it every decision before it takes the next."""
+
+    def moments(self) -> Iterator[Moment]:
+        """Yield what happens, in order of time, until nothing more can happen."""
+        ...
+
+    def carry_out(self, decision: Decision) -> None:
+        """Do as decided. An order whose epoch is past is ignored; `Ask` never comes here."""
+        ...
