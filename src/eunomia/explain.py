@@ -1,0 +1,169 @@
+"""Why a job waited: its record walked again, and at every moment the reason that held it back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.life import Stage
+from eunomia.model.nearest import nearest
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.record import Record
+from eunomia.replay import walk
+
+SHOWN = 3  # jobs that are named; the others are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """A stretch of waiting for one reason."""
+
+    from_s: float
+    to_s: float | None  # None: it still waits at the end of the record
+    reason: str  # cannot_run, no_capacity, fragmentation, behind, share_exhausted, type_drawn, policy
+    text: str
+    free: dict[str, int]  # accelerators free then, by type
+    behind: tuple[str, ...] = ()  # waiting jobs that come before it
+    behind_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All waits of one job, and how it ended."""
+
+    job_id: str
+    scale_factor: int
+    submitted_s: float
+    first_started_s: float | None
+    status: str
+    waits: tuple[Wait, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)
+
+
+def explain(record: Record, job_id: str, at: float | None = None) -> Explanation:
+    """Walk the record; with `at` keep the wait of that time only. Raises InvalidInput for a job it does not hold."""
+    waits: list[Wait] = []
+    first = None
+    scheduler: Scheduler | None = None
+    for moment, scheduler in walk(record):
+        row = scheduler.state.row_of.get(job_id)
+        if row is None:
+            continue
+        if waits and waits[-1].to_s is None:
+            waits[-1] = replace(waits[-1], to_s=moment.at)
+        stage = scheduler.state.jobs.stage[row]
+        if stage == Stage.RUNNING and first is None:
+            first = moment.at
+        if stage == Stage.WAITING:
+            _note(waits, diagnose(scheduler, row, moment.at))
+    if scheduler is None or job_id not in scheduler.state.row_of:
+        known = scheduler.state.row_of if scheduler else ()
+        problem = Problem(
+            file=str(record.path), column="job_id", value=job_id, rule="the record holds no such job",
+            mend=nearest(job_id, known),
+        )  # fmt: skip
+        raise InvalidInput([problem])
+    row = scheduler.state.row_of[job_id]
+    job = scheduler.state.submitted[row]
+    status = Stage(int(scheduler.state.jobs.stage[row])).name.lower()
+    kept = tuple(wait for wait in waits if wait.to_s is None or wait.to_s > wait.from_s)
+    if at is not None:
+        kept = tuple(wait for wait in kept if wait.from_s <= at < (math.inf if wait.to_s is None else wait.to_s))
+    return Explanation(
+        job_id=job_id,
+        scale_factor=job.scale_factor,
+        submitted_s=job.submitted,
+        first_started_s=first,
+        status=status,
+        waits=kept,
+    )
+
+
+def _note(waits: list[Wait], now: Wait) -> None:
+    """Add a stretch, or let the last one go on when its reason still holds."""
+    if waits and waits[-1].to_s == now.from_s:
+        if waits[-1].reason == now.reason and waits[-1].behind[:1] == now.behind[:1]:
+            waits[-1] = replace(waits[-1], to_s=None)
+            return
+        if waits[-1].from_s == now.from_s:  # the same instant, decided anew
+            waits[-1] = now
+            return
+    waits.append(now)
+
+
+def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
+    """Say why a waiting job waits, from the state right after a decision."""
+    state, types = scheduler.state, scheduler.state.topology.types
+    size = int(state.jobs.scale_factor[row])
+    free = {name: int(count) for name, count in zip(types, state.floor.free, strict=True)}
+    runs = scheduler.belief.throughput[row] > 0
+    ahead = _ahead(scheduler, row)
+    names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])
+    reason, text = _reason(scheduler, row, size, runs, names, len(ahead))
+    return Wait(from_s=at, to_s=None, reason=reason, text=text, free=free, behind=names, behind_count=len(ahead))
+
+
+def _reason(
+    scheduler: Scheduler, row: int, size: int, runs: Any, names: tuple[str, ...], ahead: int
+) -> tuple[str, str]:
+    state, types = scheduler.state, scheduler.state.topology.types
+    queue = f" behind {ahead} waiting job{'s' if ahead != 1 else ''} (next: {', '.join(names)})" if ahead else ""
+    if row in scheduler.why:
+        return "policy", scheduler.why[row]
+    usable = runs & (state.capacity >= size)
+    if not usable.any():
+        return "cannot_run", f"no type in service that it can run on has {size} accelerators"
+    holds = usable & (state.floor.free >= size)
+    on = [types[j] for j in np.flatnonzero(usable)]
+    if not holds.any():
+        spare = int(state.floor.free[usable].sum())
+        if spare >= size:
+            text = f"it needs {size} of one type; {spare} are free, but spread over {', '.join(on)}"
+            return "fragmentation", text + queue
+        share = _spent_share(scheduler, row)
+        if share:
+            return "share_exhausted", f"it has had its share for now ({share}), and no seat is spare"
+        return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{queue}"
+    wanted = _wanted(scheduler, row)
+    if wanted and not any(holds[j] for j in wanted):
+        drawn = ", ".join(types[j] for j in wanted)
+        return "type_drawn", f"it may only use {drawn}, where fewer than {size} are free{queue}"
+    spare = int(state.floor.free[holds].max())
+    if ahead:
+        return "behind", f"{spare} are free and it needs {size}, but it is{queue}; the first of them does not fit yet"
+    return "fragmentation", f"{spare} are free and it needs {size}, but not close enough together"
+
+
+def _ahead(scheduler: Scheduler, row: int) -> list[int]:
+    """Return the waiting jobs that come before it in the last order, first come first."""
+    named = scheduler.last_order
+    jobs = scheduler.state.jobs
+    if named is None or scheduler.info.door == "grants":
+        waiting = [int(m) for m in scheduler.state.active if m < row]
+        return [m for m in waiting if jobs.stage[m] == Stage.WAITING]
+    order = list(dict.fromkeys(named.job.tolist()))
+    before = order[: order.index(row)] if row in order else order
+    return [m for m in before if jobs.stage[m] == Stage.WAITING]
+
+
+def _wanted(scheduler: Scheduler, row: int) -> list[int]:
+    """Return the types that the last order names for it."""
+    named = scheduler.last_order
+    return [] if named is None else sorted(set(named.type[named.job == row].tolist()))
+
+
+def _spent_share(scheduler: Scheduler, row: int) -> str:
+    """Return what it was owed and received beyond, when it is owed nothing now; else nothing."""
+    dues = scheduler.dues
+    mine = dues.job == row
+    if scheduler.info.door != "shares" or not mine.any() or (dues.lag[mine] > 0).any():
+        return ""
+    types = scheduler.state.topology.types
+    return ", ".join(f"{x:.0%} of {types[j]}" for x, j in zip(dues.x[mine], dues.type[mine], strict=True))

@@ -1,0 +1,166 @@
+"""Moments and decisions ↔ JSON lines: what is written while a run goes on, and read for replay and explanations.
+
+Line 1 is a header with all that a fresh core needs; then one line per moment and one per decision. What a question
+looked like is not written: its answer is, so replay needs neither policy nor solver.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from eunomia.model import answers, decisions
+from eunomia.model.decisions import Ask, Decision
+from eunomia.model.events import EVENTS, Moment
+from eunomia.model.job import Job
+from eunomia.model.problems import InvalidInput, Problem
+
+FORMAT = 1
+_NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_NAMED: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        Job,
+        answers.Rows,
+        answers.Shares,
+        answers.Order,
+        answers.Grants,
+        *EVENTS,
+        decisions.Start,
+        decisions.Renew,
+        decisions.Stop,
+        decisions.Refuse,
+        decisions.WakeAt,
+    )
+}
+
+
+def to_json(value: Any) -> Any:
+    """Return a value of `model` as JSON: an object with its class name, numbers that survive the round trip."""
+    match value:
+        case None | str() | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else {"number": str(value)}
+        case np.ndarray():
+            return {"array": str(value.dtype), "shape": list(value.shape), "of": to_json(value.ravel().tolist())}
+        case tuple() | list():
+            return [to_json(part) for part in value]
+        case Mapping():
+            return {"map": [[to_json(key), to_json(part)] for key, part in value.items()]}
+        case Ask():
+            return {"is": "Ask", "asked": value.asked}
+    default = {field.name: field.default for field in fields(value)}
+    parts = {name: getattr(value, name) for name in default}
+    kept = {name: to_json(part) for name, part in parts.items() if not _is_default(part, default[name])}
+    return {"is": type(value).__name__, **kept}
+
+
+def _is_default(part: Any, default: Any) -> bool:
+    return not isinstance(part, np.ndarray) and (part is default or (part == default and type(part) is type(default)))
+
+
+def from_json(value: Any) -> Any:
+    """Return what `to_json` was given; lists come back as tuples. Raises ValueError for anything else."""
+    if isinstance(value, list):
+        return tuple(from_json(part) for part in value)
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"number": text}:
+            return _NOT_FINITE[text]
+        case {"array": dtype, "shape": shape, "of": flat}:
+            return np.array(from_json(flat), dtype=dtype).reshape(shape)
+        case {"map": pairs}:
+            return {from_json(key): from_json(part) for key, part in pairs}
+        case {"is": name, **parts} if name in _NAMED:
+            return _NAMED[name](**{key: from_json(part) for key, part in parts.items()})
+    raise ValueError(f"nothing is written as {sorted(value)!r}")
+
+
+class Recorder:
+    """An observer that writes what it hears. A context manager; the file is complete when it is left."""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]):
+        self._raw = path.open("wb")
+        packed = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, mtime=0, compresslevel=6)
+        self._file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
+        self._write({"eunomia": FORMAT, **header})
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._raw.close()
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Write one moment and what was decided then."""
+        self._write({"at": moment.at, "kind": "moment", "events": [to_json(event) for event in moment.events]})
+        for decision in decisions:
+            self._write({"at": moment.at, "kind": "decision", "decision": to_json(decision)})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
+
+
+class Record:
+    """A record that was written before."""
+
+    def __init__(self, path: Path):
+        """Read the header. Raises InvalidInput when the file is not a record."""
+        self.path = path
+        first = next(self._lines(), None)
+        if first is None or first[1].get("eunomia") != FORMAT:
+            raise self._refusal(1, "the first line is not the header of a record of this version")
+        self.header = first[1]
+
+    def steps(self) -> Iterator[tuple[int, Moment, list[Any]]]:
+        """Yield the line of each moment, the moment, and the decisions that followed it as JSON values."""
+        lines = self._lines()
+        next(lines)
+        pending: tuple[int, Moment, list[Any]] | None = None
+        for row, line in lines:
+            if line.get("kind") == "moment":
+                if pending is not None:
+                    yield pending
+                pending = (row, self._moment(row, line), [])
+            elif line.get("kind") == "decision" and pending is not None:
+                pending[2].append(line.get("decision"))
+            else:
+                raise self._refusal(row, "a line is neither a moment nor a decision after one")
+        if pending is not None:
+            yield pending
+
+    def _moment(self, row: int, line: Mapping[str, Any]) -> Moment:
+        try:
+            return Moment(float(line["at"]), from_json(line["events"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._refusal(row, f"the moment cannot be read ({error})") from error
+
+    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        row = 0
+        try:
+            with gzip.open(self.path, "rt", encoding="utf-8") as file:
+                for row, text in enumerate(file, start=1):
+                    line = json.loads(text)
+                    if not isinstance(line, dict):
+                        raise ValueError("a line is not an object")
+                    yield row, line
+        except (OSError, EOFError, ValueError) as error:
+            raise self._refusal(row + 1, f"the record cannot be read ({error})") from error
+
+    def _refusal(self, row: int, rule: str) -> InvalidInput:
+        mend = "give a record.jsonl.gz that --record wrote, whole"
+        return InvalidInput([Problem(file=str(self.path), row=row, rule=rule, mend=mend)])

@@ -1,0 +1,122 @@
+"""A recorded run through a fresh core: it must decide the same, and it can be asked why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.arrays import Floats
+from eunomia.model.events import Moment
+from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
+from eunomia.model.policy import PolicyInfo
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.speeds import Speeds
+from eunomia.model.topology import Node, Topology
+from eunomia.record import Record, to_json
+
+
+class RecordedSpeeds:
+    """Believed throughputs as the header of a record lists them."""
+
+    def __init__(self, types: tuple[str, ...], alone: list[Any], beside: list[Any]):
+        self.types = types
+        self._alone = {(kind, size): np.array(rates, dtype=float) for kind, size, rates in alone}
+        self._beside = {(mine, other, size): np.array(rates, dtype=float) for mine, other, size, rates in beside}
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s on each type, (type,)."""
+        return self._alone[job_type, scale_factor]
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return steps/s of the first beside the second, (type,); 0 where no pair was recorded."""
+        return self._beside.get((job_type, partner, scale_factor), np.zeros(len(self.types)))
+
+
+def header(
+    jobs: list[Job],
+    nodes: list[Node],
+    info: PolicyInfo,
+    mechanism: Leases,
+    overheads: Overheads,
+    speeds: Speeds,
+    seed: int,
+) -> dict[str, Any]:
+    """Return what a fresh core needs: everything that it was built from, in JSON."""
+    kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
+    sharing = "paired" in info.needs
+    return {
+        "seed": seed,
+        "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
+        "policy": {"name": info.name, "door": info.door, "remembers": dict(info.remembers)},
+        "mechanism": to_json({**asdict(mechanism)}),
+        "overheads": asdict(overheads),
+        "alone": [[kind, size, speeds.alone(kind, size).tolist()] for kind, size in kinds],
+        "beside": [
+            [mine, other, size, speeds.beside(mine, other, size).tolist()]
+            for mine, size in kinds
+            for other, same in kinds
+            if sharing and size == same
+        ],
+    }
+
+
+def fresh_scheduler(record: Record) -> Scheduler:
+    """Build the core that a record's header describes. Raises InvalidInput when it does not."""
+    from eunomia.record import from_json
+
+    try:
+        head: Mapping[str, Any] = record.header
+        topology = Topology.of([Node(type=kind, accelerators=size, rack=rack) for kind, size, rack in head["nodes"]])
+        policy = head["policy"]
+        info = PolicyInfo(
+            name=policy["name"],
+            door=policy["door"],
+            objective="",
+            technique="",
+            paper="",
+            needs=frozenset(),  # nobody looks: the answers are in the record
+            remembers=policy["remembers"],
+        )
+        speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
+        belief = Belief(speeds, Overheads(**head["overheads"]))
+        return Scheduler(topology, info, Leases(**from_json(head["mechanism"])), belief, seed=head["seed"])
+    except (KeyError, TypeError, ValueError) as error:
+        problem = Problem(
+            file=str(record.path), row=1, rule=f"the header is not complete ({error})", mend="record again"
+        )
+        raise InvalidInput([problem]) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first moment at which the fresh core decided otherwise."""
+
+    row: int  # line of the moment
+    at: float
+    recorded: list[Any]
+    decided: list[Any]
+
+
+def walk(record: Record) -> Iterator[tuple[Moment, Scheduler]]:
+    """Yield each moment after a fresh core has taken it in."""
+    scheduler = fresh_scheduler(record)
+    for _, moment, _ in record.steps():
+        scheduler.handle(moment)
+        yield moment, scheduler
+
+
+def first_difference(record: Record) -> Difference | None:
+    """Feed the recorded moments to a fresh core; None when it decides the same throughout."""
+    scheduler = fresh_scheduler(record)
+    for row, moment, recorded in record.steps():
+        decided = [to_json(decision) for decision in scheduler.handle(moment)]
+        if decided != recorded:
+            return Difference(row, moment.at, recorded, decided)
+    return None
