@@ -1,0 +1,77 @@
+"""Text with one job a line → a sheet, with the line of each row right whatever lies between."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.model.problems import SHOWN
+from eunomia.traces.files import contents, decoded
+from eunomia.traces.sheet import Sheet
+
+Row = list[str]
+
+
+def read_csv(path: Path) -> Sheet:
+    """Return the sheet of a comma-separated file (RFC 4180, UTF-8, gzip or not) whose first line names its columns."""
+    rows, lines, fault = _records(decoded(path, contents(path)), csv.excel)
+    header, header_line = (rows.pop(0), lines.pop(0)) if rows else ([], 1)
+    sheet = _sheet(path, header, header_line, rows, lines)
+    for name in sorted({name for name in header if header.count(name) > 1}):
+        sheet.note(header_line, name, None, "two columns have this name", "rename or remove one")
+    return _with_fault(sheet, fault)
+
+
+def read_tabbed(path: Path, names: Sequence[str]) -> Sheet:
+    """Return the sheet of a tab-separated file without header and without quoting, columns named by `names`."""
+    rows, lines, fault = _records(decoded(path, contents(path)), _Tabbed)
+    return _with_fault(_sheet(path, names, 1, rows, lines), fault)
+
+
+class _Tabbed(csv.excel_tab):
+    quoting = csv.QUOTE_NONE
+
+
+def _records(text: str, dialect: type[csv.Dialect]) -> tuple[list[Row], list[int], tuple[int, str] | None]:
+    """Return the records that are not blank, the line at which each starts, and (line, reason) where reading ended."""
+    rows: list[Row] = []
+    lines: list[int] = []
+    reader = csv.reader(StringIO(text, newline=""), dialect, strict=True)
+    start = 1
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+                lines.append(start)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        return rows, lines, (start, str(error))
+    return rows, lines, None
+
+
+def _sheet(path: Path, names: Sequence[str], header_line: int, rows: list[Row], lines: list[int]) -> Sheet:
+    """Return the sheet of the rows that are as wide as the header; each other row is noted."""
+    width = len(names)
+    fits = [len(row) == width for row in rows]
+    whole = list(compress(rows, fits))
+    columns: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    columns.update(zip(names, zip(*whole, strict=True), strict=False))
+    sheet = Sheet(file=str(path), header_line=header_line, line=np.array(lines, dtype=np.int64)[fits], columns=columns)
+    ragged = [m for m, fit in enumerate(fits) if not fit]
+    for m in ragged[:SHOWN]:
+        sheet.note(lines[m], None, None, f"this row has {len(rows[m])} cells where {width} columns are expected",
+                   "give every row one cell per column; quote text that holds a separator")
+    sheet.count += max(0, len(ragged) - SHOWN)
+    return sheet
+
+
+def _with_fault(sheet: Sheet, fault: tuple[int, str] | None) -> Sheet:
+    if fault is not None:
+        sheet.note(fault[0], None, None, f"from here on the text cannot be split into cells ({fault[1]})",
+                   "close every quote, double a quote inside quotes, and keep a cell under 131,072 characters")
+    return sheet

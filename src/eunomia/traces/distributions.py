@@ -1,0 +1,53 @@
+"""Sizes and durations of jobs as published, to draw synthetic workloads from.
+
+`gavel`: the workload of D. Narayanan et al., OSDI 2020: sizes after Philly's, durations log-uniform in two ranges.
+`philly`: sizes of the 84,605 jobs and run times of the 64,483 passed ones that Philly's users submitted from August
+to mid-November 2017 (trace of M. Jeon et al., USENIX ATC 2019): quantiles by size, log-linear between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+
+Draw = Callable[[np.random.Generator, np.random.Generator, int], tuple[Ints, Floats]]
+
+GAVEL_SIZES = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
+LONG = 0.2  # share of jobs of 10^U(3, 4) minutes; the others take 10^U(1.5, 3)
+
+PHILLY_SIZES = {1: 0.8861, 2: 0.0202, 4: 0.0447, 8: 0.0423, 16: 0.0055, 32: 0.0012}
+LEVELS = (0, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 1)
+PHILLY_QUANTILES_S = {  # largest size of the class → run time in seconds at LEVELS
+    1: (1, 52, 63, 185, 1258, 2651, 6850, 15566, 119341, 3256045),
+    4: (2, 10, 13, 20, 666, 59919, 180733, 280592, 907226, 2750674),
+    8: (17, 88, 186, 823, 29380, 193134, 402400, 602047, 1552287, 4628226),
+    32: (20, 41, 69, 420, 47358, 112922, 325268, 509571, 1269831, 1710643),
+}
+
+
+def gavel(sizes: np.random.Generator, durations: np.random.Generator, jobs: int) -> tuple[Ints, Floats]:
+    """Return (job,) scale factors and (job,) durations in seconds, drawn independently of each other."""
+    is_long = durations.random(jobs) < LONG
+    exponent = np.where(is_long, 3 + durations.random(jobs), 1.5 + 1.5 * durations.random(jobs))
+    return _sizes(sizes, GAVEL_SIZES, jobs), 60 * 10**exponent
+
+
+def philly(sizes: np.random.Generator, durations: np.random.Generator, jobs: int) -> tuple[Ints, Floats]:
+    """Return (job,) scale factors and (job,) durations in seconds; larger jobs run longer."""
+    scale_factor, level = _sizes(sizes, PHILLY_SIZES, jobs), durations.random(jobs)
+    by_class = [np.exp(np.interp(level, LEVELS, np.log(quantiles))) for quantiles in PHILLY_QUANTILES_S.values()]
+    return scale_factor, np.choose(_classes(scale_factor, list(PHILLY_QUANTILES_S)), by_class)
+
+
+def _sizes(rng: np.random.Generator, share_by_size: dict[int, float], jobs: int) -> Ints:
+    return rng.choice(np.array(list(share_by_size)), size=jobs, p=list(share_by_size.values()))
+
+
+def _classes(scale_factor: Ints, largest: Sequence[int]) -> Ints:
+    return np.searchsorted(np.array(largest), scale_factor)
+
+
+DISTRIBUTIONS: dict[str, Draw] = {"gavel": gavel, "philly": philly}

@@ -1,0 +1,51 @@
+"""Gavel's trace files: ten tab-separated columns, no header (D. Narayanan et al., OSDI 2020, published code).
+
+The job's id is the number of its line, counted from 0. `total_steps` counts steps over all accelerators of the gang.
+Commands are left out: they hold a placeholder for a data folder and run only inside Gavel's own checkout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.traces.delimited import read_tabbed
+from eunomia.traces.rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT, Rule
+from eunomia.traces.sheet import Sheet
+from eunomia.traces.table import Trace, trace_of
+
+NAMES = ("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir", "total_steps", "scale_factor",
+         "priority_weight", "SLO", "arrival_time")
+PRIORITY = replace(WEIGHT, empty=None, mend="write 1 for a job without priority")
+SLO = Rule(what="a finite number, above 0 or -1 for none", least=-1, mend="write -1 for no objective")
+
+
+def read(path: Path) -> Trace:
+    """Return the trace in a Gavel file. Raises InvalidInput with everything that is wrong with it."""
+    sheet = read_tabbed(path, NAMES)
+    sheet.expect(NAMES, ())
+    trace = _trace(sheet)
+    sheet.raise_if_any()
+    return trace
+
+
+def _trace(sheet: Sheet) -> Trace:
+    sheet.number("needs_data_dir", FLAG)
+    return trace_of(
+        sheet.file, tuple(str(line - 1) for line in sheet.line.tolist()), sheet.ordered("arrival_time", SUBMITTED),
+        sheet.whole("scale_factor", SCALE_FACTOR), job_type=sheet.filled("job_type"),
+        total_steps=sheet.number("total_steps", TOTAL_STEPS), weight=sheet.number("priority_weight", PRIORITY),
+        row=sheet.line, notes=_objectives(sheet))
+
+
+def _objectives(sheet: Sheet) -> tuple[str, ...]:
+    """Check the SLO column; say how many objectives could not become deadlines."""
+    factor = sheet.number("SLO", SLO)
+    sheet.refuse("SLO", (factor > -1) & (factor <= 0), f"must be {SLO.what}", SLO.mend)
+    given = int(np.count_nonzero(factor > 0))
+    if not given:
+        return ()
+    return (f"{given:,} jobs have an SLO; it is a multiple of a duration that the file does not hold, so they are "
+            f"read without a deadline",)

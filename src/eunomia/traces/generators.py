@@ -1,0 +1,110 @@
+"""Synthetic traces. A generator is its parameters; each draws every column from a stream of its own, so that another
+rate or another number of tenants leaves the sizes and durations as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.model.nearest import nearest
+from eunomia.traces.distributions import DISTRIBUTIONS
+from eunomia.traces.options import flag, known, number, refused
+from eunomia.traces.rules import SCALE_FACTOR, Rule
+from eunomia.traces.table import Trace, trace_of
+
+MOST_JOBS = 10_000_000
+JOBS = Rule(what=f"a whole number from 1 to {MOST_JOBS:,}", least=1, most=MOST_JOBS, whole=True,
+            mend="write how many jobs to draw")
+RATE = Rule(what="a number of jobs per hour, at least 0.000001", least=1e-6, endless=True,
+            mend="write how many jobs arrive in an hour, or inf for all at time 0")
+MEAN_DURATION = Rule(what="a number of seconds above 0, at most 1e12", above=0.0, most=1e12,
+                     mend="write how long a job runs on average")
+TENANTS = Rule(what="a whole number, at least 0", least=0, most=MOST_JOBS, whole=True,
+               mend="write 0 for jobs that belong to nobody")
+SEED = Rule(what="a whole number, at least 0", least=0, whole=True, mend="write 0, or any other whole number")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhillyLike:
+    """Poisson arrivals; sizes and durations after a published distribution; tenants drawn evenly."""
+
+    jobs: int = 1000
+    rate_per_hour: float = 3.0  # with the gavel distribution, the work of about 96 accelerators
+    distribution: str = "gavel"
+    multi_accelerator: bool = True  # False: every gang has 1 accelerator
+    tenants: int = 0
+    job_type: str = ""  # "" = the trace names none
+
+    def draw(self, seed: int) -> Trace:
+        """Return the trace; the same seed draws the same one."""
+        arrivals, sizes, durations, owners = np.random.default_rng(seed).spawn(4)
+        scale_factor, duration_s = DISTRIBUTIONS[self.distribution](sizes, durations, self.jobs)
+        owner = owners.integers(max(self.tenants, 1), size=self.jobs).tolist()
+        tenant = tuple(f"tenant-{k}" for k in owner) if self.tenants else ("",) * self.jobs
+        return trace_of("philly-like", _ids(self.jobs), _arrivals(arrivals, self.rate_per_hour, self.jobs),
+                        scale_factor if self.multi_accelerator else np.ones_like(scale_factor),
+                        duration_s=duration_s, tenant=tenant, job_type=_types(self.job_type, self.jobs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson:
+    """The workload of queueing theory: Poisson arrivals, exponential durations, gangs of one size."""
+
+    jobs: int = 1000
+    rate_per_hour: float = 3.0
+    mean_duration_s: float = 3600.0
+    scale_factor: int = 1
+    job_type: str = ""  # "" = the trace names none
+
+    def draw(self, seed: int) -> Trace:
+        """Return the trace; the same seed draws the same one."""
+        arrivals, durations = np.random.default_rng(seed).spawn(2)
+        duration_s = np.maximum(durations.exponential(self.mean_duration_s, self.jobs), np.finfo(float).tiny)
+        return trace_of("poisson", _ids(self.jobs), _arrivals(arrivals, self.rate_per_hour, self.jobs),
+                        np.full(self.jobs, self.scale_factor, dtype=np.int64),
+                        duration_s=duration_s, job_type=_types(self.job_type, self.jobs))
+
+
+GENERATORS: Mapping[str, type[PhillyLike] | type[Poisson]] = {"philly-like": PhillyLike, "poisson": Poisson}
+RULES = {"jobs": JOBS, "rate_per_hour": RATE, "mean_duration_s": MEAN_DURATION, "scale_factor": SCALE_FACTOR,
+         "tenants": TENANTS}
+
+
+def generate(name: str, seed: int, **parameters: object) -> Trace:
+    """Return the trace that the named generator draws. Raises InvalidInput for a wrong name, parameter or value."""
+    if name not in GENERATORS:
+        raise refused("workload", "generator", name, "this generator is not known", nearest(name, GENERATORS))
+    generator = GENERATORS[name]
+    known(name, parameters, [field.name for field in fields(generator)])
+    number(name, "seed", seed, SEED)
+    for parameter, value in parameters.items():
+        _check(name, parameter, value)
+    return generator(**parameters).draw(seed)  # type: ignore[arg-type]
+
+
+def _check(generator: str, parameter: str, value: object) -> None:
+    if parameter in RULES:
+        number(generator, parameter, value, RULES[parameter])
+    elif parameter == "multi_accelerator":
+        flag(generator, parameter, value)
+    elif not isinstance(value, str):
+        raise refused(generator, parameter, value, "must be text", "write it in quotes")
+    elif parameter == "distribution" and value not in DISTRIBUTIONS:
+        raise refused(generator, parameter, value, "this distribution is not known", nearest(value, DISTRIBUTIONS))
+
+
+def _arrivals(rng: np.random.Generator, rate_per_hour: float, jobs: int) -> Floats:
+    """Return (job,) seconds at which a Poisson process that starts at 0 has its events."""
+    arrivals: Floats = np.cumsum(rng.exponential(1.0, jobs) * (3600 / rate_per_hour))
+    return arrivals
+
+
+def _ids(jobs: int) -> tuple[str, ...]:
+    return tuple(map(str, range(jobs)))
+
+
+def _types(job_type: str, jobs: int) -> tuple[str, ...] | None:
+    return (job_type,) * jobs if job_type else None

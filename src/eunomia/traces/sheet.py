@@ -1,0 +1,156 @@
+"""The columns of a file as text, the line of each row, and everything found wrong with them.
+
+A reader asks for its columns under a rule, gets values where they are good, and calls `raise_if_any` before it
+uses them: so one run shows all problems of a file, in the order of its rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.nearest import nearest
+from eunomia.model.problems import SHOWN, Problem, Problems
+from eunomia.traces.rules import Rule
+
+NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)  # one way to match: linear time
+LONGEST = 80  # characters of a wrong value that a message repeats
+
+
+@dataclass(kw_only=True)
+class Sheet:
+    """A table of text. Every column has one entry per row."""
+
+    file: str
+    header_line: int
+    line: Ints  # line of the file at which each row starts
+    columns: dict[str, tuple[str, ...]]
+    found: list[Problem] = field(default_factory=list)  # at most SHOWN per check
+    count: int = 0
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def expect(self, required: Sequence[str], optional: Sequence[str]) -> None:
+        """Note each column that is missing, and each that no reader would look at."""
+        if not self.columns or not (len(self) or self.count):
+            self.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")
+        if not self.columns:
+            return
+        known = [*required, *optional]
+        strange = [name for name in self.columns if name not in known]
+        for name in strange[:SHOWN]:
+            self.note(self.header_line, name, None, "this column is not known", nearest(name[:LONGEST], known))
+        self.count += max(0, len(strange) - SHOWN)
+        for name in required:
+            if name not in self.columns:
+                self.note(self.header_line, name, None, "this column is missing",
+                          f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}")
+
+    def text(self, name: str) -> tuple[str, ...]:
+        """Return a column as written; empty text where the file lacks the column."""
+        return self.columns.get(name, ("",) * len(self))
+
+    def filled(self, name: str) -> tuple[str, ...]:
+        """Return a column of text in which no cell may be empty."""
+        values = self.text(name)
+        if name in self.columns and not all(values):
+            self.refuse(name, self.empty(name), "may not be empty", "give every job one")
+        return values
+
+    def unique(self, name: str) -> tuple[str, ...]:
+        """Return a column of text in which no cell may be empty or repeat an earlier one."""
+        self.filled(name)
+        return self.distinct(name)
+
+    def distinct(self, name: str) -> tuple[str, ...]:
+        """Return a column of text in which no cell may repeat an earlier one, unless empty."""
+        values = self.text(name)
+        if name in self.columns and len(set(values)) < len(values):
+            first = {value: m for m, value in reversed(list(enumerate(values)))}
+            again = np.array([bool(v) and first[v] != m for m, v in enumerate(values)])
+            self.refuse(name, again, lambda m: f"must be unique, but row {self.line[first[values[m]]]} has it too",
+                        "give each job its own")
+        return values
+
+    def empty(self, name: str) -> Bools:
+        """Return (row,): True where the cell holds nothing, or the file lacks the column."""
+        return np.array([not value for value in self.text(name)], dtype=np.bool_)
+
+    def number(self, name: str, rule: Rule, where: Bools | None = None) -> Floats:
+        """Return a column of numbers under `rule`, which is asked of the rows in `where` (all unless told).
+
+        An empty cell has the value that the rule gives it. Where the rule is broken the value is nan, so that no
+        later check speaks of the same cell again.
+        """
+        if name not in self.columns:
+            return np.full(len(self), np.nan if rule.empty is None else rule.empty)
+        empty = self.empty(name)
+        values = _numbers(self.columns[name])
+        asked = ~empty if rule.empty is not None else np.ones(len(self), dtype=np.bool_)
+        asked &= True if where is None else where
+        broken = rule.broken_by(values)
+        self.refuse(name, asked & broken, f"must be {rule.what}", rule.mend)
+        values[broken] = np.nan
+        values[empty] = np.nan if rule.empty is None else rule.empty
+        return values + 0.0  # turns -0 into 0
+
+    def whole(self, name: str, rule: Rule) -> Ints:
+        """Return a column of whole numbers under `rule`, which must bound them; 0 where it is broken."""
+        values = self.number(name, rule)
+        return np.nan_to_num(values).astype(np.int64)
+
+    def ordered(self, name: str, rule: Rule) -> Floats:
+        """Return a column of times under `rule`, which may repeat but not go back."""
+        times = self.number(name, rule)
+        back = np.zeros(len(self), dtype=np.bool_)
+        back[1:] = times[1:] < times[:-1]
+        self.refuse(name, back, lambda m: f"may not be before the row above ({times[m - 1]:.15g})",
+                    f"sort the rows by {name}")
+        return times
+
+    def renamed(self, name: str, ours_by_theirs: Mapping[str, str]) -> tuple[str, ...]:
+        """Return a column of words in our spelling; a word that is not a key is noted and read as empty."""
+        words = self.text(name)
+        if name in self.columns and not set(words) <= ours_by_theirs.keys():
+            strange = np.array([word not in ours_by_theirs for word in words])
+            self.refuse(name, strange, f"must be one of {', '.join(filter(None, ours_by_theirs))}",
+                        "leave it empty if it is not known" if "" in ours_by_theirs else "correct it or drop the row")
+        return tuple(ours_by_theirs.get(word, "") for word in words)
+
+    def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], mend: str) -> None:
+        """Note a problem with column `name` in each row where `wrong`; `rule` may depend on the row."""
+        rows = np.flatnonzero(wrong)
+        values = self.text(name)
+        for m in rows[:SHOWN].tolist():
+            self.note(int(self.line[m]), name, values[m], rule if isinstance(rule, str) else rule(m), mend)
+        self.count += max(0, len(rows) - SHOWN)
+
+    def note(self, row: int | None, column: str | None, value: str | None, rule: str, mend: str) -> None:
+        """Note one problem at one place."""
+        self.count += 1
+        self.found.append(Problem(file=self.file, row=row, column=None if column is None else _shown(column),
+                                  value=None if value is None else _shown(value), rule=rule, mend=mend))
+
+    def raise_if_any(self) -> None:
+        """Raise InvalidInput with all that was found, the first rows first."""
+        first = sorted(self.found, key=lambda problem: problem.row or 0)
+        Problems(self.file, self.count, first[:SHOWN]).raise_if_any()
+
+
+def _numbers(values: tuple[str, ...]) -> Floats:
+    """Return the numbers that the texts spell; nan for a text that spells none."""
+    texts = pa.array([value or "nan" for value in values], pa.string())
+    try:
+        return np.array(texts.cast(pa.float64()))
+    except pa.ArrowInvalid:  # one at least is no number: now it is worth looking at each
+        return np.array([float(value) if NUMBER.fullmatch(value) else np.nan for value in values])
+
+
+def _shown(value: str) -> str:
+    return value if len(value) <= LONGEST else value[:LONGEST] + "…"

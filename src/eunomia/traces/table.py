@@ -1,0 +1,81 @@
+"""A trace in memory: the jobs of the past as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """The jobs of a trace, one entry per job in every column, in order of (submission, row in the file).
+
+    Times are seconds as in the file. Each job knows its work as `total_steps` or as `duration_s`; the other is nan.
+    """
+
+    source: str  # file or generator, for messages
+    job_id: tuple[str, ...]
+    submitted_s: Floats
+    scale_factor: Ints  # accelerators
+    job_type: tuple[str, ...] | None = None  # None: the trace names none
+    total_steps: Floats  # steps over all accelerators of the gang; nan = not given
+    duration_s: Floats  # on the reference type; nan = not given
+    tenant: tuple[str, ...]  # "" = none
+    app: tuple[str, ...]  # "" = none
+    weight: Floats
+    deadline_s: Floats  # counted like submitted_s; inf = none
+    status: tuple[str, ...]  # finished, failed, cancelled, or "" = not said
+    retries: Ints
+    command: tuple[tuple[str, ...], ...]  # argv; () = none
+    checkpoint_dir: tuple[str, ...]  # "" = none
+    row: Ints  # line of the file, the header being line 1
+    notes: tuple[str, ...] = ()  # what the reader counted, in sentences
+
+    def __post_init__(self) -> None:
+        for name in COLUMNS:
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self.job_id):
+                raise ValueError(f"{self.source}: column {name} has {len(column)} entries for {len(self)} jobs")
+
+    def __len__(self) -> int:
+        return len(self.job_id)
+
+    def take(self, keep: Ints) -> Trace:
+        """Return the jobs at the positions `keep`, in that order; source and notes stay."""
+        columns: dict[str, Any] = {name: _taken(getattr(self, name), keep) for name in COLUMNS}
+        return replace(self, **columns)
+
+
+COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "notes"))
+
+
+def _taken(column: np.ndarray | Sequence[object] | None, keep: Ints) -> object:
+    if column is None or isinstance(column, np.ndarray):
+        return column if column is None else column[keep]
+    return tuple(map(column.__getitem__, keep.tolist()))
+
+
+def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_factor: Ints, **known: Any) -> Trace:
+    """Return a trace in which every column that is not `known` says "none"."""
+    jobs = len(job_id)
+    blank = ("",) * jobs
+    unsaid: dict[str, Any] = {
+        "total_steps": np.full(jobs, np.nan), "duration_s": np.full(jobs, np.nan),
+        "tenant": blank, "app": blank, "weight": np.ones(jobs), "deadline_s": np.full(jobs, np.inf),
+        "status": blank, "retries": np.zeros(jobs, dtype=np.int64), "command": ((),) * jobs,
+        "checkpoint_dir": blank, "row": np.arange(1, jobs + 1),
+    }
+    return Trace(source=source, job_id=tuple(job_id), submitted_s=submitted_s, scale_factor=scale_factor,
+                 **{**unsaid, **known})
+
+
+def in_order(trace: Trace) -> Trace:
+    """Return the trace by submission; jobs of one instant keep the order of the file."""
+    if bool((np.diff(trace.submitted_s) >= 0).all()):
+        return trace
+    return trace.take(np.argsort(trace.submitted_s, kind="stable"))

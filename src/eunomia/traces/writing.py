@@ -1,0 +1,97 @@
+"""A trace → a native file, whole or not at all, and the same bytes for the same trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eunomia.traces.options import refused
+from eunomia.traces.table import Trace
+
+Column = tuple[str, ...] | np.ndarray
+NEEDS_QUOTES = re.compile(r'[,"\r\n]')
+
+
+def write_native(trace: Trace, path: Path) -> None:
+    """Write the trace as .csv, .csv.gz or .parquet, as the name says.
+
+    Raises InvalidInput for another name, or a place that cannot be written to.
+    """
+    for ending, packed in BYTES_BY_ENDING.items():
+        if path.name.endswith(ending):
+            return _replace(path, packed(trace))
+    raise refused(str(path), None, None, f"the name of a native trace must end in {', '.join(BYTES_BY_ENDING)}",
+                  "choose one of these endings")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError as error:
+        raise refused(str(path), None, None, f"the trace cannot be written here ({error.strerror})",
+                      "name a file in a folder that exists and may be written to") from error
+
+
+def _columns(trace: Trace) -> dict[str, Column]:
+    """Return the columns that say anything. Absent numbers are nan."""
+    blank = ("",) * len(trace)
+    always: dict[str, Column] = {
+        "job_id": trace.job_id, "submitted_s": trace.submitted_s, "scale_factor": trace.scale_factor,
+        "job_type": blank if trace.job_type is None else trace.job_type}
+    deadline_s = np.where(np.isinf(trace.deadline_s), np.nan, trace.deadline_s)
+    numbers = {"total_steps": trace.total_steps, "duration_s": trace.duration_s, "deadline_s": deadline_s}
+    texts: dict[str, tuple[str, ...]] = {
+        "tenant": trace.tenant, "app": trace.app, "status": trace.status, "checkpoint_dir": trace.checkpoint_dir,
+        "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command)}
+    said: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
+    said |= {name: column for name, column in texts.items() if any(column)}
+    said |= {"weight": trace.weight} if (trace.weight != 1).any() else {}
+    said |= {"retries": trace.retries} if trace.retries.any() else {}
+    return always | said
+
+
+def _csv(trace: Trace) -> bytes:
+    columns = _columns(trace)
+    cells = [_numbers(column) if isinstance(column, np.ndarray) else map(_quoted, column)
+             for column in columns.values()]
+    lines = [",".join(columns), *map(",".join, zip(*cells, strict=True))]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def _numbers(column: np.ndarray) -> Iterable[str]:
+    """Return the shortest text that reads back as the same number; empty for nan."""
+    return ("" if isnan(number) else repr(number).removesuffix(".0") for number in column.tolist())
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text
+
+
+def _gzipped(trace: Trace) -> bytes:
+    return gzip.compress(_csv(trace), mtime=0)
+
+
+def _parquet(trace: Trace) -> bytes:
+    sink = BytesIO()
+    pq.write_table(pa.table({name: _array(column) for name, column in _columns(trace).items()}), sink)
+    return sink.getvalue()
+
+
+def _array(column: Column) -> pa.Array:
+    """Return the column with null where a number is absent."""
+    return pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else pa.array(column, pa.string())
+
+
+BYTES_BY_ENDING: dict[str, Callable[[Trace], bytes]] = {".csv": _csv, ".csv.gz": _gzipped, ".parquet": _parquet}
