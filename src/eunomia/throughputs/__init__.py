@@ -1,0 +1,73 @@
+"""HOW FAST: measured tables, the built-in catalogue, and the analytic model between them.
+
+A cluster asks once, `load(source, types)`, and gets the speed of every gang on each of its accelerator types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eunomia.model.nearest import nearest
+from eunomia.model.problems import Problems
+from eunomia.throughputs import gavel_json, long_table
+from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
+from eunomia.throughputs.measured import Measured, Measurements
+from eunomia.throughputs.sources import Catalogued, Uniform
+from eunomia.throughputs.table import Throughputs
+
+__all__ = ["Throughputs", "load", "price_usd_per_hour"]
+
+BUILT_IN = ("catalogue", "uniform")
+READER_BY_ENDING = {
+    ".json": gavel_json.read,
+    ".json.gz": gavel_json.read,
+    ".csv": long_table.read,
+    ".csv.gz": long_table.read,
+    ".parquet": long_table.read,
+}
+
+
+def load(source: str, types: Sequence[str], *, base: Path | None = None) -> Throughputs:
+    """Return the throughputs of a source on a cluster's accelerator types, in the cluster's order.
+
+    `source` is "catalogue" (built-in accelerator and job types through the analytic model), "uniform" (1 step/s for
+    any gang of any job type), or the path of a table, relative to `base`: Gavel's JSON or a long table (CSV or
+    Parquet). Raises InvalidInput for a source that is not there or not right, and for types that it lacks.
+    """
+    names = tuple(types)
+    if not names:
+        problems = Problems("the cluster")
+        problems.add("a cluster has at least one accelerator type", "give it nodes")
+        problems.raise_if_any()
+    if source == "uniform":
+        return Throughputs(names, Uniform(len(names)))
+    if source == "catalogue":
+        return Throughputs(names, Catalogued(resolve(names)))
+    measurements = read_table(source, base)
+    _refuse_missing(names, measurements)
+    return Throughputs(names, Measured(names, measurements))
+
+
+def read_table(source: str, base: Path | None = None) -> Measurements:
+    """Return everything that a table says, for all its accelerator types. Raises InvalidInput as `load` does."""
+    path = Path(source) if base is None else base / source
+    problems = Problems(source)
+    ending = next((ending for ending in READER_BY_ENDING if path.name.endswith(ending)), None)
+    if not path.is_file():
+        mend = f"give a path that exists, or {nearest(source, BUILT_IN)}"
+        problems.add("there is no such file and no such built-in source", mend, value=source)
+    elif ending is None:
+        problems.add("the name does not say what kind of table it is", f"end it in {', '.join(READER_BY_ENDING)}")
+    problems.raise_if_any()
+    assert ending is not None
+    return READER_BY_ENDING[ending](path, source)
+
+
+def _refuse_missing(types: tuple[str, ...], measurements: Measurements) -> None:
+    problems = Problems(measurements.name)
+    for type_name in types:
+        if type_name not in measurements.types:
+            mend = f"{nearest(type_name, measurements.types)} (types: {', '.join(measurements.types)})"
+            problems.add("the table has no such accelerator type", mend, column="type", value=type_name)
+    problems.raise_if_any()

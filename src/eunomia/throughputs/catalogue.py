@@ -1,0 +1,83 @@
+"""The accelerator types that are built in: what their publishers state, and what they cost."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+from eunomia.model.nearest import nearest
+from eunomia.model.problems import Problems
+
+FILE = "accelerators.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """One accelerator type; the head of `accelerators.toml` says what each field is and in which unit."""
+
+    name: str
+    vendor: str
+    memory_gb: float
+    fp32_tflops: float
+    bandwidth_gb_s: float
+    link: str
+    link_gb_s: float
+    source: str
+    aliases: tuple[str, ...] = ()
+    fp16_tflops: float | None = None
+    network_gbit_s: float | None = None
+    network_source: str = ""
+    efficiency: float = 1.0
+    price_usd_per_hour: float | None = None
+    price_terms: str = ""
+    price_date: str = ""
+    price_region: str = ""
+    price_source: str = ""
+    note: str = ""
+
+
+@cache
+def accelerators() -> dict[str, Accelerator]:
+    """Return the built-in accelerator types by name, oldest first."""
+    text = files("eunomia.throughputs").joinpath(FILE).read_text(encoding="utf-8")
+    known = {field.name for field in fields(Accelerator)}
+    by_name = {}
+    for name, facts in tomllib.loads(text).items():
+        assert set(facts) <= known, f"{FILE}: {name} has {set(facts) - known}"
+        by_name[name] = Accelerator(name=name, **{**facts, "aliases": tuple(facts.get("aliases", ()))})
+    return by_name
+
+
+@cache
+def _name_by_spelling() -> dict[str, str]:
+    spelled = {name: name for name in accelerators()}
+    for accelerator in accelerators().values():
+        spelled |= dict.fromkeys(accelerator.aliases, accelerator.name)
+    return spelled
+
+
+def find(type_name: str) -> Accelerator | None:
+    """Return the accelerator type that a name or an alias means, in any case and with spaces or underscores."""
+    spelling = type_name.strip().casefold().replace("_", "-").replace(" ", "-")
+    name = _name_by_spelling().get(spelling)
+    return None if name is None else accelerators()[name]
+
+
+def resolve(types: tuple[str, ...]) -> tuple[Accelerator, ...]:
+    """Return the built-in accelerator types of these names. Raises InvalidInput with every name that is unknown."""
+    found = {name: find(name) for name in types}
+    problems = Problems("the catalogue")
+    for name, accelerator in found.items():
+        if accelerator is None:
+            mend = f"{nearest(name, _name_by_spelling())} (types: {', '.join(accelerators())})"
+            problems.add("this accelerator type is not in the catalogue", mend, column="type", value=name)
+    problems.raise_if_any()
+    return tuple(accelerator for accelerator in found.values() if accelerator is not None)
+
+
+def price_usd_per_hour(type_name: str) -> float | None:
+    """Return what one accelerator of the type costs an hour, or None where the catalogue knows no price."""
+    accelerator = find(type_name)
+    return None if accelerator is None else accelerator.price_usd_per_hour

@@ -1,0 +1,60 @@
+"""Where figures come from without a measured table: one speed for all, or the built-in catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.throughputs import analytic
+from eunomia.throughputs.catalogue import Accelerator
+from eunomia.throughputs.jobs import job_types
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Every gang of every job type makes 1 step/s, whatever its size. Nothing is known of pairs, so none may share."""
+
+    types: int
+    name: str = "uniform"
+    job_types: tuple[str, ...] = ()
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return 1 step/s on each type."""
+        return np.ones(self.types)
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return 0 on each type."""
+        return np.zeros(self.types)
+
+    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
+        """Return False: it is so by definition."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogued:
+    """Built-in accelerator types and job types through the analytic model."""
+
+    accelerators: tuple[Accelerator, ...]
+    name: str = "the catalogue"
+
+    @property
+    def job_types(self) -> tuple[str, ...]:
+        """The built-in job types."""
+        return tuple(job_types())
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return what the model says of each type."""
+        job = job_types()[job_type]
+        return np.array([analytic.step_rate(job, each, scale_factor) for each in self.accelerators])
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return what the model says of the two on each type."""
+        job, other = job_types()[job_type], job_types()[partner]
+        return np.array([analytic.shared_rate(job, other, each, scale_factor) for each in self.accelerators])
+
+    def extrapolated(self, job_type: str, scale_factor: int) -> bool:
+        """Return True: nothing here was measured."""
+        return True
