@@ -1,0 +1,21 @@
+"""The gallery: one self-contained page, and pictures, from what runs measured. See `docs/report.md`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eunomia.report.content import ReportContent, RunFigures
+from eunomia.report.page import write_report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ReportContent", "RunFigures", "export_charts", "write_report"]
+
+
+def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write every chart of the report as a picture and return the files; matplotlib is loaded only now."""
+    from eunomia.report.pictures import export_charts as export
+
+    return export(content, folder, formats)

@@ -1,0 +1,61 @@
+"""A chart as a value: what is drawn, before anybody draws it. The page and the pictures draw the same charts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.report.quantities import Unit
+
+NO_VALUES: Floats = np.empty(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One axis: what it measures, in which unit, and its ends where they are fixed."""
+
+    label: str
+    unit: Unit
+    scale: Literal["linear", "log"] = "linear"
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Series:
+    """One line or one colour of bars. In bars `x` counts the categories."""
+
+    name: str
+    style: int  # colour, dashes and hatching
+    x: Floats
+    y: Floats  # same rows; nan = nothing there
+    low: Floats = field(default_factory=lambda: NO_VALUES)  # least and most over the seeds, or empty
+    high: Floats = field(default_factory=lambda: NO_VALUES)
+    details: tuple[str, ...] = ()  # words beside each value, or empty
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Panel:
+    """One pair of axes."""
+
+    title: str = ""
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chart:
+    """One figure: a title, how to read it, and one or several panels with the same x axis."""
+
+    name: str  # unique in the report; the stem of picture files
+    title: str
+    how_to_read: str
+    kind: Literal["cdf", "steps", "line", "bars"]  # cdf and steps: a value holds until the next
+    x: Axis
+    y: Axis
+    panels: tuple[Panel, ...]
+    categories: tuple[str, ...] = ()  # of bars
+    load: float | None = None  # the one load it shows, where the report has several
+    mark: tuple[float, str] | None = None  # a line across at this x, and what it means

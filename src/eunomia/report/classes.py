@@ -1,0 +1,102 @@
+"""Charts that compare classes of jobs: by gang size, and by tenant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Bools, Floats
+from eunomia.report.chart import Axis, Chart, Panel, Series
+from eunomia.report.quantities import duration, shown
+from eunomia.report.settings import Setting
+
+MOST_CLASSES = 8
+
+
+def classes(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
+    """Return the charts of one load; by tenant only when there are several."""
+    charts = [by_gang_size(group, styles)]
+    charts += [by_tenant(group, styles)] if len(largest_tenants(group)) > 1 else []
+    return [chart for chart in charts if chart.categories and chart.panels[0].series]
+
+
+def by_gang_size(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+    """Return average completion times by the accelerators a gang holds."""
+    sizes = np.unique(np.concatenate([s.pooled("scale_factor") for s in group]).astype(np.int64))
+    bounds = size_bounds(sizes)
+
+    def member(setting: Setting, index: int) -> Bools:
+        size = setting.pooled("scale_factor")
+        return np.asarray((size >= bounds[index][0]) & (size <= bounds[index][1]))
+
+    return Chart(
+        name="jct_by_gang_size",
+        title="Completion time by gang size",
+        how_to_read="Average completion time of jobs that need so many accelerators at once; "
+        "bars that grow to the right say that wide jobs wait for room.",
+        kind="bars",
+        x=Axis(label="accelerators in the gang", unit="plain"),
+        y=Axis(label="average completion time", unit="s", low=0.0),
+        categories=tuple(str(a) if a == b else f"{a}–{b}" for a, b in bounds),
+        panels=bars(group, styles, "jct_s", len(bounds), member),
+    )
+
+
+def size_bounds(sizes: Array) -> list[tuple[int, int]]:
+    """Return classes of gang sizes (first, last): each size by itself, or powers of two when they are many."""
+    if sizes.size <= MOST_CLASSES:
+        return [(int(size), int(size)) for size in sizes]
+    tops = np.unique(2 ** np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64))
+    return [(1 if top == 1 else int(top) // 2 + 1, int(top)) for top in tops]
+
+
+def largest_tenants(group: Sequence[Setting]) -> tuple[str, ...]:
+    """Return the tenants with the most finished jobs, most first."""
+    count = Counter(tenant for setting in group for run in setting.runs for tenant in run.tenant)
+    return tuple(sorted(count, key=lambda tenant: (-count[tenant], tenant))[:MOST_CLASSES])
+
+
+def by_tenant(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+    """Return average slowdowns of the largest tenants."""
+    tenants = largest_tenants(group)
+    tenant_by_setting = {s: np.array([t for run in s.runs for t in run.tenant], dtype=object) for s in group}
+    return Chart(
+        name="slowdown_by_tenant",
+        title="Slowdown by tenant",
+        how_to_read=f"Average slowdown of each tenant's jobs ({len(tenants)} largest tenants): "
+        "bars of equal height mean that no tenant pays for another.",
+        kind="bars",
+        x=Axis(label="tenant", unit="plain"),
+        y=Axis(label="average completion time ÷ time alone", unit="ratio", low=0.0),
+        categories=tenants,
+        panels=bars(
+            group, styles, "slowdown", len(tenants), lambda s, k: np.asarray(tenant_by_setting[s] == tenants[k])
+        ),
+    )
+
+
+def bars(
+    group: Sequence[Setting], styles: dict[str, int], column: str, count: int, member: Callable[[Setting, int], Bools]
+) -> tuple[Panel, ...]:
+    """Return bars of the average of `column` over the members of each class."""
+    series = []
+    for setting in group:
+        values = setting.pooled(column)
+        parts = [values[member(setting, index) & np.isfinite(values)] for index in range(count)]
+        y = np.array([part.mean() if part.size else np.nan for part in parts])
+        details = tuple(detail(part, column) for part in parts)
+        if np.isfinite(y).any():
+            name = setting.label
+            series.append(Series(name=name, style=styles[name], x=np.arange(float(count)), y=y, details=details))
+    return (Panel(series=tuple(series)),)
+
+
+def detail(part: Floats, column: str) -> str:
+    """Return how many jobs an average stands on, and how far the slowest are from it."""
+    if not part.size:
+        return "no job"
+    tail = float(np.quantile(part, 0.99))
+    worst = duration(tail) if column.endswith("_s") else shown(tail, "ratio")
+    return f"{part.size:,} job{'s' if part.size > 1 else ''}, 99th percentile {worst}"

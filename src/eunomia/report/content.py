@@ -1,0 +1,73 @@
+"""What a report is made from: the figures of one or several runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats
+from eunomia.model.problems import Problems
+
+JOB_COLUMNS = ("jct_s", "queueing_s", "slowdown", "rho_themis", "scale_factor")
+BIN_COLUMNS = ("utilization_at_s", "running_jobs", "waiting_jobs")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunFigures:
+    """One run, measured. Job columns have one row per finished job, in order of submission; nan = not known.
+
+    Bin columns have one row per stretch of time. Raises `InvalidInput` when the columns do not fit each other.
+    """
+
+    label: str  # the policy as the user wrote it: "fifo?backfill=skip"
+    policy: str
+    load: float  # submission times were divided by it
+    seed: int
+    summary: Mapping[str, float | int | None]  # the names of summary.json, `utilization_<type>` among them
+    jct_s: Floats  # (job,)
+    queueing_s: Floats  # (job,) submission to first start
+    slowdown: Floats  # (job,) JCT / time alone
+    rho_themis: Floats  # (job,) Themis' finish-time fairness; at most 1 is fair
+    scale_factor: Array  # (job,) accelerators
+    tenant: tuple[str, ...]  # (job,)
+    types: tuple[str, ...]  # accelerator types
+    utilization_at_s: Floats  # (bin,) start of each bin
+    utilization: Floats  # (type, bin) busy / available; nan = none available
+    running_jobs: Floats  # (bin,) average over the bin
+    waiting_jobs: Floats  # (bin,)
+
+    def __post_init__(self) -> None:
+        problems = Problems(f"run {self.label!r}")
+        if not (math.isfinite(self.load) and self.load > 0):
+            problems.add("is a finite number above 0", "give the load of the run", column="load", value=self.load)
+        jobs, bins = np.size(self.jct_s), np.size(self.utilization_at_s)
+        shape_by_column: dict[str, tuple[int, ...]] = {"tenant": (jobs,), "utilization": (len(self.types), bins)}
+        shape_by_column.update(dict.fromkeys(JOB_COLUMNS, (jobs,)))
+        shape_by_column.update(dict.fromkeys(BIN_COLUMNS, (bins,)))
+        for column, shape in shape_by_column.items():
+            found = np.shape(getattr(self, column))
+            if found != shape:
+                problems.add(f"has shape {shape}", "give one row per job or bin", column=column, value=found)
+        if np.ndim(self.utilization_at_s) == 1 and not (np.diff(self.utilization_at_s) > 0).all():
+            problems.add("grows from bin to bin", "sort the bins by their start", column="utilization_at_s")
+        problems.raise_if_any()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportContent:
+    """A report to write. All text is for display only: it is escaped, whatever it holds."""
+
+    title: str
+    subtitle: str
+    scenario_toml: str  # shown as it is, so that the runs can be made again
+    notes: tuple[str, ...]  # what a reader must know to trust the numbers
+    runs: tuple[RunFigures, ...]
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            problems = Problems("report")
+            problems.add("has at least one run", "simulate something first", column="runs", value=())
+            problems.raise_if_any()

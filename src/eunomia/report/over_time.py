@@ -1,0 +1,70 @@
+"""Charts of what the cluster did, hour by hour. Of several seeds only the first is drawn: days do not average."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.report.chart import Axis, Chart, Panel, Series
+from eunomia.report.content import RunFigures
+from eunomia.report.curves import thinned
+from eunomia.report.settings import Setting
+
+SINCE_START = Axis(label="time since the run began", unit="s")
+
+
+def over_time(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
+    """Return the charts of one load; none when there are no bins."""
+    runs = [setting.runs[0] for setting in group if setting.runs[0].utilization_at_s.size]
+    if not runs:
+        return []
+    seeds = max(len(setting.runs) for setting in group)
+    which = f" Seed {runs[0].seed}, the first of {seeds}." if seeds > 1 else ""
+    return [utilization(runs, which), jobs(runs, styles, which)]
+
+
+def utilization(runs: Sequence[RunFigures], which: str) -> Chart:
+    """Return busy over available accelerators by type, one panel for each run."""
+    types = tuple(dict.fromkeys(name for run in runs for name in run.types))
+    return Chart(
+        name="utilization",
+        title="Utilisation by accelerator type",
+        how_to_read="The share of each type's accelerators that was busy; gaps beside a long queue are "
+        f"capacity that the policy could not, or would not, use.{which}",
+        kind="steps",
+        x=SINCE_START,
+        y=Axis(label="busy ÷ available", unit="share", low=0.0, high=1.0),
+        panels=tuple(Panel(title=run.label, series=type_series(run, types)) for run in runs),
+    )
+
+
+def type_series(run: RunFigures, types: tuple[str, ...]) -> tuple[Series, ...]:
+    """Return one series for each type that was ever available."""
+    at_s, busy = thinned(run.utilization_at_s, run.utilization)
+    known = zip(run.types, busy, strict=True)
+    return tuple(Series(name=n, style=types.index(n), x=at_s, y=y) for n, y in known if np.isfinite(y).any())
+
+
+def jobs(runs: Sequence[RunFigures], styles: dict[str, int], which: str) -> Chart:
+    """Return the jobs that ran and that waited."""
+    return Chart(
+        name="jobs_over_time",
+        title="Running and waiting jobs",
+        how_to_read="How many jobs held accelerators and how many waited, on average in each stretch of time; "
+        f"a queue that does not come down again means more work than capacity.{which}",
+        kind="steps",
+        x=SINCE_START,
+        y=Axis(label="jobs", unit="count", low=0.0),
+        panels=(
+            Panel(title="running", series=tuple(one(run, run.running_jobs, styles) for run in runs)),
+            Panel(title="waiting", series=tuple(one(run, run.waiting_jobs, styles) for run in runs)),
+        ),
+    )
+
+
+def one(run: RunFigures, values: Floats, styles: dict[str, int]) -> Series:
+    """Return one run's line."""
+    at_s, rows = thinned(run.utilization_at_s, values[None, :])
+    return Series(name=run.label, style=styles[run.label], x=at_s, y=rows[0])

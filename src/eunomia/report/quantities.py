@@ -1,0 +1,51 @@
+"""Numbers as people read them: three digits, a unit, and a dash for what is not known."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+Unit = Literal["s", "share", "count", "ratio", "usd", "plain"]
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+ABSENT = "–"
+
+
+def three_digits(value: float) -> str:
+    """Return `value` with three significant digits or all its whole ones: 0.0123, 4.20, 42.1, 4,213."""
+    size = abs(value)
+    if size >= 100 or value == 0:
+        return f"{value:,.0f}"
+    places = 1 if size >= 10 else 2 if size >= 1 else 2 - math.floor(math.log10(size))
+    return f"{value:.{min(places, 6)}f}"
+
+
+def duration(seconds: float) -> str:
+    """Return `seconds` in the unit that keeps the number small: s, min, h or d."""
+    size = abs(seconds)
+    if size < 100:
+        return f"{three_digits(seconds)} s"
+    if size < 100 * MINUTE:
+        return f"{three_digits(seconds / MINUTE)} min"
+    if size < 2 * DAY:
+        return f"{three_digits(seconds / HOUR)} h"
+    return f"{three_digits(seconds / DAY)} d"
+
+
+def shown(value: float | None, unit: Unit) -> str:
+    """Return `value` for the eye; what is absent or not finite is a dash."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    match unit:
+        case "s":
+            return duration(value)
+        case "share":
+            return f"{100 * value:.1f} %"
+        case "usd":
+            return f"${value:,.0f}" if value >= 1000 else f"${value:,.2f}"
+        case "count":
+            return f"{value:,.0f}" if float(value).is_integer() else three_digits(value)
+        case "ratio":
+            return three_digits(value)
+        case "plain":
+            return f"{value:g}"

@@ -1,0 +1,84 @@
+"""Runs that differ only by their seed are one setting: they are averaged, and they show the noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats
+from eunomia.report.content import ReportContent, RunFigures
+
+NEGLIGIBLE = 0.01  # a relative difference that nobody should act on
+WHOLE = 0.99  # a run that finished less than this part of what the best one did is not compared
+
+# Student's t, two-sided 95 %, for 1, 2, … degrees of freedom; 1.96 is near enough beyond.
+STUDENT_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One policy at one load, run with one or several seeds."""
+
+    label: str
+    load: float
+    runs: tuple[RunFigures, ...]
+
+    def values(self, name: str) -> Floats:
+        """Return the known values of a summary name, one per seed that has it."""
+        found = (run.summary.get(name) for run in self.runs)
+        return np.array([v for v in found if v is not None and math.isfinite(v)], dtype=np.float64)
+
+    def mean(self, name: str) -> float | None:
+        """Return the average over the seeds; None when no run knows it."""
+        values = self.values(name)
+        return float(values.mean()) if values.size else None
+
+    def pooled(self, column: str) -> Array:
+        """Return a job column of all seeds, one after the other."""
+        return np.concatenate([np.asarray(getattr(run, column)) for run in self.runs])
+
+
+def settings(content: ReportContent) -> tuple[Setting, ...]:
+    """Return the settings in order of load, then as the runs came."""
+    runs_by_key: dict[tuple[float, str], list[RunFigures]] = {}
+    for run in content.runs:
+        runs_by_key.setdefault((run.load, run.label), []).append(run)
+    first = sorted(runs_by_key, key=lambda key: key[0])  # stable: labels keep their order
+    return tuple(Setting(label, load, tuple(runs_by_key[load, label])) for load, label in first)
+
+
+def loads(content: ReportContent) -> tuple[float, ...]:
+    """Return the loads that were run, lowest first."""
+    return tuple(sorted({run.load for run in content.runs}))
+
+
+def labels(content: ReportContent) -> tuple[str, ...]:
+    """Return the labels as they first came; the place of a label is its colour in every chart."""
+    return tuple(dict.fromkeys(run.label for run in content.runs))
+
+
+def comparable(group: tuple[Setting, ...]) -> tuple[Setting, ...]:
+    """Return those settings of one load that finished (nearly) as great a part of their jobs as the best.
+
+    Averages are over finished jobs, so a run that left its long jobs behind would look good for it.
+    """
+    part_done = [(setting.mean("jobs_finished") or 0.0) / (setting.mean("jobs_submitted") or 1.0) for setting in group]
+    return tuple(s for s, part in zip(group, part_done, strict=True) if part >= WHOLE * max(part_done))
+
+
+def tied(a: Setting, b: Setting, name: str) -> bool:
+    """Return whether two settings differ by less than 1 %, or than their seeds vary by (95 %, paired by seed)."""
+    one, other = a.mean(name), b.mean(name)
+    if one is None or other is None:
+        return False
+    if abs(one - other) <= NEGLIGIBLE * max(abs(one), abs(other)):
+        return True
+    other_by_seed = {run.seed: run.summary.get(name) for run in b.runs}
+    pairs = [(run.summary.get(name), other_by_seed.get(run.seed)) for run in a.runs]
+    gaps = np.array([x - y for x, y in pairs if x is not None and y is not None])
+    if gaps.size < 2:
+        return False
+    t = STUDENT_T[gaps.size - 2] if gaps.size - 2 < len(STUDENT_T) else 1.96
+    return bool(abs(gaps.mean()) <= t * gaps.std(ddof=1) / math.sqrt(gaps.size))

@@ -1,0 +1,100 @@
+"""The tables of the report, as HTML."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from eunomia.report.content import ReportContent
+from eunomia.report.markup import escaped
+from eunomia.report.quantities import ABSENT, Unit, shown
+from eunomia.report.settings import Setting, comparable, settings
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number of the summary: its name there, its heading, and which end of it is good."""
+
+    name: str
+    heading: str
+    unit: Unit
+    better: Literal["low", "high"] | None = "low"
+
+
+COLUMNS = (
+    Column("jct_mean_s", "JCT average", "s"),
+    Column("jct_p50_s", "JCT median", "s"),
+    Column("jct_p95_s", "JCT 95th pct.", "s"),
+    Column("jct_p99_s", "JCT 99th pct.", "s"),
+    Column("queueing_mean_s", "Wait average", "s"),
+    Column("makespan_s", "Makespan", "s"),
+    Column("utilization", "Utilisation", "share", "high"),
+    Column("rho_themis_max", "ρ worst", "ratio"),
+    Column("rho_themis_mean", "ρ average", "ratio"),
+    Column("preemptions", "Preemptions", "count"),
+    Column("cost_usd", "Cost", "usd"),
+    Column("jobs_finished", "Finished", "count", None),
+    Column("jobs_submitted", "Submitted", "count", None),
+)
+MARK = '<b class="best" title="best in its column">★<span class="unseen"> best</span></b> '
+
+
+def run_table(content: ReportContent) -> str:
+    """Return the table of the settings: one row each, the best of each column starred among those of one load."""
+    every = settings(content)
+    several = len({setting.load for setting in every}) > 1
+    known = [column for column in COLUMNS if any(setting.values(column.name).size for setting in every)]
+    heads = ["Policy", *(["Load"] if several else []), *(column.heading for column in known)]
+    group_by_load = {at: tuple(s for s in every if s.load == at) for at in (s.load for s in every)}
+    rows = "".join(row(setting, group_by_load[setting.load], known, several) for setting in every)
+    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def row(setting: Setting, group: tuple[Setting, ...], known: list[Column], several: bool) -> str:
+    """Return one setting's row."""
+    load = f"<td>{setting.load:g}</td>" if several else ""
+    cells = "".join(cell(setting, group, column) for column in known)
+    begins = ' class="next"' if several and setting is group[0] else ""
+    return f'<tr{begins}><th scope="row">{escaped(setting.label)}</th>{load}{cells}</tr>'
+
+
+def cell(setting: Setting, group: tuple[Setting, ...], column: Column) -> str:
+    """Return one number, its span over the seeds beside it, and a star when none of its load is better."""
+    values, text = setting.values(column.name), shown(setting.mean(column.name), column.unit)
+    span = ""
+    if values.size > 1 and values.min() < values.max():
+        span = f" <small>{shown(values.min(), column.unit)} to {shown(values.max(), column.unit)}</small>"
+    return f"<td>{MARK if is_best(setting, group, column, text) else ''}{escaped(text)}{span}</td>"
+
+
+def is_best(setting: Setting, group: tuple[Setting, ...], column: Column, text: str) -> bool:
+    """Return whether the number reads as the best of its load; alone, or all alike, nobody is best."""
+    able = [other for other in comparable(group) if other.values(column.name).size]
+    if column.better is None or setting not in able:
+        return False
+    sign = 1 if column.better == "low" else -1
+    best = min((other.mean(column.name) or 0.0 for other in able), key=lambda value: sign * value)
+    reads = {shown(other.mean(column.name), column.unit) for other in able}
+    return len(reads) > 1 and text == shown(best, column.unit)
+
+
+def summary_table(content: ReportContent) -> str:
+    """Return every number of every run, one row for each name of the summary."""
+    names = dict.fromkeys(name for run in content.runs for name in run.summary)
+    several = len({(run.load, run.seed) for run in content.runs}) > 1
+    heads = [f"{run.label}, load {run.load:g}, seed {run.seed}" if several else run.label for run in content.runs]
+    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in ("Number", *heads))
+    cells_by_name = {
+        name: "".join(f"<td>{exact(run.summary.get(name))}</td>" for run in content.runs) for name in names
+    }
+    body = "".join(f'<tr><th scope="row">{escaped(name)}</th>{cells}</tr>' for name, cells in cells_by_name.items())
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def exact(value: float | int | None) -> str:
+    """Return a number as it was measured, to six digits; a dash for what is not known."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    return f"{value:,d}" if isinstance(value, int) else f"{value:,.6g}"

@@ -1,0 +1,184 @@
+"""What the runs say, in words, with the numbers in them: who wins, who pays, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eunomia.report.content import ReportContent
+from eunomia.report.quantities import Unit, shown
+from eunomia.report.settings import Setting, comparable, loads, settings, tied
+
+Ranked = list[tuple[float, Setting]]
+
+
+def verdict(content: ReportContent) -> tuple[str, ...]:
+    """Return the sentences; of several loads the highest is told in full, for there policies differ most."""
+    every, at = settings(content), loads(content)
+    if len(every) == 1:
+        return (*alone(every[0]), "One policy at one load: there is nothing to compare it with.")
+    if len({setting.label for setting in every}) == 1:
+        return growth(every)
+    group = tuple(setting for setting in every if setting.load == at[-1])
+    where = f"At load {at[-1]:g}, " if len(at) > 1 else ""
+    sentences = winners_by_load(every, at) if len(at) > 1 else []
+    return (*sentences, *compare(group, where), certainty(every))
+
+
+def alone(setting: Setting) -> list[str]:
+    """Return what one setting did."""
+    finished, submitted = (shown(setting.mean(f"jobs_{name}"), "count") for name in ("finished", "submitted"))
+    told = {name: shown(setting.mean(name), unit) for name, unit in TOLD.items()}
+    return [
+        f"{setting.label} finished {finished} of {submitted} jobs. Average completion time {told['jct_mean_s']}, "
+        f"99th percentile {told['jct_p99_s']}, average wait before the first start {told['queueing_mean_s']}.",
+        f"Accelerators were busy {told['utilization']} of the time, jobs were preempted {told['preemptions']} times, "
+        f"and the worst finish-time fairness ρ was {told['rho_themis_max']}.",
+    ]
+
+
+TOLD: dict[str, Unit] = {
+    "jct_mean_s": "s",
+    "jct_p99_s": "s",
+    "queueing_mean_s": "s",
+    "utilization": "share",
+    "preemptions": "count",
+    "rho_themis_max": "ratio",
+}
+
+
+def growth(every: Sequence[Setting]) -> tuple[str, ...]:
+    """Return how one policy fares as the load grows."""
+    low, high = every[0], every[-1]
+    first, last = (shown(setting.mean("jct_mean_s"), "s") for setting in (low, high))
+    change = f"from {first} at load {low.load:g} to {last} at load {high.load:g}"
+    return (*alone(high), f"The average completion time of {low.label} goes {change}. There is no other policy here.")
+
+
+def winners_by_load(every: Sequence[Setting], at: tuple[float, ...]) -> list[str]:
+    """Return who has the lowest average completion time at each load, ties named."""
+    parts = []
+    for load in at:
+        ranked = ranking(comparable(tuple(s for s in every if s.load == load)), "jct_mean_s")
+        if ranked:
+            (least, best), *_ = ranked
+            names = joined(level_with(best, ranked, "jct_mean_s"))
+            parts.append(f"{names} at load {load:g} ({shown(least, 's')})")
+    return [f"Lowest average completion time: {'; '.join(parts)}."] if parts else []
+
+
+def compare(group: tuple[Setting, ...], where: str) -> list[str]:
+    """Return the sentences about the settings of one load."""
+    able = comparable(group)
+    sentences = left_out(group, able)
+    ranked = ranking(able, "jct_mean_s")
+    if len(ranked) < 2:
+        return [*sentences, *(line for setting in able for line in alone(setting))]
+    winner = ranked[0][1]
+    sentences.append(where + fastest(ranked))
+    tails = (worst(able, winner, name, what, unit) for name, what, unit in TAILS)
+    return [*sentences, *filter(None, tails), *filter(None, (price(able, winner, *item) for item in PRICES))]
+
+
+TAILS: tuple[tuple[str, str, Unit], ...] = (
+    ("jct_p99_s", "99th percentile of completion time", "s"),
+    ("rho_themis_max", "Worst-treated job, by its finish-time fairness ρ", "ratio"),
+)
+PRICES: tuple[tuple[str, str, Unit], ...] = (("preemptions", "Preemptions", "count"), ("cost_usd", "Cost", "usd"))
+
+
+def ranking(group: Sequence[Setting], name: str) -> Ranked:
+    """Return the settings that know `name`, least first; equals keep their order."""
+    known = [(value, setting) for setting in group if (value := setting.mean(name)) is not None]
+    return sorted(known, key=lambda pair: pair[0])
+
+
+def level_with(setting: Setting, ranked: Ranked, name: str) -> list[Setting]:
+    """Return `setting` and those that tie with it."""
+    return [other for _, other in ranked if other is setting or tied(setting, other, name)]
+
+
+def fastest(ranked: Ranked) -> str:
+    """Return the sentence about average completion times."""
+    (least, best), (most, last) = ranked[0], ranked[-1]
+    first = level_with(best, ranked, "jct_mean_s")
+    if len(first) == len(ranked):
+        return f"{joined(first)} tie on average completion time ({span(least, most, 's')})."
+    if len(first) > 1:
+        lead = f"{joined(first)} tie for the lowest average completion time ({shown(least, 's')}"
+        return f"{lead}); {last.label} has the highest, {shown(most, 's')}, {above(most, least)}."
+    lead = f"{best.label} has the lowest average completion time, {shown(least, 's')}"
+    second, runner_up = ranked[1]
+    if runner_up is last:
+        return f"{lead}; {last.label} takes {shown(most, 's')}, {above(most, least)}."
+    lead = f"{lead}; next is {runner_up.label} with {shown(second, 's')}, {above(second, least)}"
+    return f"{lead}, and the highest is {last.label} with {shown(most, 's')}, {above(most, least)}."
+
+
+def worst(group: Sequence[Setting], winner: Setting, name: str, what: str, unit: Unit) -> str | None:
+    """Return who treats the unluckiest jobs worst; plainly so when it is the winner of the averages."""
+    ranked = ranking(group, name)
+    if len(ranked) < 2:
+        return None
+    (least, best), (most, last) = ranked[0], ranked[-1]
+    if tied(best, last, name):
+        return f"{what}: a tie ({span(least, most, unit)})."
+    losers = [s for s in level_with(last, ranked, name) if not tied(s, best, name)]
+    gainers = [s for s in level_with(best, ranked, name) if not tied(s, last, name)]
+    bad, good = (f"{joined(some)} {'are' if len(some) > 1 else 'is'}" for some in (losers, gainers))
+    numbers = f"{bad} worst with {shown(most, unit)}, {good} best with {shown(least, unit)}"
+    if winner in losers:
+        return f"{what}: {numbers}; the best average is paid for here."
+    if winner in gainers:
+        return f"{what}: {numbers}, so the best average is not bought with it."
+    between = winner.mean(name)
+    also = f"; {winner.label} has {shown(between, unit)}" if between is not None else ""
+    return f"{what}: {numbers}{also}."
+
+
+def price(group: Sequence[Setting], winner: Setting, name: str, what: str, unit: Unit) -> str | None:
+    """Return what the winner spends more of than the most frugal; nothing when it spends no more."""
+    ranked, spent = ranking(group, name), winner.mean(name)
+    if spent is None or len(ranked) < 2 or tied(ranked[0][1], winner, name):
+        return None
+    least, frugal = ranked[0]
+    return f"{what}: {winner.label} has {shown(spent, unit)}, {frugal.label} the least with {shown(least, unit)}."
+
+
+def left_out(group: Sequence[Setting], able: Sequence[Setting]) -> list[str]:
+    """Return a warning for each setting that did not finish its jobs."""
+    sentences = []
+    for setting in group:
+        if setting not in able:
+            finished, submitted = (shown(setting.mean(f"jobs_{n}"), "count") for n in ("finished", "submitted"))
+            sentences.append(
+                f"{setting.label} finished only {finished} of {submitted} jobs, fewer than others: its averages leave "
+                "out the jobs it left behind, so it is not compared."
+            )
+    return sentences
+
+
+def certainty(every: Sequence[Setting]) -> str:
+    """Return how far the differences can be trusted."""
+    seeds = min(len(setting.runs) for setting in every)
+    if seeds > 1:
+        return f"Averages over {seeds} seeds; differences below 1 %, or within what seeds vary by (95 %), are ties."
+    return "One seed: differences below 1 % are called ties, and how much another seed would move them is not known."
+
+
+def above(value: float, least: float) -> str:
+    """Return how far `value` is above `least`: in per cent, or in times when it is far."""
+    if least <= 0:
+        return "against none"
+    return f"{value / least:.1f} times as long" if value >= 2 * least else f"{100 * (value / least - 1):.0f} % more"
+
+
+def span(least: float, most: float, unit: Unit) -> str:
+    """Return both ends, or the one number that both read as."""
+    first, last = shown(least, unit), shown(most, unit)
+    return first if first == last else f"{first} to {last}"
+
+
+def joined(group: Sequence[Setting]) -> str:
+    """Return the labels as English lists them."""
+    names = [setting.label for setting in group]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,92 @@
+"""The verdict says who wins, who pays, and how sure that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from eunomia.model.problems import InvalidInput
+from eunomia.report.quantities import shown
+from eunomia.report.verdict import verdict
+
+HOUR, DAY = 3600.0, 86400.0
+
+
+def test_two_policies_golden(a_report, a_run):
+    fifo = a_run("fifo", [4 * HOUR, 4 * HOUR], summary={"rho_themis_max": 1.2})
+    srtf = a_run("srtf", [HOUR, 5 * HOUR], summary={"rho_themis_max": 3.0, "preemptions": 7})
+    assert verdict(a_report(fifo, srtf)) == (
+        "srtf has the lowest average completion time, 3.00 h; fifo takes 4.00 h, 33 % more.",
+        "99th percentile of completion time: srtf is worst with 4.96 h, fifo is best with 4.00 h; "
+        "the best average is paid for here.",
+        "Worst-treated job, by its finish-time fairness ρ: srtf is worst with 3.00, fifo is best with 1.20; "
+        "the best average is paid for here.",
+        "Preemptions: srtf has 7, fifo the least with 0.",
+        "One seed: differences below 1 % are called ties, and how much another seed would move them is not known.",
+    )
+
+
+def test_one_run_golden(a_report, a_run):
+    assert verdict(a_report(a_run("fifo", [HOUR, 3 * HOUR]))) == (
+        "fifo finished 2 of 2 jobs. Average completion time 2.00 h, 99th percentile 2.98 h, "
+        "average wait before the first start 60.0 s.",
+        "Accelerators were busy 50.0 % of the time, jobs were preempted 0 times, "
+        "and the worst finish-time fairness ρ was 1.50.",
+        "One policy at one load: there is nothing to compare it with.",
+    )
+
+
+def test_a_difference_below_one_per_cent_is_a_tie(a_report, a_run):
+    first, *_ = verdict(a_report(a_run("fifo", [1000.0]), a_run("srtf", [995.0]), a_run("las", [3000.0])))
+    assert first == (
+        "srtf and fifo tie for the lowest average completion time (16.6 min); las has the highest, 50.0 min, "
+        "3.0 times as long."
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "tie"), [([1100.0, 1190.0, 1330.0], False), ([1500.0, 900.0, 1300.0], True)], ids=["steady", "noisy"]
+)
+def test_a_difference_within_what_seeds_vary_by_is_a_tie(a_report, a_run, other, tie):
+    ours = [a_run("srtf", [jct], seed=seed) for seed, jct in enumerate([1000.0, 1100.0, 1200.0])]
+    theirs = [a_run("fifo", [jct], seed=seed) for seed, jct in enumerate(other)]
+    first, *_, last = verdict(a_report(*ours, *theirs))
+    assert ("tie" in first) == tie
+    assert last.startswith("Averages over 3 seeds;")
+
+
+def test_a_policy_that_left_jobs_behind_does_not_win(a_report, a_run):
+    lazy = a_run("lazy", [60.0], summary={"jobs_submitted": 100, "jobs_finished": 1})
+    diligent = [a_run(name, [jct] * 100) for name, jct in (("fifo", 500.0), ("srtf", 400.0))]
+    warning, first, *_ = verdict(a_report(lazy, *diligent))
+    assert warning.startswith("lazy finished only 1 of 100 jobs")
+    assert first.startswith("srtf has the lowest")
+
+
+def test_of_several_loads_each_has_a_winner_and_the_highest_is_told_in_full(a_report, a_run):
+    runs = [a_run("fifo", [100.0], load=0.5), a_run("srtf", [300.0], load=0.5)]
+    runs += [a_run("fifo", [900.0], load=2), a_run("srtf", [600.0], load=2)]
+    assert verdict(a_report(*runs))[:2] == (
+        "Lowest average completion time: fifo at load 0.5 (1.67 min); srtf at load 2 (10.0 min).",
+        "At load 2, srtf has the lowest average completion time, 10.0 min; fifo takes 15.0 min, 50 % more.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(12.34, "s", "12.3 s"), (5400, "s", "90.0 min"), (1.5 * DAY, "s", "36.0 h"), (3 * DAY, "s", "3.00 d"),
+     (0.0, "s", "0 s"), (float("nan"), "s", "–"), (None, "usd", "–"), (0.781, "share", "78.1 %"),
+     (12340, "count", "12,340"), (1234.5, "usd", "$1,234"), (0.0456, "ratio", "0.0456")],
+)  # fmt: skip
+def test_numbers_read_with_three_digits_and_a_unit(value, unit, text):
+    assert shown(value, unit) == text
+
+
+def test_columns_that_do_not_fit_are_refused_together(a_run):
+    with pytest.raises(InvalidInput) as refused:
+        a_run("fifo", [1.0, 2.0], tenant=("only one",), load=0.0, utilization_at_s=[0.0, 2.0, 1.0])
+    assert {problem.column for problem in refused.value.problems} == {"tenant", "load", "utilization_at_s"}
+
+
+def test_a_report_of_nothing_is_refused(a_report):
+    with pytest.raises(InvalidInput, match="has at least one run"):
+        a_report()
