@@ -1,0 +1,282 @@
+"""The front door: parses, wires, prints. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from eunomia import __version__
+from eunomia.model.problems import InvalidInput
+
+if TYPE_CHECKING:
+    from eunomia.experiment.compare import Case
+
+app = typer.Typer(
+    name="eunomia",
+    help="Schedule deep-learning jobs on shared accelerators: replay a trace under several policies, see who waits "
+    "and who pays, and run the policy you chose on real jobs.",
+    epilog="Start here:  eunomia compare examples/demo.toml --out demo-out   (then open demo-out/report.html)",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as workload.load=1.3. May be repeated."),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for the results; written whole or not at all.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing results folder.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Check every invariant after every moment (slow).")]
+RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
+
+USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what most people want beside each other
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+@contextmanager
+def _answering_errors(as_json: bool) -> Iterator[None]:
+    """Say what is wrong with the input, all of it, and leave with exit code 2; Ctrl-C leaves with 130."""
+    try:
+        yield
+    except InvalidInput as error:
+        if as_json:
+            print(json.dumps(error.as_dict()))
+        else:
+            print(f"error: {error.count} problem{'s' if error.count != 1 else ''} in the input", file=sys.stderr)
+            print(error, file=sys.stderr)
+        raise typer.Exit(MISUSED) from None
+    except KeyboardInterrupt:
+        print("interrupted; nothing was written", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@app.callback(invoke_without_command=True)
+def eunomia(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Print the version when asked for it; all else is a command."""
+    if version:
+        print(f"eunomia {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def simulate(
+    scenario: ScenarioArgument,
+    out: OutOption,
+    set_: SetOption = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Use this policy: NAME, NAME?key=value&…, or path.py:Class.")
+    ] = None,
+    record: RecordOption = False,
+    check: CheckOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay one scenario in virtual time; write summary.json, jobs.csv, timing.json and report.html."""
+    with _answering_errors(as_json):
+        from eunomia.cli_output import progress_bar, show_summary
+        from eunomia.experiment.folder import check_free, whole_folder
+        from eunomia.experiment.reporting import report
+        from eunomia.experiment.simulation import simulate as run
+        from eunomia.experiment.variation import spelling, varied
+        from eunomia.scenario import load_scenario
+
+        check_free(out, force=force)
+        wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        label = spelling(wanted)
+        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
+            result = run(
+                wanted,
+                record_to=folder / "record.jsonl.gz" if record else None,
+                progress=bar(label),
+            )
+            result.write(folder)
+            report([(label, result)], f"{scenario.stem} under {label}", folder / "report.html")
+        if as_json:
+            print(json.dumps(dict(result.summary), allow_nan=False))
+        else:
+            show_summary([(label, result)], result.notes)
+            print(f"report: {out / 'report.html'}")
+
+
+@app.command()
+def compare(
+    scenario: ScenarioArgument,
+    out: OutOption,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"A policy to compare: NAME or 'NAME?key=value'. May be repeated. Without: {', '.join(USUAL)}."
+        ),
+    ] = None,
+    load: Annotated[list[float] | None, typer.Option(help="Divide submission times by this. May be repeated.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="A seed. May be repeated.")] = None,
+    set_: SetOption = None,
+    record: RecordOption = False,
+    check: CheckOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay the same jobs under several policies, loads and seeds; write compare.csv and one report.html."""
+    with _answering_errors(as_json):
+        from eunomia.cli_output import progress_bar, show_summary
+        from eunomia.experiment.compare import cases, write_table
+        from eunomia.experiment.compare import compare as run
+        from eunomia.experiment.folder import check_free, whole_folder
+        from eunomia.experiment.reporting import report
+        from eunomia.experiment.variation import varied
+        from eunomia.scenario import load_scenario
+
+        check_free(out, force=force)
+        wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+        found = cases(wanted, policy or USUAL, load or [], seed or [])
+        labels = {case: _label(case, found) for case in range(len(found))}
+        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
+            results = list(run(found, folder, record=record, progress=lambda case: bar(case.folder)))
+            write_table(folder / "compare.csv", results)
+            labelled = [(labels[i], result) for i, (_, result) in enumerate(results)]
+            report(labelled, f"{scenario.stem}: {len(results)} runs compared", folder / "report.html")
+        if as_json:
+            rows = [
+                {"policy": case.policy, "load": case.load, "seed": case.seed, **result.summary}
+                for case, result in results
+            ]
+            print(json.dumps(rows, allow_nan=False))
+        else:
+            show_summary(labelled, results[0][1].notes)
+            print(f"report: {out / 'report.html'}")
+
+
+def _label(case: int, found: list[Case]) -> str:
+    """Name a run by its policy, and by load and seed where they differ."""
+    this = found[case]
+    label = this.policy
+    if len({other.load for other in found}) > 1:
+        label += f", load {this.load:g}"
+    if len({other.seed for other in found}) > 1:
+        label += f", seed {this.seed}"
+    return label
+
+
+@app.command()
+def run(
+    scenario: ScenarioArgument,
+    out: OutOption,
+    set_: SetOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the jobs of a scenario for real, on this machine, under its policy; always recorded."""
+    with _answering_errors(as_json):
+        from eunomia.cli_output import progress_bar, show_summary
+        from eunomia.experiment.folder import check_free, whole_folder
+        from eunomia.experiment.real import run_real
+        from eunomia.experiment.reporting import report
+        from eunomia.experiment.variation import spelling
+        from eunomia.scenario import load_scenario
+
+        check_free(out, force=force)
+        wanted = load_scenario(scenario, set_ or [])
+        label = spelling(wanted)
+        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
+            result = run_real(wanted, folder, progress=bar(label))
+            result.write(folder)
+            report([(label, result)], f"{scenario.stem}: a real run", folder / "report.html")
+        if as_json:
+            print(json.dumps(dict(result.summary), allow_nan=False))
+        else:
+            show_summary([(label, result)], result.notes)
+            print(f"report: {out / 'report.html'}")
+
+
+@app.command()
+def replay(
+    record: Annotated[Path, typer.Argument(metavar="FILE", help="A record.jsonl.gz.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Feed a record's events to a fresh core; exit 0 when it decides the same, 1 with the first difference."""
+    with _answering_errors(as_json):
+        from eunomia.record import Record
+        from eunomia.replay import first_difference
+
+        difference = first_difference(Record(record))
+        if difference is None:
+            print(json.dumps({"identical": True}) if as_json else "identical")
+            return
+        found = {
+            "identical": False,
+            "index": difference.row,
+            "at": difference.at,
+            "recorded": difference.recorded,
+            "decided": difference.decided,
+        }
+        if as_json:
+            print(json.dumps(found))
+        else:
+            print(f"first difference at line {difference.row}, {difference.at:g} s")
+            print(f"  recorded: {json.dumps(difference.recorded)}")
+            print(f"  decided:  {json.dumps(difference.decided)}")
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def explain(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")],
+    record: Annotated[Path, typer.Option("--record", metavar="FILE", help="A record.jsonl.gz.")],
+    at: Annotated[float | None, typer.Option("--at", metavar="T", help="Only the wait at that second.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a job waited: no capacity, fragmentation, behind whom, its share used up."""
+    with _answering_errors(as_json):
+        from eunomia.cli_output import show_explanation
+        from eunomia.explain import explain as ask
+        from eunomia.record import Record
+
+        found = ask(Record(record), job, at)
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            show_explanation(found, at)
+
+
+@app.command()
+def policies(
+    name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the policies: door, objective, technique, paper, what they need to see."""
+    with _answering_errors(as_json):
+        from eunomia.cli_output import policy_cards, show_policies, show_policy
+
+        cards = policy_cards(name)
+        if as_json:
+            print(json.dumps(cards))
+        elif name is None:
+            show_policies(cards)
+        else:
+            show_policy(cards[0])
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from eunomia.scenario import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    app()
+    raise AssertionError("typer leaves by itself")

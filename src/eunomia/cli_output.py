@@ -1,0 +1,151 @@
+"""What commands show a person: tables on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from eunomia.experiment.simulation import Progress, Result
+    from eunomia.explain import Explanation
+
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def span(seconds: float | int | None) -> str:
+    """Return a time as a person writes it: 42 s, 3.5 min, 7.25 h, 12 d; – for none."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
+    """Give a function that opens a line of progress; silent when nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda label: None
+        return
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("jobs, day {task.fields[day]}"),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True)) as shown:
+
+        def open_line(label: str) -> Progress | None:
+            task = shown.add_task(label, total=None, day="0")
+            return lambda ended, jobs, at: shown.update(task, completed=ended, total=jobs, day=f"{at / 86400:.1f}")
+
+        yield open_line
+
+
+def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) -> None:
+    """Print the numbers that matter most, one row a run."""
+    console = Console()
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table.add_column("run", overflow="fold", min_width=16)
+    for name in ("done", "mean JCT", "p99 JCT", "waited", "busy", "cost", "stops", "worst ρ"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, result in results:
+        table.add_row(label, *_cells(result.summary))
+    console.print(table)
+    for note in notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+
+
+def _cells(s: Mapping[str, Any]) -> list[str]:
+    done = f"{s['jobs_finished']:,}"
+    return [
+        done if s["jobs_finished"] == s["jobs_submitted"] else f"{done}/{s['jobs_submitted']:,}",
+        span(s["jct_mean_s"]),
+        span(s["jct_p99_s"]),
+        span(s["queueing_mean_s"]),
+        "–" if s["utilization"] is None else f"{s['utilization']:.0%}",
+        "–" if s["cost_usd"] is None else f"${s['cost_usd']:,.0f}",
+        f"{s['preemptions']:,}",
+        "–" if s["rho_themis_max"] is None else f"{s['rho_themis_max']:.2f}",
+    ]
+
+
+def show_explanation(found: Explanation, at: float | None) -> None:
+    """Print why a job waited, stretch by stretch."""
+    console = Console(highlight=False)
+    started = "never started" if found.first_started_s is None else f"first started at {found.first_started_s:,.0f} s"
+    console.print(
+        f"job {found.job_id}: {found.scale_factor} accelerators, submitted at {found.submitted_s:,.0f} s, {started}, "
+        f"now {found.status}",
+        markup=False,
+    )
+    if not found.waits:
+        console.print("it never waited" if at is None else f"it did not wait at {at:g} s")
+    for wait in found.waits:
+        end = "the end of the record" if wait.to_s is None else f"{wait.to_s:,.0f} s"
+        lasted = "" if wait.to_s is None else f" ({span(wait.to_s - wait.from_s)})"
+        console.print(f"  {wait.from_s:,.0f} s to {end}{lasted}: {wait.text} [{wait.reason}]", markup=False)
+
+
+def policy_cards(name: str | None) -> list[dict[str, Any]]:
+    """Return the cards of all policies, or of one. Raises InvalidInput for a name that is not known."""
+    from eunomia.model.nearest import nearest
+    from eunomia.model.problems import InvalidInput, Problem
+    from eunomia.policies import POLICIES, load
+
+    if name is not None and name not in POLICIES:
+        mend = nearest(name, POLICIES)
+        problem = Problem(file="policies", column="name", value=name, rule="there is no such policy", mend=mend)
+        raise InvalidInput([problem])
+    return [_card(load(key)) for key in ([name] if name else POLICIES)]
+
+
+def _card(policy: Any) -> dict[str, Any]:
+    info = policy.info
+    time_cut = info.mechanism
+    return {
+        "name": info.name,
+        "door": info.door,
+        "objective": info.objective,
+        "technique": info.technique,
+        "paper": info.paper,
+        "needs": sorted(info.needs),
+        "oracle": info.oracle,
+        "mechanism": {
+            "length_s": time_cut.length_s if math.isfinite(time_cut.length_s) else None,
+            "aligned": time_cut.aligned,
+            "recall": time_cut.recall,
+        },
+        "parameters": {field.name: field.default for field in fields(policy)},
+        "doc": inspect.getdoc(inspect.getmodule(policy)),
+    }
+
+
+def show_policies(cards: Sequence[dict[str, Any]]) -> None:
+    """Print one row a policy."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("policy", "door", "objective", "paper"):
+        table.add_column(name)
+    for card in cards:
+        table.add_row(card["name"], card["door"], card["objective"], card["paper"])
+    Console().print(table)
+
+
+def show_policy(card: dict[str, Any]) -> None:
+    """Print all that is known of one policy."""
+    console = Console(highlight=False)
+    console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
+    parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
+    console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)

@@ -1,0 +1,77 @@
+"""The same jobs on the same cluster under several policies, loads and seeds."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eunomia.experiment.simulation import Progress, Result, simulate
+from eunomia.experiment.variation import spelling, varied
+from eunomia.experiment.wiring import set_up
+from eunomia.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One run of a comparison."""
+
+    policy: str  # as the user wrote it: "fifo?backfill=skip"
+    load: float
+    seed: int
+    scenario: Scenario
+
+    @property
+    def folder(self) -> str:
+        """A folder name that tells this case from all others."""
+        plain = re.sub(r"[^A-Za-z0-9_.=-]+", "_", self.policy).strip("._")
+        return f"{plain}__load={self.load:g}__seed={self.seed}"
+
+
+def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int]) -> list[Case]:
+    """Return every combination; policies, loads and seeds left out are the scenario's own. Checks each policy."""
+    own = spelling(scenario)
+    found = [
+        Case(
+            policy=policy,
+            load=load,
+            seed=seed,
+            scenario=varied(scenario, policy=policy, load=load, seed=seed),
+        )
+        for load in (loads or [scenario.workload.load])
+        for seed in (seeds or [scenario.seed])
+        for policy in (policies or [own])
+    ]
+    for case in {case.policy: case for case in found}.values():
+        set_up(case.scenario)  # a misspelt name is told before the first run, not after it
+    return found
+
+
+def compare(
+    found: Sequence[Case],
+    folder: Path,
+    *,
+    record: bool = False,
+    progress: Callable[[Case], Progress | None] | None = None,
+) -> Iterator[tuple[Case, Result]]:
+    """Run the cases one by one; each writes a folder of its own and is yielded when it is done."""
+    for case in found:
+        place = folder / case.folder
+        place.mkdir()
+        record_to = place / "record.jsonl.gz" if record else None
+        result = simulate(case.scenario, record_to=record_to, progress=progress(case) if progress else None)
+        result.write(place)
+        yield case, result
+
+
+def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
+    """Write compare.csv: policy, load, seed, then the names of summary.json."""
+    names = list(dict.fromkeys(name for _, result in results for name in result.summary))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["policy", "load", "seed", *names])
+        for case, result in results:
+            values = [result.summary.get(name) for name in names]
+            writer.writerow([case.policy, case.load, case.seed, *("" if value is None else value for value in values)])

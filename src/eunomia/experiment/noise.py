@@ -1,0 +1,31 @@
+"""A belief that is wrong by seed: true throughputs times an error that stays the same for a kind and type."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.model.speeds import Speeds
+
+
+class NoisySpeeds:
+    """Lognormal errors with the given σ of the logarithm; what cannot run is believed not to."""
+
+    def __init__(self, truth: Speeds, error: float, seed: int):
+        self._truth, self._error, self._seed = truth, error, seed
+        self.types = truth.types
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return believed steps/s on each type, (type,)."""
+        return self._truth.alone(job_type, scale_factor) * self._factor(job_type, "", scale_factor)
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return believed steps/s of the first beside the second, (type,)."""
+        return self._truth.beside(job_type, partner, scale_factor) * self._factor(job_type, partner, scale_factor)
+
+    def _factor(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        key = zlib.crc32(f"{job_type}\0{partner}".encode())  # hash() differs from process to process
+        rng = np.random.default_rng((self._seed, key, scale_factor))
+        return np.exp(rng.normal(0.0, self._error, len(self.types)))

@@ -1,0 +1,92 @@
+"""Finds a policy by its name: one of ours, one of an installed package, or a class in a file."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from eunomia.model.nearest import nearest
+from eunomia.model.policy import Policy, PolicyInfo
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.policies import POLICIES, load
+
+GROUP = "eunomia.policies"  # entry points of other packages
+Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
+
+
+def nowhere(path: tuple[str, ...]) -> tuple[str, int | None]:
+    """Return the place of what was not written in a file."""
+    return "policy", None
+
+
+def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = nowhere) -> Policy:
+    """Return the policy with its parameters set. Raises InvalidInput for a name or parameter that is not known."""
+    cls = _class_of(name, base, where)
+    known: list[str] = [field.name for field in fields(cls)] if is_dataclass(cls) else []
+    problems = []
+    for parameter in parameters:
+        if parameter not in known:
+            file, row = where(("policy", parameter))
+            mend = nearest(parameter, known) if known else f"{name} has no parameters"
+            problems.append(
+                Problem(
+                    file=file, row=row, column=f"policy.{parameter}", rule=f"{name} has no such parameter", mend=mend
+                )
+            )
+    if problems:
+        raise InvalidInput(problems)
+    try:
+        return cls(**parameters)
+    except (TypeError, ValueError) as error:
+        file, row = where(("policy", next(iter(parameters), "name")))
+        problem = Problem(file=file, row=row, column="policy", rule=str(error), mend=f"see eunomia policies {name}")
+        raise InvalidInput([problem]) from error
+
+
+def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
+    if name in POLICIES:
+        return load(name)
+    if ".py:" in name:
+        return _from_file(name, base, where)
+    outside = {point.name: point for point in entry_points(group=GROUP)}
+    if name in outside:
+        found: Callable[..., Policy] = outside[name].load()
+        return found
+    raise _refusal(where, name, "there is no such policy", nearest(name, [*POLICIES, *outside]))
+
+
+def _from_file(name: str, base: Path, where: Where) -> Callable[..., Policy]:
+    file, _, attribute = name.rpartition(":")
+    path = base / file
+    if not path.is_file():
+        raise _refusal(where, name, f"there is no file {path}", "give path.py:Class")
+    module = _import_file(path)
+    found = getattr(module, attribute, None)
+    if not isinstance(getattr(found, "info", None), PolicyInfo):
+        classes = [key for key, value in vars(module).items() if isinstance(getattr(value, "info", None), PolicyInfo)]
+        mend = nearest(attribute, classes) if classes else "give a class with an `info: ClassVar[PolicyInfo]`"
+        raise _refusal(where, name, f"{path} has no policy {attribute!r}", mend)
+    policy: Callable[..., Policy] = found  # type: ignore[assignment]
+    return policy
+
+
+def _import_file(path: Path) -> ModuleType:
+    name = f"eunomia_outside_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def _refusal(where: Where, name: str, rule: str, mend: str) -> InvalidInput:
+    file, row = where(("policy", "name"))
+    return InvalidInput([Problem(file=file, row=row, column="policy.name", value=name, rule=rule, mend=mend)])

@@ -1,0 +1,53 @@
+"""One run on real processes of this machine: the same core, loop, record and figures as in virtual time."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from eunomia.backends.local import LocalWorld
+from eunomia.experiment.simulation import Progress, Result, Teller, timing
+from eunomia.experiment.wiring import set_up
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.record import Record, Recorder
+from eunomia.run import InlineAdviser, Observer, run
+from eunomia.scenario import Scenario
+
+
+def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = None) -> Result:
+    """Run the scenario's jobs as processes; logs and checkpoints go to `folder`/work unless the scenario says where.
+
+    Raises InvalidInput when the scenario's world is not a real one or a job has no command.
+    """
+    if scenario.world.backend != "local":
+        file, row = scenario.where(("world", "backend"))
+        raise InvalidInput(
+            [
+                Problem(
+                    file=file,
+                    row=row,
+                    column="world.backend",
+                    value=scenario.world.backend,
+                    rule="eunomia run starts real processes, which this backend does not",
+                    mend='set backend = "local", or use eunomia simulate',
+                )
+            ]
+        )
+    wall, cpu = time.perf_counter(), time.process_time()
+    setup = set_up(scenario)
+    adviser, metrics = InlineAdviser(setup.policy), setup.metrics()
+    workdir = folder / "work" if scenario.world.workdir is None else scenario.resolve(scenario.world.workdir)
+    path = folder / "record.jsonl.gz"
+    world = LocalWorld(setup.jobs, setup.topology, workdir=workdir, cwd=scenario.base)
+    with Recorder(path, setup.record_header()) as recorder, world:
+        observers: list[Observer] = [metrics, recorder]
+        if progress is not None:
+            observers.append(Teller(len(setup.jobs), metrics, progress))
+        run(setup.scheduler(), world, adviser, observers)
+    return Result(
+        scenario=scenario,
+        figures=metrics.figures(),
+        timing=timing(wall, cpu, adviser, setup),
+        notes=setup.notes,
+        record=Record(path),
+    )

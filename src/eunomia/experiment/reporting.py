@@ -1,0 +1,56 @@
+"""The report of one run or several: what the gallery needs, taken from results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.experiment.simulation import Result
+from eunomia.report import ReportContent, RunFigures, write_report
+from eunomia.scenario.writing import as_toml
+
+
+def run_figures(result: Result, label: str) -> RunFigures:
+    """Return one run as the report wants it: finished jobs, and the bins over time."""
+    figures, jobs = result.figures, result.jobs
+    done = np.flatnonzero(jobs["status"] == "finished")
+    return RunFigures(
+        label=label,
+        policy=result.scenario.policy.name,
+        load=result.scenario.workload.load,
+        seed=result.scenario.seed,
+        summary=figures.summary,
+        jct_s=jobs["jct_s"][done],
+        queueing_s=(jobs["first_started_s"] - jobs["submitted_s"])[done],
+        slowdown=jobs["jct_s"][done] / figures.alone_s[done],
+        rho_themis=jobs["rho_themis"][done],
+        scale_factor=jobs["scale_factor"][done],
+        tenant=tuple(jobs["tenant"][done].tolist()),
+        types=figures.types,
+        utilization_at_s=figures.bin_start_s,
+        utilization=figures.utilization,
+        running_jobs=figures.running_jobs,
+        waiting_jobs=figures.waiting_jobs,
+    )
+
+
+def report(results: Sequence[tuple[str, Result]], title: str, path: Path) -> None:
+    """Write one self-contained page about these labelled results."""
+    write_report(content_of(results, title), path)
+
+
+def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
+    """Return what the report shows."""
+    scenario = results[0][1].scenario
+    nodes = ", ".join(f"{g.count} × {g.accelerators} {g.type}" for g in scenario.cluster.nodes)
+    jobs = results[0][1].summary["jobs_submitted"]
+    notes = dict.fromkeys(note for _, result in results for note in result.notes)
+    return ReportContent(
+        title=title,
+        subtitle=f"{jobs:,} jobs on {nodes}",
+        scenario_toml=as_toml(scenario),
+        notes=tuple(notes),
+        runs=tuple(run_figures(result, label) for label, result in results),
+    )

@@ -1,0 +1,131 @@
+"""One run in a simulated world, from a scenario to its figures."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eunomia.backends.simulated import Mishaps, SimulatedWorld
+from eunomia.experiment.files import write_columns, write_json
+from eunomia.experiment.wiring import Setup, set_up
+from eunomia.metrics import Figures, Metrics
+from eunomia.model.arrays import Array
+from eunomia.model.decisions import Decision
+from eunomia.model.events import Moment
+from eunomia.record import Record, Recorder
+from eunomia.run import InlineAdviser, Observer, run
+from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
+
+Progress = Callable[[int, int, float], None]  # jobs ended, jobs in all, seconds of virtual time
+_EVERY = 500  # moments between two looks at the progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What one run showed. `jobs` has one column per name of jobs.csv; `notes` say what the numbers rest on."""
+
+    scenario: Scenario
+    figures: Figures
+    timing: Mapping[str, float | int | None]
+    notes: tuple[str, ...]
+    record: Record | None = None
+
+    @property
+    def summary(self) -> Mapping[str, float | int | None]:
+        """Return the numbers of summary.json."""
+        return self.figures.summary
+
+    @property
+    def jobs(self) -> Mapping[str, Array]:
+        """Return the columns of jobs.csv."""
+        return self.figures.jobs
+
+    def write(self, folder: Path) -> None:
+        """Write summary.json, jobs.csv and timing.json into a folder that exists."""
+        write_json(folder / "summary.json", self.summary)
+        write_columns(folder / "jobs.csv", self.jobs)
+        write_json(folder / "timing.json", self.timing)
+
+
+class Teller:
+    """An observer that tells how far the run is."""
+
+    def __init__(self, jobs: int, metrics: Metrics, tell: Progress):
+        self._jobs, self._metrics, self._tell = jobs, metrics, tell
+        self._moments = 0
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self._moments += 1
+        if self._moments % _EVERY == 0:
+            self._tell(self._metrics.ended, self._jobs, moment.at)
+
+
+def simulate(
+    scenario: Scenario | Path | str | Mapping[str, Any],
+    *,
+    record_to: Path | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run a scenario in virtual time.
+
+    Takes a scenario, the path of a scenario file, or its content as a mapping. With `record_to` moments and
+    decisions are written there. Raises InvalidInput with everything that is wrong with the input.
+    """
+    if isinstance(scenario, Mapping):
+        scenario = scenario_from_dict(scenario, Path.cwd())
+    elif not isinstance(scenario, Scenario):
+        scenario = load_scenario(Path(scenario))
+    wall, cpu = time.perf_counter(), time.process_time()
+    setup = set_up(scenario)
+    adviser, metrics = InlineAdviser(setup.policy), setup.metrics()
+    observers: list[Observer] = [metrics]
+    with ExitStack() as stack:
+        if record_to is not None:
+            observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
+        if progress is not None:
+            observers.append(Teller(len(setup.jobs), metrics, progress))
+        run(setup.scheduler(), _world(setup), adviser, observers)
+    figures = metrics.figures()
+    spent = timing(wall, cpu, adviser, setup)
+    record = None if record_to is None else Record(record_to)
+    return Result(scenario=scenario, figures=figures, timing=spent, notes=setup.notes, record=record)
+
+
+def _world(setup: Setup) -> SimulatedWorld:
+    world = setup.scenario.world
+    return SimulatedWorld(
+        setup.jobs,
+        setup.topology,
+        setup.truth,
+        overheads=setup.overheads,
+        mishaps=Mishaps(
+            job_failures_per_hour=world.job_failures_per_hour,
+            node_failures_per_hour=world.node_failures_per_hour,
+            node_repair_s=world.node_repair_s,
+            cancel_fraction=world.cancel_fraction,
+        ),
+        checkpoint_every_s=world.checkpoint_every_s,
+        replay_status=world.replay_status,
+        seed=setup.scenario.seed,
+    )
+
+
+def timing(wall: float, cpu: float, adviser: InlineAdviser, setup: Setup) -> dict[str, float | int | None]:
+    """Return the numbers of timing.json; `wall` and `cpu` are the clocks when the run began."""
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    cpu_s = time.process_time() - cpu
+    return {
+        "wall_s": time.perf_counter() - wall,
+        "cpu_s": cpu_s,
+        "policy_cpu_s": adviser.cpu_s,
+        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
+        "rounds": adviser.asks,
+        "solves": adviser.asks if setup.policy.info.door == "shares" else 0,
+        "round_cpu_ms_mean": 1000 * cpu_s / adviser.asks if adviser.asks else None,
+    }

@@ -1,0 +1,46 @@
+"""The same scenario with one thing changed: what `--policy`, `--load`, `--seed` and `--check` do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.scenario import Scenario
+
+
+def varied(
+    scenario: Scenario,
+    *,
+    policy: str | None = None,
+    load: float | None = None,
+    seed: int | None = None,
+    check: bool | None = None,
+) -> Scenario:
+    """Return the scenario with what is given changed. Raises InvalidInput for a value that is out of range."""
+    changed = scenario if policy is None else scenario.with_policy(policy)
+    update: dict[str, Any] = {}
+    if load is not None:
+        _demand(0 < load < math.inf, "--load", load, "a load is a finite number above 0", "give for example 1.3")
+        update["workload"] = changed.workload.model_copy(update={"load": float(load)})
+    if seed is not None:
+        _demand(seed >= 0, "--seed", seed, "a seed is a whole number, at least 0", "give for example 0")
+        update["seed"] = seed
+    if check is not None:
+        update["check"] = check
+    return changed.model_copy(update=update) if update else changed
+
+
+def spelling(scenario: Scenario) -> str:
+    """Return the scenario's policy as `--policy` spells it: `fifo?backfill=skip`."""
+    parameters = "&".join(f"{key}={_written(value)}" for key, value in scenario.policy.parameters.items())
+    return f"{scenario.policy.name}?{parameters}" if parameters else scenario.policy.name
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _demand(holds: bool, option: str, value: object, rule: str, mend: str) -> None:
+    if not holds:
+        raise InvalidInput([Problem(file="command line", column=option, value=str(value), rule=rule, mend=mend)])

@@ -1,0 +1,104 @@
+"""A scenario taken apart and put together: everything that a run is made of, for whatever world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.experiment.noise import NoisySpeeds
+from eunomia.experiment.policy import find_policy
+from eunomia.experiment.workload import workload_of
+from eunomia.metrics import Metrics
+from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
+from eunomia.model.policy import Policy
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.speeds import Speeds
+from eunomia.model.topology import Node, Topology
+from eunomia.replay import header
+from eunomia.scenario import Scenario
+from eunomia.throughputs import catalogue, load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a run is made of. `truth` is the world's, `believed` the scheduler's."""
+
+    scenario: Scenario
+    nodes: tuple[Node, ...]
+    topology: Topology
+    truth: Speeds
+    believed: Speeds
+    jobs: tuple[Job, ...]
+    policy: Policy
+    mechanism: Leases
+    overheads: Overheads
+    notes: tuple[str, ...]
+
+    def scheduler(self) -> Scheduler:
+        """Return a fresh core."""
+        belief = Belief(self.believed, self.overheads)
+        return Scheduler(
+            self.topology,
+            self.policy.info,
+            self.mechanism,
+            belief,
+            seed=self.scenario.seed,
+            checked=self.scenario.check,
+        )
+
+    def metrics(self) -> Metrics:
+        """Return an observer for this run."""
+        own = self.scenario.cluster.prices
+        prices = {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
+        return Metrics(self.topology, self.truth, prices)
+
+    def record_header(self) -> dict[str, Any]:
+        """Return what a record of this run begins with."""
+        jobs, nodes = list(self.jobs), list(self.nodes)
+        return header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
+
+
+def set_up(scenario: Scenario) -> Setup:
+    """Wire a scenario. Raises InvalidInput with everything that is wrong in it or in the files it names."""
+    policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
+    nodes = tuple(
+        Node(type=group.type, accelerators=group.accelerators, rack=group.rack)
+        for group in scenario.cluster.nodes
+        for _ in range(group.count)
+    )
+    topology = Topology.of(nodes)
+    truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
+    work = workload_of(scenario, topology, truth)
+    believed: Speeds = truth
+    if scenario.belief.kind == "noisy":
+        believed = NoisySpeeds(truth, scenario.belief.error, scenario.seed)
+    costs = scenario.overheads
+    return Setup(
+        scenario=scenario,
+        nodes=nodes,
+        topology=topology,
+        truth=truth,
+        believed=believed,
+        jobs=work.jobs,
+        policy=policy,
+        mechanism=_mechanism(scenario, policy),
+        overheads=Overheads(start_s=costs.start_s, checkpoint_s=costs.checkpoint_s, restore_s=costs.restore_s),
+        notes=work.notes,
+    )
+
+
+def _mechanism(scenario: Scenario, policy: Policy) -> Leases:
+    """Return how time is cut: as the scenario says, else as the policy wants it."""
+    asked, own = scenario.mechanism, policy.info.mechanism
+    try:
+        if asked is None:
+            return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
+        return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall)
+    except ValueError as error:
+        file, row = scenario.where(("mechanism",))
+        problem = Problem(file=file, row=row, column="mechanism", rule=str(error), mend="mend [mechanism]")
+        raise InvalidInput([problem]) from error
