@@ -1,0 +1,99 @@
+"""The front door: a scenario from a file or from Python, or all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.scenario import toml
+from eunomia.scenario.complaints import findings
+from eunomia.scenario.model import Scenario
+from eunomia.scenario.overrides import override
+from eunomia.scenario.places import Finding, KeyPath, Places, dotted, shown
+from eunomia.scenario.rules import contradictions
+from eunomia.scenario.spelling import parse_policy
+from eunomia.scenario.values import plain
+
+
+def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Read a TOML file, lay `key.path=value` overrides over it, and check the whole.
+
+    Relative paths in it start at its folder. Raises `InvalidInput` with file, line and key of all that is wrong.
+    """
+    data, places = toml.read_file(path)
+    places = override(data, places, overrides)
+    return _checked(data, places).placed(path.stem, path.resolve().parent, places)
+
+
+def scenario_from_dict(data: Mapping[str, Any], base: Path, name: str = "scenario") -> Scenario:
+    """Check a scenario written in Python; "inf" stands for the number, as JSON has none.
+
+    Relative paths start at `base`. Raises `InvalidInput`, which calls the scenario `name`.
+    """
+    places = Places(name)
+    return _checked(plain(data), places).placed(name, base, places)
+
+
+def _checked(data: dict[str, Any], places: Places) -> Scenario:
+    """Return the scenario, or raise everything that is wrong with it, in the order in which it was written."""
+    spelling_problems = _spell_out_policy(data, places)
+    _name_reference_type(data)
+    found: dict[KeyPath, Finding] = {}
+    for finding in contradictions(data):
+        found.setdefault(finding.path, finding)
+    scenario = None
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        for finding in findings(error):
+            found.setdefault(finding.path, finding)
+    problems = [*spelling_problems, *(_problem(finding, places) for finding in found.values())]
+    if scenario is None or problems:
+        raise InvalidInput(sorted(problems, key=lambda problem: (problem.file != places.file, problem.row or 0)))
+    return scenario
+
+
+def _spell_out_policy(data: dict[str, Any], places: Places) -> list[Problem]:
+    """Turn `name = "fifo?backfill=skip"` into name and parameters; return what is wrong with the spelling."""
+    policy = data.get("policy")
+    name = policy.get("name") if isinstance(policy, dict) else None
+    if not isinstance(policy, dict) or not isinstance(name, str) or "?" not in name:
+        return []
+    file, row = places.where(("policy", "name"))
+    try:
+        policy["name"], parameters = parse_policy(name, file, row)
+    except InvalidInput as refusal:
+        return [replace(problem, column="policy.name") for problem in refusal.problems]
+    twice = sorted(parameters.keys() & policy.keys())
+    data["policy"] = {**policy, **parameters}
+    rule, mend = "is also said in the policy's name", "say it once"
+    return [_problem(Finding(("policy", key), parameters[key], rule, mend), places) for key in twice]
+
+
+def _name_reference_type(data: dict[str, Any]) -> None:
+    """Where every type has speed 1, durations count on any type; take the cluster's first, which surely exists."""
+    throughputs, cluster = data.get("throughputs"), data.get("cluster")
+    if not isinstance(throughputs, dict) or throughputs.get("source") != "uniform" or not isinstance(cluster, dict):
+        return
+    match cluster:
+        case {"nodes": [{"type": str(first)}, *_]}:
+            throughputs.setdefault("reference_type", first)
+        case {"accelerators": dict(totals)} if totals:
+            throughputs.setdefault("reference_type", next(iter(totals)))
+
+
+def _problem(finding: Finding, places: Places) -> Problem:
+    file, row = places.where(finding.path)
+    return Problem(
+        file=file,
+        row=row,
+        column=dotted(finding.path) or None,
+        value=shown(finding.value),
+        rule=finding.rule,
+        mend=finding.mend,
+    )

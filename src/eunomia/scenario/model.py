@@ -1,0 +1,96 @@
+"""The scenario: one value that says what is run, the same for every world."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, PrivateAttr
+
+from eunomia.scenario.places import KeyPath, Place, Places
+from eunomia.scenario.sections import (
+    Belief,
+    Cluster,
+    Mechanism,
+    Overheads,
+    Policy,
+    Section,
+    Throughputs,
+    Workload,
+    World,
+)
+from eunomia.scenario.spelling import parse_policy
+
+
+class Scenario(Section):
+    """What is run. Built by `load_scenario` or `scenario_from_dict`, which alone check keys against each other."""
+
+    seed: int = Field(default=0, ge=0, lt=2**63, description="every random draw of the run comes from it")
+    check: bool = Field(default=False, description="state the invariants after every moment; slow")
+    cluster: Cluster
+    workload: Workload
+    throughputs: Throughputs = Throughputs()
+    belief: Belief = Belief()
+    policy: Policy = Policy()
+    mechanism: Mechanism | None = None
+    overheads: Overheads = Overheads()
+    world: World = World()
+
+    _name: str = PrivateAttr(default="scenario")
+    _base: Path = PrivateAttr(default=Path())
+    _places: Places = PrivateAttr(default=Places("scenario"))
+
+    @property
+    def name(self) -> str:
+        """What to call it: the file's name without its ending."""
+        return self._name
+
+    @property
+    def base(self) -> Path:
+        """Folder at which relative paths start."""
+        return self._base
+
+    def resolve(self, path: str) -> Path:
+        """Return a path of the scenario as a path of this machine."""
+        return self.base / Path(path).expanduser()
+
+    def where(self, path: KeyPath) -> Place:
+        """Return file and line of a key, or of the table around it; the line is None when it came from no file."""
+        return self._places.where(path)
+
+    def placed(self, name: str, base: Path, places: Places) -> Scenario:
+        """Return the same scenario, knowing where it was written."""
+        copy = self.model_copy()
+        copy._name, copy._base, copy._places = name, base, places
+        return copy
+
+    def with_policy(self, spelling: str) -> Scenario:
+        """Return the scenario with another policy, such as `fifo?backfill=skip`, and none of the old parameters."""
+        name, parameters = parse_policy(spelling)
+        copy = self.model_copy(update={"policy": Policy.model_validate({**parameters, "name": name})})
+        places = self._places.moved(("policy",), (f"--policy {spelling}", None))
+        return copy.placed(self.name, self.base, places)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every key with its value, in JSON's types, as `scenario_from_dict` reads it: inf is "inf"."""
+        said: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
+        said["cluster"] = {"nodes": [group.model_dump() for group in self.cluster.nodes], "prices": self.cluster.prices}
+        if self.workload.generator is not None:
+            del said["workload"]["format"]
+        if self.mechanism is not None and self.mechanism.name != "leases":
+            said["mechanism"] = {"name": self.mechanism.name, **self.mechanism.parameters}
+        written: dict[str, Any] = _without_inf(said)
+        return written
+
+
+def _without_inf(value: Any) -> Any:
+    """JSON has no infinities; their names stand for them."""
+    match value:
+        case dict():
+            return {key: _without_inf(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_without_inf(each) for each in value]
+        case float() if math.isinf(value):
+            return str(value)
+    return value

@@ -1,0 +1,69 @@
+"""`--set key=value`: values of the command line laid over those of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.scenario.places import KeyPath, Places, dotted
+from eunomia.scenario.values import parse_value
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+_OVERRIDE = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=(.*)", re.DOTALL)
+_EXAMPLE = "write it as in --set workload.load=2"
+
+
+def override(data: dict[str, Any], places: Places, overrides: Sequence[str]) -> Places:
+    """Set each `key.path=value` in `data`, in order; return the places with those keys at their `--set`.
+
+    A value is read as TOML, a bare word as a text. Raises `InvalidInput` with all that cannot be set.
+    """
+    found: list[Problem] = []
+    for said in overrides:
+        file = f"--set {said}"
+        try:
+            path, value = _parse(said)
+            places = places.moved(_put(data, path, value), (file, None))
+        except ValueError as error:
+            rule, mend = error.args if len(error.args) == 2 else (f"this is not TOML: {error}", _EXAMPLE)
+            found.append(Problem(file=file, rule=rule, mend=mend))
+    if found:
+        raise InvalidInput(found)
+    return places
+
+
+def _parse(said: str) -> tuple[list[str], Any]:
+    match = _OVERRIDE.fullmatch(said)
+    if match is None:
+        raise ValueError("an override is written key=value", _EXAMPLE)
+    if not match[2].strip():
+        raise ValueError("there is no value", f'{_EXAMPLE}, and an empty text as ""')
+    path = [part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, match[1])]
+    return path, parse_value(match[2])
+
+
+def _put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
+    """Set the value, making tables on the way; return the path with its array indices as numbers."""
+    table: Any = data
+    done: KeyPath = ()
+    for depth, part in enumerate(path):
+        if not isinstance(table, (dict, list)):
+            raise ValueError(f"{dotted(done)} is not a table", f"set {dotted(done)} itself, or a key of a table")
+        key: Any = _index(table, part, done) if isinstance(table, list) else part
+        done = (*done, key)
+        if depth == len(path) - 1:
+            table[key] = value
+        elif isinstance(table, dict):
+            table = table.setdefault(key, {})
+        else:
+            table = table[key]
+    return done
+
+
+def _index(array: list[Any], part: str, done: KeyPath) -> int:
+    if not part.isdecimal() or int(part) >= len(array):
+        rule = f"{dotted(done)} is an array of {len(array)}, and {part!r} is none of its elements"
+        raise ValueError(rule, f"give a number from 0 to {len(array) - 1}")
+    return int(part)

@@ -1,0 +1,198 @@
+"""The tables of a scenario. Every key has its rule, unit and default here, and nowhere else.
+
+The schema, the reference page and every complaint are made from these classes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from eunomia.scenario.expansion import whole_nodes
+
+MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
+MOST_WEIGHT = 1e15  # beyond it the other weights of a mix would be lost in rounding
+
+Text: TypeAlias = Annotated[str, Field(min_length=1)]
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_ACCELERATORS)]
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+NotNegative: TypeAlias = Annotated[Finite, Field(ge=0)]
+
+
+class Section(BaseModel):
+    """A table of the scenario: frozen, no unknown keys, no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class OpenSection(Section):
+    """A table that also takes the keys of something loaded later, which checks them itself."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def further(self) -> dict[str, Any]:
+        """Return the keys that this class does not know."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class NodeGroup(Section):
+    """Machines that are alike."""
+
+    type: Text = Field(description="accelerator type, such as v100")
+    count: Count = Field(default=1, description="machines")
+    accelerators: Count = Field(description="accelerators of each machine")
+    rack: str = Field(default="", description="rack that these machines stand in; empty = not said")
+
+
+class Cluster(Section):
+    """What there is to share: `nodes`, or the shorthand `accelerators`."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["nodes"]}, {"required": ["accelerators"]}]})
+
+    said_nodes: tuple[NodeGroup, ...] = Field(
+        default=(), alias="nodes", strict=False, min_length=1, description="groups of machines, in their order"
+    )
+    accelerators: dict[Text, Count] = Field(
+        default_factory=dict, min_length=1, description="shorthand: accelerators of each type"
+    )
+    accelerators_per_node: Count = Field(
+        default=8, description="accelerators of one machine in the shorthand; the last machine of a type may have fewer"
+    )
+    prices: dict[Text, NotNegative] = Field(
+        default_factory=dict, description="US$ per accelerator-hour by type; a type left out has its catalogue price"
+    )
+
+    @property
+    def nodes(self) -> tuple[NodeGroup, ...]:
+        """The machines, whichever way they were written."""
+        if self.said_nodes:
+            return self.said_nodes
+        return tuple(
+            NodeGroup(type=name, count=count, accelerators=size)
+            for name, total in self.accelerators.items()
+            for count, size in whole_nodes(total, self.accelerators_per_node)
+        )
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Accelerator types in order of first appearance."""
+        return tuple(dict.fromkeys(group.type for group in self.nodes))
+
+
+def _weighs(weight: Any) -> bool:
+    return type(weight) in (int, float) and 0 < weight < MOST_WEIGHT
+
+
+def _job_types(value: Any) -> str | dict[str, float]:
+    """Accept the name of a mix, or a table of weights."""
+    if isinstance(value, str) and value.startswith("mix:") and value != "mix:":
+        return value
+    if isinstance(value, dict) and value and all(_weighs(weight) for weight in value.values()):
+        return {name: float(weight) for name, weight in value.items()}
+    raise PydanticCustomError(
+        "job_types", "must be the name of a mix or a table of job types with weights above 0 and below 1e15"
+    )
+
+
+class Workload(OpenSection):
+    """The jobs: `trace` or `generator`. Further keys are options of the reader or parameters of the generator."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["trace"]}, {"required": ["generator"]}]})
+
+    trace: Text | None = Field(default=None, description="file of jobs; a relative path starts at the scenario")
+    generator: Text | None = Field(default=None, description="name of a synthetic workload, such as philly-like")
+    format: Text = Field(default="native", description="how the trace is written: native, gavel, philly, venus, …")
+    load: Finite = Field(default=1.0, gt=0, description="submission times are divided by it; durations stay")
+    start_s: NotNegative = Field(default=0.0, description="seconds; the run begins then: earlier jobs are left out")
+    end_s: float = Field(
+        default=float("inf"), gt=0, description="seconds; jobs submitted then or later are left out; default inf"
+    )
+    job_types: Annotated[
+        str | dict[str, float],
+        PlainValidator(_job_types),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "string", "pattern": "^mix:."},
+                    {"type": "object", "additionalProperties": {"type": "number", "exclusiveMinimum": 0}},
+                ]
+            }
+        ),
+    ] = Field(default="mix:default", description="for jobs that name none: a mix, or weights by job type")
+    max_jobs: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="jobs; only the first so many are kept; left out: all"
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the reader, or parameters of the generator."""
+        return self.further()
+
+
+class Throughputs(Section):
+    """How fast jobs truly go."""
+
+    source: Text = Field(default="catalogue", description="catalogue, uniform (speed 1 everywhere), or a file")
+    reference_type: Text = Field(
+        default="v100",
+        description="type on which a trace's durations were measured; with source uniform the cluster's first type",
+    )
+
+
+class Belief(Section):
+    """What the scheduler believes of the throughputs."""
+
+    kind: Literal["oracle", "noisy"] = Field(default="oracle", description="oracle: it knows them; noisy: it errs")
+    error: NotNegative = Field(default=0.0, description="no unit; sigma of the lognormal factor on each throughput")
+
+
+class Policy(OpenSection):
+    """Who decides. Further keys are the policy's parameters."""
+
+    name: Text = Field(default="fifo", description="name of the policy; parameters may follow as in fifo?backfill=skip")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, as written; the policy checks them."""
+        return self.further()
+
+
+class Mechanism(OpenSection):
+    """How time is cut. Without this table the policy brings its own; further keys are for others than leases."""
+
+    name: Text = Field(default="leases", description="leases, or a published system's own clock")
+    length_s: float = Field(default=360.0, gt=0, description="seconds that a lease lasts; inf = until the job ends")
+    aligned: bool = Field(default=True, description="leases end together, which makes rounds")
+    recall: bool = Field(default=False, description="leases may be taken back before their end")
+    solve_gap_s: NotNegative = Field(default=0.0, description="seconds between two questions to the policy at least")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Every key that was written, the name left out."""
+        known = {key: getattr(self, key) for key in type(self).model_fields if key in self.model_fields_set}
+        return {key: value for key, value in (known | self.further()).items() if key != "name"}
+
+
+class Overheads(Section):
+    """What it costs a job to change seats."""
+
+    start_s: NotNegative = Field(default=0.0, description="seconds of a job's first start")
+    checkpoint_s: NotNegative = Field(default=0.0, description="seconds to write a checkpoint when stopped")
+    restore_s: NotNegative = Field(default=0.0, description="seconds to go on from a checkpoint")
+
+
+class World(Section):
+    """Where decisions take effect, and what goes wrong there."""
+
+    backend: Literal["simulated", "local"] = Field(default="simulated", description="simulated, or processes here")
+    replay_status: bool = Field(default=False, description="jobs fail or are cancelled as the trace says they did")
+    job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
+    node_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each machine")
+    node_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost machine is back")
+    cancel_fraction: NotNegative = Field(default=0.0, le=1, description="fraction of jobs that their users cancel")
+    checkpoint_every_s: NotNegative = Field(
+        default=0.0, description="seconds between checkpoints, lost on a failure; 0 = nothing is lost"
+    )
+    workdir: Text | None = Field(default=None, description="local: folder for the jobs' files; left out: one is made")

@@ -1,0 +1,36 @@
+"""A scenario as the TOML that gives it again, every default written out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from eunomia.scenario.model import Scenario
+
+
+def as_toml(scenario: Scenario) -> str:
+    """Return TOML text; reading it gives the same scenario."""
+    said = scenario.as_dict()
+    lines = [f"{key} = {_value(value)}" for key, value in said.items() if not isinstance(value, dict)]
+    for name, table in said.items():
+        if isinstance(table, dict):
+            lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value if value in ("inf", "-inf") else json.dumps(value, ensure_ascii=False)
+        case Mapping():
+            return "{ " + ", ".join(f"{_key(key)} = {_value(part)}" for key, part in value.items()) + " }"
+        case list() | tuple():
+            return "[" + ", ".join(_value(part) for part in value) + "]"
+    return repr(value)
