@@ -1,0 +1,70 @@
+"""What a job's processes find in their environment: a few inherited variables, and what Eunomia tells them.
+
+Everything else stays out, so that tokens in the scheduler's environment do not reach jobs. A job that wants more
+says so in its command: `["env", "NAME=value", "python", "train.py"]`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from eunomia.model.decisions import Start
+from eunomia.model.job import Job
+from eunomia.model.topology import Topology
+
+SEARCHED = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")  # lists of folders
+PERSON = {"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"}
+LIBRARIES = {"VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "XDG_CACHE_HOME", "HF_HOME", "TORCH_HOME"}
+THREADS = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"}
+INHERITED = frozenset(SEARCHED) | PERSON | LIBRARIES | THREADS
+INHERITED_PREFIXES = ("LC_", "NCCL_")
+NO_DEVICE = "cpu"  # the accelerator type that is declared to try things out: it needs no device
+
+
+def environment_of(job: Job, start: Start, topology: Topology, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of one start of a job, less those that name files."""
+    kept = {
+        name: from_anywhere(value) if name in SEARCHED else value
+        for name, value in inherited.items()
+        if name in INHERITED or name.startswith(INHERITED_PREFIXES)
+    }
+    seats = np.sort(np.asarray(start.seats, dtype=np.int64))
+    epoch = start.epoch if job.job_id == start.job_id else start.partner_epoch
+    types = dict.fromkeys(topology.types[j] for j in topology.type[seats].tolist())
+    return kept | {
+        "PYTHONUNBUFFERED": "1",  # so that the log of a killed job holds all that it said
+        "EUNOMIA_JOB_ID": job.job_id,
+        "EUNOMIA_EPOCH": str(epoch),
+        "EUNOMIA_SCALE_FACTOR": str(len(seats)),
+        "EUNOMIA_SHAPE": str(start.shape),
+        "EUNOMIA_ACCELERATOR_TYPE": ",".join(types),
+        "EUNOMIA_SEATS": ",".join(map(str, seats.tolist())),
+        "EUNOMIA_TOTAL_STEPS": repr(job.total_steps),
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(visible_devices(topology, seats.tolist(), inherited)),
+    }
+
+
+def from_anywhere(folders: str) -> str:
+    """Return a list of folders that means the same to a job that starts in another folder."""
+    return os.pathsep.join(os.path.abspath(folder) for folder in folders.split(os.pathsep) if folder)
+
+
+def visible_devices(topology: Topology, seats: list[int], inherited: Mapping[str, str]) -> list[str]:
+    """Return the devices of these seats as CUDA names them: the n-th seat that is not a `cpu` is the n-th device.
+
+    Where the scheduler itself was given some devices only, the n-th of those.
+    """
+    real = np.array([topology.types[j] != NO_DEVICE for j in topology.type.tolist()])
+    number = np.cumsum(real) - 1
+    given = given_devices(inherited)
+    return [str(number[seat]) if given is None else given[number[seat]] for seat in seats if real[seat]]
+
+
+def given_devices(inherited: Mapping[str, str]) -> list[str] | None:
+    """Return the devices that the scheduler itself may use, or None for all."""
+    names = inherited.get("CUDA_VISIBLE_DEVICES")
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
