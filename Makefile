@@ -4,7 +4,9 @@ SHELL := /bin/sh
 
 PYTHON ?=
 RUN := .venv/bin/python -m
-PYTEST := $(RUN) pytest -n auto --maxprocesses 4 --dist loadfile
+# Jobs of the examples and tests are started as `python`.
+INSIDE := PATH="$(CURDIR)/.venv/bin:$$PATH"
+PYTEST := $(INSIDE) $(RUN) pytest -n auto --maxprocesses 4 --dist loadfile
 PYTEST_FLAGS ?=
 
 # A shell's own settings must not change what is tested.
@@ -21,7 +23,9 @@ env: ## make or refresh .venv (done by the others when needed; PYTHON=... choose
 
 .PHONY: demo
 demo: env ## compare policies on a small cluster; writes demo-out/report.html
-	@.venv/bin/python -m eunomia compare examples/demo.toml --out demo-out --force
+	@$(INSIDE) $(RUN) eunomia compare examples/demo.toml --out demo-out --force \
+		--policy 'fifo?types=agnostic' --policy 'las?types=agnostic' \
+		--policy max_min_fairness_agnostic --policy max_min_fairness
 	@echo "The report: $(CURDIR)/demo-out/report.html"
 
 .PHONY: test

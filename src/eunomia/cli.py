@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ CheckOption = Annotated[bool, typer.Option("--check", help="Check every invarian
 RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
 
 USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what most people want beside each other
+ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
+
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
@@ -80,6 +83,7 @@ def simulate(
     ] = None,
     record: RecordOption = False,
     check: CheckOption = False,
+    charts: ChartsOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -102,7 +106,7 @@ def simulate(
                 progress=bar(label),
             )
             result.write(folder)
-            report([(label, result)], f"{scenario.stem} under {label}", folder / "report.html")
+            report([(label, result)], f"{scenario.stem} under {label}", folder, charts=charts)
         if as_json:
             print(json.dumps(dict(result.summary), allow_nan=False))
         else:
@@ -125,6 +129,7 @@ def compare(
     set_: SetOption = None,
     record: RecordOption = False,
     check: CheckOption = False,
+    charts: ChartsOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -141,12 +146,11 @@ def compare(
         check_free(out, force=force)
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
         found = cases(wanted, policy or USUAL, load or [], seed or [])
-        labels = {case: _label(case, found) for case in range(len(found))}
         with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
             results = list(run(found, folder, record=record, progress=lambda case: bar(case.folder)))
             write_table(folder / "compare.csv", results)
-            labelled = [(labels[i], result) for i, (_, result) in enumerate(results)]
-            report(labelled, f"{scenario.stem}: {len(results)} runs compared", folder / "report.html")
+            shown = [(case.policy, result) for case, result in results]
+            report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
         if as_json:
             rows = [
                 {"policy": case.policy, "load": case.load, "seed": case.seed, **result.summary}
@@ -154,13 +158,13 @@ def compare(
             ]
             print(json.dumps(rows, allow_nan=False))
         else:
+            labelled = [(_label(case, found), result) for case, result in results]
             show_summary(labelled, results[0][1].notes)
             print(f"report: {out / 'report.html'}")
 
 
-def _label(case: int, found: list[Case]) -> str:
+def _label(this: Case, found: list[Case]) -> str:
     """Name a run by its policy, and by load and seed where they differ."""
-    this = found[case]
     label = this.policy
     if len({other.load for other in found}) > 1:
         label += f", load {this.load:g}"
@@ -192,7 +196,7 @@ def run(
         with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
             result = run_real(wanted, folder, progress=bar(label))
             result.write(folder)
-            report([(label, result)], f"{scenario.stem}: a real run", folder / "report.html")
+            report([(label, result)], f"{scenario.stem}: a real run", folder)
         if as_json:
             print(json.dumps(dict(result.summary), allow_nan=False))
         else:
@@ -277,6 +281,7 @@ def schema() -> None:
 
 
 def main() -> NoReturn:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()
     raise AssertionError("typer leaves by itself")

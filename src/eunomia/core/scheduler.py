@@ -63,6 +63,7 @@ class Scheduler:
         self._checked = checked
         self._asked = 0
         self._question: Question | None = None  # asked and not yet answered
+        self._asked_at = -math.inf
         self._stale = False  # jobs or devices came or went since the last ask
         self._again_at = math.inf
         self._plain = True  # the last answer named no other shape and no partner
@@ -81,7 +82,7 @@ class Scheduler:
             self._adopt(answer, moment.at, orders)
         elif self._question is None and self._must_ask(moment.at):
             orders.append(self._ask(moment.at))
-        elif self.info.door == "shares" and (self._stale or self.mechanism.is_boundary(moment.at)):
+        elif self.info.door == "shares" and self._seats_may_change(moment.at):
             self._settle_shares(moment.at, orders)
         self._set_wake(moment.at, orders)
         if self._checked:
@@ -169,17 +170,17 @@ class Scheduler:
 
     def _must_ask(self, at: float) -> bool:
         """Say whether an answer is needed and could change anything now."""
-        state, rounds = self.state, self.mechanism.is_boundary(at)
-        if len(state.active) == 0 or not (self._stale or at >= self._again_at or rounds):
-            return bool(len(state.active)) and self.mechanism.next_end(state) <= at
+        state, cut = self.state, self.mechanism
+        if len(state.active) == 0:
+            return False
+        rounds, due = cut.is_boundary(at), self._stale or at >= self._again_at
         if self.info.door == "shares":
-            return (rounds or not self.mechanism.aligned) and (self._stale or at >= self._again_at)
-        if self.info.door == "order" and self._plain:
-            if state.waiting == 0:
-                return rounds or self.mechanism.next_end(state) <= at
-            free = state.floor.free.sum() > 0
-            return bool(free) or rounds or self.mechanism.recall or self.mechanism.next_end(state) <= at
-        return True
+            return due and (rounds or not cut.aligned) and at >= self._asked_at + cut.solve_gap
+        if rounds or cut.next_end(state) <= at:
+            return True
+        if due and self.info.door == "order" and self._plain:  # nobody to seat, or no seat: the answer changes nothing
+            return state.waiting > 0 and (cut.recall or bool(state.floor.free.any()))
+        return due
 
     def _ask(self, at: float) -> Ask:
         active = self.state.active.copy()
@@ -193,8 +194,13 @@ class Scheduler:
         )
         self._question = Question(self._asked, active)
         self._asked += 1
+        self._asked_at = at
         self._stale, self._again_at = False, math.inf
         return Ask(self._question.asked, view)
+
+    def _seats_may_change(self, at: float) -> bool:
+        """Say whether the last answer's shares can seat anybody anew now."""
+        return self._stale or self.mechanism.is_boundary(at) or self.mechanism.next_end(self.state) <= at
 
     def _matching(self, event: Answered) -> Answer | None:
         """Return the answer if it is the one that is waited for."""
@@ -224,6 +230,8 @@ class Scheduler:
             )
         elif isinstance(answer, Grants):
             seating.grant(answer, job_columns(answer.rows, question, self.state), question)
+            if seating.put_out:  # they wait from now on, which the policy could not see when it was asked
+                self._again_at = at
         elif isinstance(answer, Shares):
             self._adopt_shares(answer, question, at)
             self._settle_shares(at, orders)
@@ -238,10 +246,10 @@ class Scheduler:
         self.dues.adopt(named.job, named.type, named.partner, named.shape, named.x, answer.fill)
 
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
-        self._stale = self._stale and not self.mechanism.is_boundary(at)
         self.dues.advance(at)
         seating = Seating(self.state, self.ledger, self.belief, self.mechanism, at)
-        rows = self.dues.order(self.state, self.belief.throughput[self.state.active])
+        stay = self.mechanism.length if self.mechanism.length < math.inf else 0.0
+        rows = self.dues.order(self.state, self.belief.throughput[self.state.active], stay)
         named = Question(self._asked, self.state.active.copy(), *rows)
         self.last_order = named
         # Leases that end apart leave a wide gang no moment at which enough seats are free: it must collect them.
@@ -273,7 +281,7 @@ class Scheduler:
         """Ask to be woken when something will change by itself; quiet time is skipped."""
         wake = math.inf
         if len(self.state.active):
-            wake = min(self._again_at, self.mechanism.next_end(self.state))
+            wake = min(when for when in (self._again_at, self.mechanism.next_end(self.state), math.inf) if when > at)
             if self.mechanism.aligned and not self._quiet():
                 wake = min(wake, self.mechanism.next_boundary(at))
         if wake != self._wake and (wake < math.inf or self._wake > at):

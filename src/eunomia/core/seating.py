@@ -35,6 +35,7 @@ class Seating:
         self._starts: list[Start] = []
         self._renewed: list[int] = []
         self._prolonged: list[Renew] = []
+        self.put_out = False  # a lease ended that the grants did not speak of
 
     def decisions(self) -> list[Decision]:
         """Return what changed: first who stops, then who goes on, then who starts."""
@@ -114,8 +115,12 @@ class Seating:
             job = int(named.job[row])
             if np.array_equal(np.sort(state.seats[job]), np.sort(seats)) and state.jobs.on_type[job] >= 0:
                 going_on |= {job, int(named.partner[row])}
-        leaving = {int(named.job[row]) for row, _ in gangs} | set(stop.tolist()) | set(self._open.tolist())
+        ended = self._open[state.jobs.until[self._open] <= self.at]  # recall takes no seats: `stop` does
+        leaving = {int(named.job[row]) for row, _ in gangs} | set(stop.tolist()) | set(ended.tolist())
         rows = [j for j in sorted(leaving - going_on) if state.jobs.on_type[j] >= 0]
+        self.put_out = not going_on.union(stop.tolist(), (int(named.job[row]) for row, _ in gangs)).issuperset(
+            ended.tolist()
+        )
         self._clear(np.array(rows, dtype=np.int64))
         for row, seats in gangs:
             job, until = int(named.job[row]), float(grants.until[_source(named, row)])

@@ -40,9 +40,9 @@ def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], s
             seed=seed,
             scenario=varied(scenario, policy=policy, load=load, seed=seed),
         )
-        for load in (loads or [scenario.workload.load])
-        for seed in (seeds or [scenario.seed])
-        for policy in (policies or [own])
+        for load in dict.fromkeys(loads or [scenario.workload.load])
+        for seed in dict.fromkeys(seeds or [scenario.seed])
+        for policy in dict.fromkeys(policies or [own])
     ]
     for case in {case.policy: case for case in found}.values():
         set_up(case.scenario)  # a misspelt name is told before the first run, not after it

@@ -63,9 +63,9 @@ def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
 
 def _from_file(name: str, base: Path, where: Where) -> Callable[..., Policy]:
     file, _, attribute = name.rpartition(":")
-    path = base / file
-    if not path.is_file():
-        raise _refusal(where, name, f"there is no file {path}", "give path.py:Class")
+    path = next((path for path in (base / file, Path(file)) if path.is_file()), None)
+    if path is None:
+        raise _refusal(where, name, f"there is no file {file!r}", "give path.py:Class, from here or from the scenario")
     module = _import_file(path)
     found = getattr(module, attribute, None)
     if not isinstance(getattr(found, "info", None), PolicyInfo):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.experiment.simulation import Result
-from eunomia.report import ReportContent, RunFigures, write_report
+from eunomia.report import ReportContent, RunFigures, export_charts, write_report
 from eunomia.scenario.writing import as_toml
 
 
@@ -36,9 +36,12 @@ def run_figures(result: Result, label: str) -> RunFigures:
     )
 
 
-def report(results: Sequence[tuple[str, Result]], title: str, path: Path) -> None:
-    """Write one self-contained page about these labelled results."""
-    write_report(content_of(results, title), path)
+def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, charts: bool = False) -> None:
+    """Write report.html about these labelled results, and on request every chart as a picture in charts/."""
+    content = content_of(results, title)
+    write_report(content, folder / "report.html")
+    if charts:
+        export_charts(content, folder / "charts")
 
 
 def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:

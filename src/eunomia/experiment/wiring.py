@@ -13,6 +13,7 @@ from eunomia.experiment.policy import find_policy
 from eunomia.experiment.workload import workload_of
 from eunomia.metrics import Metrics
 from eunomia.model.job import Job
+from eunomia.model.nearest import nearest
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.problems import InvalidInput, Problem
@@ -94,10 +95,16 @@ def set_up(scenario: Scenario) -> Setup:
 def _mechanism(scenario: Scenario, policy: Policy) -> Leases:
     """Return how time is cut: as the scenario says, else as the policy wants it."""
     asked, own = scenario.mechanism, policy.info.mechanism
+    if asked is not None and asked.name != "leases":
+        file, row = scenario.where(("mechanism", "name"))
+        rule, mend = "there is no such mechanism", nearest(asked.name, ["leases"])
+        raise InvalidInput(
+            [Problem(file=file, row=row, column="mechanism.name", value=asked.name, rule=rule, mend=mend)]
+        )
     try:
         if asked is None:
             return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
-        return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall)
+        return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall, solve_gap=asked.solve_gap_s)
     except ValueError as error:
         file, row = scenario.where(("mechanism",))
         problem = Problem(file=file, row=row, column="mechanism", rule=str(error), mend="mend [mechanism]")

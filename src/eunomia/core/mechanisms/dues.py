@@ -71,12 +71,15 @@ class Dues:
             and self._held.sum() == len(state.running())
         )
 
-    def order(self, state: State, throughput: Floats) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return job, type, partner, shape of the candidates, best first. `throughput` is (active job, type)."""
+    def order(self, state: State, throughput: Floats, stay: float) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return job, type, partner, shape of the candidates, best first. `throughput` is (active job, type).
+
+        Who sits is passed only by who is owed more by `stay` seconds, so that seats change hands half as often.
+        """
         stage = state.jobs.stage
         known = (self.x > 0) & (stage[self.job] <= Stage.RUNNING)
         known &= (self.partner < 0) | (stage[self.partner] <= Stage.RUNNING)
-        first = np.flatnonzero(known)[np.argsort(-self.lag[known], kind="stable")]
+        first = np.flatnonzero(known)[np.argsort(-(self.lag + stay * self._held)[known], kind="stable")]
         job, type, partner, shape = (c[first] for c in (self.job, self.type, self.partner, self.shape))
         if not self.fill:
             return job, type, partner, shape

@@ -13,12 +13,14 @@ from eunomia.model.arrays import Ints
 class Leases:
     """`length` inf = endless; `aligned` = all end together at its multiples (rounds); `recall` = at any moment.
 
+    A policy that shares time is asked at most once in `solve_gap` seconds; its last answer holds until then.
     Raises ValueError for a length that is not above 0, and for aligned leases without an end.
     """
 
     length: float = math.inf
     aligned: bool = False
     recall: bool = False
+    solve_gap: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.length > 0:
@@ -44,10 +46,10 @@ class Leases:
     def open(self, state: State, at: float) -> Ints:
         """Mark and return the jobs whose seats may be given anew now, in row order."""
         running = state.running()
-        if self.recall or self.is_boundary(at):
+        if self.recall:
             state.jobs.open[running] = True
             return running
-        ended = state.jobs.until[running] <= at
+        ended = state.jobs.until[running] <= at  # those given at this very instant are not open again
         state.jobs.open[running] = ended
         return running[ended]
 

@@ -49,7 +49,6 @@ class Fifo:
             raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
 
     def decide(self, view: View) -> Order:
-        """Return the waiting jobs by submission; who runs already is no candidate."""
-        waiting = np.flatnonzero(view.on_type < 0)
-        rows, memory = candidates(view, waiting, self.types)
+        """Return all jobs by submission; who runs keeps its place in the line, should its lease end."""
+        rows, memory = candidates(view, np.arange(view.jobs), self.types)
         return Order(rows, _MISFIT[self.backfill], memory=memory)
