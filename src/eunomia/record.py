@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.model import answers, decisions
+from eunomia.model.arrays import Array
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import EVENTS, Moment
 from eunomia.model.job import Job
@@ -52,7 +54,7 @@ def to_json(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else {"number": str(value)}
         case np.ndarray():
-            return {"array": str(value.dtype), "shape": list(value.shape), "of": to_json(value.ravel().tolist())}
+            return _array(value)
         case tuple() | list():
             return [to_json(part) for part in value]
         case Mapping():
@@ -63,6 +65,16 @@ def to_json(value: Any) -> Any:
     parts = {name: getattr(value, name) for name in default}
     kept = {name: to_json(part) for name, part in parts.items() if not _is_default(part, default[name])}
     return {"is": type(value).__name__, **kept}
+
+
+def _array(value: Array) -> dict[str, Any]:
+    """Return an array as JSON; a row of equal steps, as most orders and their types are, takes three numbers."""
+    written: dict[str, Any] = {"array": str(value.dtype), "shape": list(value.shape)}
+    if value.ndim == 1 and len(value) > 3 and value.dtype == np.int64:
+        step = int(value[1]) - int(value[0])
+        if (np.diff(value) == step).all():
+            return {**written, "from": int(value[0]), "step": step}
+    return {**written, "of": to_json(value.ravel().tolist())}
 
 
 def _is_default(part: Any, default: Any) -> bool:
@@ -80,6 +92,8 @@ def from_json(value: Any) -> Any:
             return _NOT_FINITE[text]
         case {"array": dtype, "shape": shape, "of": flat}:
             return np.array(from_json(flat), dtype=dtype).reshape(shape)
+        case {"array": dtype, "shape": [length], "from": int(first), "step": int(step)}:
+            return first + step * np.arange(length, dtype=dtype)
         case {"map": pairs}:
             return {from_json(key): from_json(part) for key, part in pairs}
         case {"is": name, **parts} if name in _NAMED:
@@ -140,13 +154,17 @@ class Record:
                 pending[2].append(line.get("decision"))
             else:
                 raise self._refusal(row, "a line is neither a moment nor a decision after one")
-        if pending is not None:
-            yield pending
+        if pending is None:
+            raise self._refusal(2, "the record ends after its header")
+        yield pending
 
     def _moment(self, row: int, line: Mapping[str, Any]) -> Moment:
         try:
-            return Moment(float(line["at"]), from_json(line["events"]))
-        except (KeyError, TypeError, ValueError) as error:
+            events = from_json(line["events"])
+            if not isinstance(events, tuple) or not all(isinstance(event, EVENTS) for event in events):
+                raise ValueError("it holds something else than events")
+            return Moment(float(line["at"]), events)
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
             raise self._refusal(row, f"the moment cannot be read ({error})") from error
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -158,7 +176,7 @@ class Record:
                     if not isinstance(line, dict):
                         raise ValueError("a line is not an object")
                     yield row, line
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
             raise self._refusal(row + 1, f"the record cannot be read ({error})") from error
 
     def _refusal(self, row: int, rule: str) -> InvalidInput:

@@ -130,3 +130,17 @@ def choose(
                 if wish == first or when < shadow:
                     held_type, shadow, extra = rows.type[wish], when, spare
     return chosen[:picked], kept[:picked]
+
+
+@njit(cache=True)
+def would_run(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Bools:
+    """Return who of `jobs` would run if all seats were given anew in that order, gangs that do not fit skipped.
+
+    `free` (type,) counts all seats; it is used up.
+    """
+    runs = np.zeros(jobs, dtype=np.bool_)
+    for row in range(len(job)):
+        if not runs[job[row]] and size[row] <= free[type[row]]:
+            free[type[row]] -= size[row]
+            runs[job[row]] = True
+    return runs

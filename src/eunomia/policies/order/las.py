@@ -17,9 +17,10 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Order
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.view import View
+from eunomia.placing.choose import would_run
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
 _ROUNDING = 1e-9  # of a level: service is a sum of products
@@ -52,11 +53,12 @@ class Las:
         """Return all jobs, the lowest level first."""
         level = np.floor(view.service / self.quantum + _ROUNDING)
         rows, memory = candidates(view, np.argsort(level, kind="stable"), self.types)
-        return Order(rows, again_at=self._next_crossing(view, level), memory=memory)
+        size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
+        running = would_run(rows.job, rows.type, size, view.jobs, free)
+        return Order(rows, again_at=self._next_crossing(view, level, running), memory=memory)
 
-    def _next_crossing(self, view: View, level: Floats) -> float:
-        """Return when the first running job falls behind a waiting one if all go on as they are."""
-        running = view.on_type >= 0
+    def _next_crossing(self, view: View, level: Floats, running: Bools) -> float:
+        """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
         if running.all() or not running.any():
             return math.inf
         place = np.arange(view.jobs) / view.jobs  # earlier submission first, within one level
