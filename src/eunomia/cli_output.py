@@ -30,6 +30,11 @@ def span(seconds: float | int | None) -> str:
     return f"{seconds:.3g} s"
 
 
+def clock(at: float) -> str:
+    """Return a time of the run, as exactly as a person needs it."""
+    return f"{at:,.0f} s" if at >= 1000 or at == round(at) else f"{at:.4g} s"
+
+
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
     """Give a function that opens a line of progress; silent when nobody watches."""
@@ -85,18 +90,18 @@ def _cells(s: Mapping[str, Any]) -> list[str]:
 def show_explanation(found: Explanation, at: float | None) -> None:
     """Print why a job waited, stretch by stretch."""
     console = Console(highlight=False)
-    started = "never started" if found.first_started_s is None else f"first started at {found.first_started_s:,.0f} s"
+    started = "never started" if found.first_started_s is None else f"first started at {clock(found.first_started_s)}"
     console.print(
-        f"job {found.job_id}: {found.scale_factor} accelerators, submitted at {found.submitted_s:,.0f} s, {started}, "
+        f"job {found.job_id}: {found.scale_factor} accelerator{'s' * (found.scale_factor > 1)}, submitted at {clock(found.submitted_s)}, {started}, "
         f"now {found.status}",
         markup=False,
     )
     if not found.waits:
         console.print("it never waited" if at is None else f"it did not wait at {at:g} s")
     for wait in found.waits:
-        end = "the end of the record" if wait.to_s is None else f"{wait.to_s:,.0f} s"
+        end = "the end of the record" if wait.to_s is None else clock(wait.to_s)
         lasted = "" if wait.to_s is None else f" ({span(wait.to_s - wait.from_s)})"
-        console.print(f"  {wait.from_s:,.0f} s to {end}{lasted}: {wait.text} [{wait.reason}]", markup=False)
+        console.print(f"  {clock(wait.from_s)} to {end}{lasted}: {wait.text} [{wait.reason}]", markup=False)
 
 
 def policy_cards(name: str | None) -> list[dict[str, Any]]:

@@ -29,6 +29,8 @@ class Wait:
     free: dict[str, int]  # accelerators free then, by type
     behind: tuple[str, ...] = ()  # waiting jobs that come before it
     behind_count: int = 0
+    held_by: tuple[str, ...] = ()  # running jobs on the seats it could use, those that come before it first
+    held_by_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,14 +109,33 @@ def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
     ahead = _ahead(scheduler, row)
     names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])
     reason, text = _reason(scheduler, row, size, runs, names, len(ahead))
-    return Wait(from_s=at, to_s=None, reason=reason, text=text, free=free, behind=names, behind_count=len(ahead))
+    holders = _holders(scheduler, row, runs)
+    held = tuple(state.submitted[job].job_id for job in holders[:SHOWN])
+    if reason == "no_capacity" and not ahead:
+        text += f"; the others are held by {_listed(held, len(holders))}"
+    return Wait(
+        from_s=at,
+        to_s=None,
+        reason=reason,
+        text=text,
+        free=free,
+        behind=names,
+        behind_count=len(ahead),
+        held_by=held,
+        held_by_count=len(holders),
+    )
+
+
+def _listed(names: tuple[str, ...], count: int) -> str:
+    more = f" and {count - len(names):,} more" if count > len(names) else ""
+    return ", ".join(names) + more
 
 
 def _reason(
     scheduler: Scheduler, row: int, size: int, runs: Any, names: tuple[str, ...], ahead: int
 ) -> tuple[str, str]:
     state, types = scheduler.state, scheduler.state.topology.types
-    queue = f" behind {ahead} waiting job{'s' if ahead != 1 else ''} (next: {', '.join(names)})" if ahead else ""
+    queue = f", behind {ahead:,} waiting job{'s' if ahead != 1 else ''} ({_listed(names, ahead)})" if ahead else ""
     if row in scheduler.why:
         return "policy", scheduler.why[row]
     usable = runs & (state.capacity >= size)
@@ -137,7 +158,10 @@ def _reason(
         return "type_drawn", f"it may only use {drawn}, where fewer than {size} are free{queue}"
     spare = int(state.floor.free[holds].max())
     if ahead:
-        return "behind", f"{spare} are free and it needs {size}, but it is{queue}; the first of them does not fit yet"
+        return (
+            "behind",
+            f"{spare} are free and it needs {size}, but it is{queue[1:]}; the first of them does not fit yet",
+        )
     return "fragmentation", f"{spare} are free and it needs {size}, but not close enough together"
 
 
@@ -151,6 +175,14 @@ def _ahead(scheduler: Scheduler, row: int) -> list[int]:
     order = list(dict.fromkeys(named.job.tolist()))
     before = order[: order.index(row)] if row in order else order
     return [m for m in before if jobs.stage[m] == Stage.WAITING]
+
+
+def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
+    """Return the running jobs on types that it could use, first come in the last order first."""
+    state, named = scheduler.state, scheduler.last_order
+    running = [job for job in state.running().tolist() if runs[state.jobs.on_type[job]]]
+    place = {} if named is None else {job: i for i, job in reversed(list(enumerate(named.job.tolist())))}
+    return sorted(running, key=lambda job: (place.get(job, len(place)), job))
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:
