@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import sys
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
-from eunomia.model.problems import InvalidInput
+from eunomia.model.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia.experiment.compare import Case
@@ -46,6 +47,7 @@ USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what
 ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # any mistake on the command line; typer does not name it
 
 
 @contextmanager
@@ -273,7 +275,9 @@ def policies(
 
 
 @app.command()
-def schema() -> None:
+def schema(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, which it always does.")] = False,
+) -> None:
     """Print the JSON Schema of scenario files, for editors."""
     from eunomia.scenario import json_schema
 
@@ -283,5 +287,13 @@ def schema() -> None:
 def main() -> NoReturn:
     """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    app()
-    raise AssertionError("typer leaves by itself")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ρ still gets its numbers
+    as_json = "--json" in sys.argv
+    try:
+        sys.exit(app(standalone_mode=not as_json))
+    except _MISUSE as error:
+        rule = str(getattr(error, "format_message", error.__str__)())
+        refusal = InvalidInput([Problem(file="command line", rule=rule, mend="see eunomia COMMAND --help")])
+        print(json.dumps(refusal.as_dict()))
+        sys.exit(MISUSED)

@@ -91,11 +91,9 @@ def show_explanation(found: Explanation, at: float | None) -> None:
     """Print why a job waited, stretch by stretch."""
     console = Console(highlight=False)
     started = "never started" if found.first_started_s is None else f"first started at {clock(found.first_started_s)}"
-    console.print(
-        f"job {found.job_id}: {found.scale_factor} accelerator{'s' * (found.scale_factor > 1)}, submitted at {clock(found.submitted_s)}, {started}, "
-        f"now {found.status}",
-        markup=False,
-    )
+    gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
+    told = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s)}, {started}, now {found.status}"
+    console.print(told, markup=False)
     if not found.waits:
         console.print("it never waited" if at is None else f"it did not wait at {at:g} s")
     for wait in found.waits:

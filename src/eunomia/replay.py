@@ -12,6 +12,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -87,7 +88,7 @@ def fresh_scheduler(record: Record) -> Scheduler:
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
         return Scheduler(topology, info, Leases(**from_json(head["mechanism"])), belief, seed=head["seed"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(
             file=str(record.path), row=1, rule=f"the header is not complete ({error})", mend="record again"
         )
@@ -105,18 +106,28 @@ class Difference:
 
 
 def walk(record: Record) -> Iterator[tuple[Moment, Scheduler]]:
-    """Yield each moment after a fresh core has taken it in."""
+    """Yield each moment after a fresh core has taken it in. Raises InvalidInput where it cannot."""
     scheduler = fresh_scheduler(record)
-    for _, moment, _ in record.steps():
-        scheduler.handle(moment)
+    for row, moment, _ in record.steps():
+        _handled(scheduler, row, moment, record)
         yield moment, scheduler
 
 
 def first_difference(record: Record) -> Difference | None:
-    """Feed the recorded moments to a fresh core; None when it decides the same throughout."""
+    """Feed the recorded moments to a fresh core; None when it decides the same throughout. Raises as `walk` does."""
     scheduler = fresh_scheduler(record)
     for row, moment, recorded in record.steps():
-        decided = [to_json(decision) for decision in scheduler.handle(moment)]
+        decided = [to_json(decision) for decision in _handled(scheduler, row, moment, record)]
         if decided != recorded:
             return Difference(row, moment.at, recorded, decided)
     return None
+
+
+def _handled(scheduler: Scheduler, row: int, moment: Moment, record: Record) -> list[Decision]:
+    """Hand one moment to the core, which trusts its worlds; a record may have been written by anybody."""
+    try:
+        return scheduler.handle(moment)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        rule = f"this moment cannot follow those before it ({type(error).__name__}: {error})"
+        mend = "give the record as it was written, to the version that wrote it"
+        raise InvalidInput([Problem(file=str(record.path), row=row, rule=rule, mend=mend)]) from error

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eunomia.experiment.policy import find_policy
 from eunomia.experiment.simulation import Progress, Result, simulate
 from eunomia.experiment.variation import spelling, varied
-from eunomia.experiment.wiring import set_up
+from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 
 
@@ -27,7 +29,8 @@ class Case:
     def folder(self) -> str:
         """A folder name that tells this case from all others."""
         plain = re.sub(r"[^A-Za-z0-9_.=-]+", "_", self.policy).strip("._")
-        return f"{plain}__load={self.load:g}__seed={self.seed}"
+        short = f"{self.load:g}"
+        return f"{plain}__load={short if float(short) == self.load else self.load}__seed={self.seed}"
 
 
 def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int]) -> list[Case]:
@@ -44,9 +47,25 @@ def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], s
         for seed in dict.fromkeys(seeds or [scenario.seed])
         for policy in dict.fromkeys(policies or [own])
     ]
-    for case in {case.policy: case for case in found}.values():
-        set_up(case.scenario)  # a misspelt name is told before the first run, not after it
+    _refuse_wrong(found)
     return found
+
+
+def _refuse_wrong(found: Sequence[Case]) -> None:
+    """Raise InvalidInput with every policy that is not known: it is told before the first run, not after it."""
+    problems: list[Problem] = []
+    for case in {case.policy: case for case in found}.values():
+        asked = case.scenario.policy
+        try:
+            find_policy(asked.name, asked.parameters, case.scenario.base, case.scenario.where)
+        except InvalidInput as error:
+            problems += error.problems
+    for folder, times in Counter(case.folder for case in found).items():
+        if times > 1:
+            rule, mend = f"{times} policies would share the folder {folder}", "give the same policy once"
+            problems.append(Problem(file="command line", column="--policy", rule=rule, mend=mend))
+    if problems:
+        raise InvalidInput(problems)
 
 
 def compare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import entry_points
@@ -17,6 +18,7 @@ from eunomia.model.problems import InvalidInput, Problem
 from eunomia.policies import POLICIES, load
 
 GROUP = "eunomia.policies"  # entry points of other packages
+A_POLICY = "give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`"
 Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
 
 
@@ -52,28 +54,49 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
 def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
     if name in POLICIES:
         return load(name)
-    if ".py:" in name:
+    if name.endswith(".py") or ".py:" in name:
         return _from_file(name, base, where)
     outside = {point.name: point for point in entry_points(group=GROUP)}
-    if name in outside:
-        found: Callable[..., Policy] = outside[name].load()
-        return found
-    raise _refusal(where, name, "there is no such policy", nearest(name, [*POLICIES, *outside]))
+    if name not in outside:
+        raise _refusal(where, name, "there is no such policy", nearest(name, [*POLICIES, *outside]))
+    found: Callable[..., Policy] | None = _loaded(outside[name].load, name, where)
+    if found is None or not _is_policy(found):
+        rule = f"what its package announces, {outside[name].value}, is no policy"
+        raise _refusal(where, name, rule, A_POLICY)
+    return found
 
 
 def _from_file(name: str, base: Path, where: Where) -> Callable[..., Policy]:
-    file, _, attribute = name.rpartition(":")
+    file, _, attribute = name.rpartition(":") if ".py:" in name else (name, "", "")
     path = next((path for path in (base / file, Path(file)) if path.is_file()), None)
     if path is None:
         raise _refusal(where, name, f"there is no file {file!r}", "give path.py:Class, from here or from the scenario")
-    module = _import_file(path)
+    module: ModuleType = _loaded(lambda: _import_file(path), name, where)
     found = getattr(module, attribute, None)
-    if not isinstance(getattr(found, "info", None), PolicyInfo):
-        classes = [key for key, value in vars(module).items() if isinstance(getattr(value, "info", None), PolicyInfo)]
-        mend = nearest(attribute, classes) if classes else "give a class with an `info: ClassVar[PolicyInfo]`"
+    if not _is_policy(found):
+        classes = [key for key, value in vars(module).items() if _is_policy(value)]
+        mend = nearest(attribute, classes) if classes else A_POLICY
         raise _refusal(where, name, f"{path} has no policy {attribute!r}", mend)
     policy: Callable[..., Policy] = found  # type: ignore[assignment]
     return policy
+
+
+def _is_policy(found: object) -> bool:
+    fits = isinstance(getattr(found, "info", None), PolicyInfo) and callable(getattr(found, "decide", None))
+    return isinstance(found, type) and fits
+
+
+def _loaded(loading: Callable[[], Any], name: str, where: Where) -> Any:
+    """Run code of others, which may fail in any way; say where it did."""
+    try:
+        return loading()
+    except (Exception, SystemExit) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        file, row = last.filename, last.lineno
+        if isinstance(error, SyntaxError) and error.filename:
+            file, row = error.filename, error.lineno
+        rule = f"loading policy {name} failed: {type(error).__name__}: {error}"
+        raise InvalidInput([Problem(file=file, row=row, rule=rule, mend="mend this line")]) from error
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -24,7 +24,7 @@ def varied(
         _demand(0 < load < math.inf, "--load", load, "a load is a finite number above 0", "give for example 1.3")
         update["workload"] = changed.workload.model_copy(update={"load": float(load)})
     if seed is not None:
-        _demand(seed >= 0, "--seed", seed, "a seed is a whole number, at least 0", "give for example 0")
+        _demand(0 <= seed < 2**63, "--seed", seed, "a seed is a whole number from 0 to 2⁶³ - 1", "give for example 0")
         update["seed"] = seed
     if check is not None:
         update["check"] = check
