@@ -33,11 +33,11 @@ def by_fastest(view: View, order: Ints) -> Rows:
 
 def draw_types(view: View) -> Floats:
     """Return a type for each job, (job,): the one it drew before, else one drawn by the capacity it could use."""
-    drawn = view.memory["drawn_type"].copy()
+    drawn, rng = view.memory["drawn_type"].copy(), view.rng()
     for m in np.flatnonzero(drawn < 0).tolist():
         usable = np.where((view.throughput[m] > 0) & (view.scale_factor[m] <= view.capacity), view.capacity, 0.0)
         if usable.sum() > 0:
-            drawn[m] = view.rng().choice(len(usable), p=usable / usable.sum())
+            drawn[m] = rng.choice(len(usable), p=usable / usable.sum())
     return drawn
 
 
