@@ -57,7 +57,8 @@ bench: env ## measure side by side with other systems; writes bench.json
 	@$(RUN) benchmarks
 
 .PHONY: docs
-docs: env ## write the reference from the docstrings to out/reference/
+docs: env ## write the page of policies, and the reference from the docstrings to out/reference/
+	@.venv/bin/python tools/make_policies_page.py
 	@.venv/bin/python tools/make_reference.py --out out/reference
 
 .PHONY: lock

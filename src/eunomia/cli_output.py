@@ -63,20 +63,23 @@ def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) ->
     """Print the numbers that matter most, one row a run."""
     console = Console()
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    summaries = [result.summary for _, result in results]
+    all_done = all(s["jobs_finished"] == s["jobs_submitted"] for s in summaries)
     table.add_column("run", overflow="fold", min_width=16)
-    for name in ("done", "mean JCT", "p99 JCT", "waited", "busy", "cost", "stops", "worst ρ"):
+    for name in ([] if all_done else ["done"]) + ["mean JCT", "p99 JCT", "waited", "busy", "cost", "stops", "worst ρ"]:
         table.add_column(name, justify="right", no_wrap=True)
-    for label, result in results:
-        table.add_row(label, *_cells(result.summary))
+    for (label, _), summary in zip(results, summaries, strict=True):
+        table.add_row(label, *_cells(summary)[all_done:])
+    if all_done:
+        console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
     console.print(table)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False)
 
 
 def _cells(s: Mapping[str, Any]) -> list[str]:
-    done = f"{s['jobs_finished']:,}"
     return [
-        done if s["jobs_finished"] == s["jobs_submitted"] else f"{done}/{s['jobs_submitted']:,}",
+        f"{s['jobs_finished']:,}/{s['jobs_submitted']:,}",
         span(s["jct_mean_s"]),
         span(s["jct_p99_s"]),
         span(s["queueing_mean_s"]),
