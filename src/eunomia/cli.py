@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,11 @@ USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what
 ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_VALUE_OF = {  # options that take several values, and what a further value looks like
+    "--set": re.compile(r"[\w.-]+\s*=.*", re.DOTALL),
+    "--load": re.compile(r"[0-9.]+(e[0-9]+)?"),
+    "--seed": re.compile(r"[0-9]+"),
+}
 _MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # any mistake on the command line; typer does not name it
 
 
@@ -284,6 +290,20 @@ def schema(
     print(json.dumps(json_schema(), indent=2))
 
 
+def _one_option_each(words: list[str]) -> list[str]:
+    """Let several values follow --set, --load and --seed: `--load 1.0 1.3` is `--load 1.0 --load 1.3`."""
+    spread: list[str] = []
+    option = ""  # the one whose values are being read
+    for i, word in enumerate(words):
+        first = i > 0 and words[i - 1] == option
+        if option and not first and _VALUE_OF[option].fullmatch(word):
+            spread.append(option)
+        elif not first:
+            option = word if word in _VALUE_OF else ""
+        spread.append(word)
+    return spread
+
+
 def main() -> NoReturn:
     """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -291,7 +311,7 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="replace")  # a terminal without ρ still gets its numbers
     as_json = "--json" in sys.argv
     try:
-        sys.exit(app(standalone_mode=not as_json))
+        sys.exit(app(_one_option_each(sys.argv[1:]), standalone_mode=not as_json))
     except _MISUSE as error:
         rule = str(getattr(error, "format_message", error.__str__)())
         refusal = InvalidInput([Problem(file="command line", rule=rule, mend="see eunomia COMMAND --help")])

@@ -124,6 +124,7 @@ class Seating:
         self._clear(np.array(rows, dtype=np.int64))
         for row, seats in gangs:
             job, until = int(named.job[row]), float(grants.until[_source(named, row)])
+            state.ends_apart |= math.isfinite(until)
             until = self._until if math.isnan(until) else until
             if job in going_on:
                 self._prolong(job, until)
@@ -138,6 +139,8 @@ class Seating:
             raise InvalidAnswer(f"a seat names a device outside 0 … {topology.devices - 1}")
         if len(np.unique(grants.device)) < len(grants.device):
             raise InvalidAnswer("grants give one device twice")
+        if (grants.until <= self.at).any():
+            raise InvalidAnswer(f"a lease is granted until {grants.until.min()}, but it is {self.at}")
         size = sizes_of(named.job, named.shape, self.state)
         gangs = []
         for row in range(len(named.job)):

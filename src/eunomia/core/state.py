@@ -71,6 +71,7 @@ class State:
         self._active = np.empty(64, dtype=np.int64)
         self._alive = 0
         self.waiting = 0
+        self.ends_apart = False  # a policy gave a lease an end of its own
         self.passes = 0  # choosing passes so far
 
     @property

@@ -44,7 +44,7 @@ class Dues:
     def _keys(self) -> Ints:
         """Return one number per candidate that tells it from all others."""
         wide = self.type + self._types * self.shape
-        return np.asarray((self.job << 34) + ((self.partner + 1) << 8) + wide)
+        return np.asarray((self.job << 38) + ((self.partner + 1) << 12) + wide)
 
     def advance(self, at: float) -> None:
         """Let time pass: every candidate is owed its share, those on seats receive."""

@@ -55,7 +55,7 @@ class Leases:
 
     def next_end(self, state: State) -> float:
         """Return when the next lease ends by itself; inf when none does."""
-        if self.aligned or math.isinf(self.length):
+        if not state.ends_apart and (self.aligned or math.isinf(self.length)):
             return math.inf
         running = state.running()
         return float(state.jobs.until[running].min()) if len(running) else math.inf
