@@ -47,7 +47,7 @@ def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, c
 def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
     """Return what the report shows."""
     scenario = results[0][1].scenario
-    nodes = ", ".join(f"{g.count} × {g.accelerators} {g.type}" for g in scenario.cluster.nodes)
+    nodes = ", ".join(f"{g.count} nodes of {g.accelerators} {g.type}" for g in scenario.cluster.nodes)
     jobs = results[0][1].summary["jobs_submitted"]
     notes = dict.fromkeys(note for _, result in results for note in result.notes)
     return ReportContent(
