@@ -1,0 +1,220 @@
+"""These events give exactly these decisions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eunomia.model.decisions import Ask, Refuse, Renew, Start, Stop, WakeAt
+from eunomia.model.events import (
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    Moment,
+    NodeJoined,
+    NodeLost,
+    Progressed,
+    Woken,
+)
+from eunomia.model.job import Job
+from eunomia.model.policy import LeaseTerms
+from eunomia.policies.order.fifo import Fifo
+from eunomia.policies.order.las import Las
+from eunomia.policies.order.srtf import Srtf
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+
+FOREVER = math.inf
+
+
+def test_a_job_starts_on_free_seats_and_its_successor_on_those_it_leaves(sit: Any) -> None:
+    desk = sit(Fifo())
+    assert desk.submit(0, "a", "b") == [Start("a", 1, (0,), FOREVER)]
+    assert desk.tell(100, JobFinished("a", 1)) == [Start("b", 1, (0,), FOREVER)]
+    assert desk.tell(200, JobFinished("b", 1)) == []
+
+
+def test_a_gang_sits_close_together_or_not_at_all(sit: Any) -> None:
+    desk = sit(Fifo(), (2, 4))
+    assert desk.submit(0, "a", scale_factor=4) == [Start("a", 1, (2, 3, 4, 5), FOREVER)]
+    assert desk.submit(1, "b", scale_factor=3) == []
+    assert desk.tell(2, JobFinished("a", 1)) == [Start("b", 1, (2, 3, 4), FOREVER)]
+
+
+def test_a_running_job_that_is_cancelled_stops_without_a_checkpoint(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a", "b")
+    assert desk.tell(5, JobCancelled("a")) == [Stop(("a",), (1,), save=False), Start("b", 1, (0,), FOREVER)]
+    assert desk.tell(6, JobFinished("a", 1)) == []  # too late
+
+
+def test_a_waiting_job_that_is_cancelled_is_never_started(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a", "b", "c")
+    assert desk.tell(5, JobCancelled("b")) == []
+    assert desk.tell(100, JobFinished("a", 1)) == [Start("c", 1, (0,), FOREVER)]
+
+
+def test_a_job_may_be_cancelled_twice_or_after_its_end(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a")
+    assert desk.tell(1, JobFinished("a", 1)) == []
+    assert desk.tell(2, JobCancelled("a")) == []
+    assert desk.tell(3, JobCancelled("a")) == []
+
+
+def test_a_gang_that_loses_a_node_is_stopped_whole_and_waits_for_room(sit: Any) -> None:
+    desk = sit(Fifo(), (2, 2))
+    desk.submit(0, "wide", scale_factor=4)
+    assert desk.tell(10, NodeLost(0)) == [Stop(("wide",), (1,), save=False)]
+    assert desk.tell(20, NodeJoined(0)) == [Start("wide", 2, (0, 1, 2, 3), FOREVER)]
+
+
+def test_a_gang_moves_to_the_node_that_is_left(sit: Any) -> None:
+    desk = sit(Fifo(), (2, 2))
+    desk.submit(0, "a", scale_factor=2)
+    assert desk.tell(10, NodeLost(0)) == [Stop(("a",), (1,), save=False), Start("a", 2, (2, 3), FOREVER)]
+
+
+@pytest.mark.parametrize("backfill", ["none", "skip", "easy"])
+def test_a_gang_too_wide_for_what_is_in_service_holds_nobody_up(sit: Any, backfill: Any) -> None:
+    desk = sit(Fifo(backfill=backfill), (2, 2))
+    desk.tell(0, NodeLost(1))
+    desk.submit(1, "wide", scale_factor=4)
+    assert desk.submit(2, "small") == [Start("small", 1, (0,), FOREVER)]
+    desk.tell(3, NodeJoined(1))
+    assert desk.tell(102, JobFinished("small", 1)) == [Start("wide", 1, (0, 1, 2, 3), FOREVER)]
+
+
+def test_a_node_may_be_lost_or_found_twice(sit: Any) -> None:
+    desk = sit(Fifo(), (1, 1))
+    assert desk.tell(0, NodeLost(0)) == []
+    assert desk.tell(1, NodeLost(0)) == []
+    assert desk.tell(2, NodeJoined(0)) == []
+    assert desk.tell(3, NodeJoined(0)) == []
+    assert desk.submit(4, "a", "b") == [Start("a", 1, (0,), FOREVER), Start("b", 1, (1,), FOREVER)]
+
+
+def test_a_failed_job_without_retries_is_not_started_again(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a", "b")
+    assert desk.tell(10, JobFailed("a", 1, "out of memory")) == [Start("b", 1, (0,), FOREVER)]
+    assert desk.tell(110, JobFinished("b", 1)) == []
+
+
+def test_a_failed_job_is_started_again_as_often_as_it_may_be(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a", retries=2)
+    assert desk.tell(10, JobFailed("a", 1, "chance")) == [Start("a", 2, (0,), FOREVER)]
+    assert desk.tell(20, JobFailed("a", 2, "chance")) == [Start("a", 3, (0,), FOREVER)]
+    assert desk.tell(30, JobFailed("a", 3, "chance")) == []
+
+
+@pytest.mark.parametrize("event", [JobFinished("a", 1), JobFailed("a", 1, "chance")])
+def test_news_of_a_past_epoch_is_ignored(sit: Any, event: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a", retries=1)
+    desk.tell(10, JobFailed("a", 1, "chance"))  # runs its second epoch now
+    assert desk.tell(11, event) == []
+    assert desk.tell(110, JobFinished("a", 2)) == []
+    assert len(desk.scheduler.state.active) == 0
+
+
+def test_a_shorter_job_interrupts_a_longer_one_which_resumes_later(sit: Any) -> None:
+    desk = sit(Srtf())
+    desk.submit(0, "long")
+    assert desk.submit(10, "short", total_steps=5.0) == [Stop(("long",), (1,)), Start("short", 1, (0,), FOREVER)]
+    assert desk.tell(15, JobFinished("short", 1)) == [Start("long", 2, (0,), FOREVER)]
+
+
+def test_progress_that_was_lost_changes_who_is_shorter(sit: Any) -> None:
+    desk = sit(Srtf(), (1,))
+    desk.submit(0, "a")  # has 10 left at 90
+    desk.tell(90, NodeLost(0), Progressed(("a",), (0.0,)))  # no: all 100 again
+    desk.submit(91, "b", total_steps=50.0)
+    assert desk.tell(95, NodeJoined(0)) == [Start("b", 1, (0,), FOREVER)]
+
+
+def test_las_wants_to_be_woken_when_the_running_job_falls_behind(sit: Any) -> None:
+    desk = sit(Las(quantum=30.0))
+    assert desk.submit(0, "a", "b") == [Start("a", 1, (0,), FOREVER), WakeAt(30.0)]
+    assert desk.tell(30, Woken()) == [Stop(("a",), (1,)), Start("b", 1, (0,), FOREVER), WakeAt(60.0)]
+    assert desk.tell(60, Woken()) == [Stop(("b",), (1,)), Start("a", 2, (0,), FOREVER), WakeAt(90.0)]
+
+
+def test_leases_that_end_apart_give_the_seats_to_the_next_in_line(sit: Any) -> None:
+    desk = sit(Las(quantum=10.0), terms=LeaseTerms(length_s=50.0))
+    assert Start("a", 1, (0,), 50.0) in desk.submit(0, "a", "b")
+    assert Start("b", 1, (0,), 100.0) in desk.tell(50, Woken())
+
+
+def test_in_rounds_a_job_that_arrives_takes_free_seats_at_once_until_the_common_end(sit: Any) -> None:
+    desk = sit(MaxMinFairness(), (2,), terms=LeaseTerms(length_s=60.0, aligned=True))
+    assert Start("a", 1, (0,), 60.0) in desk.submit(0, "a")
+    decided = desk.submit(13, "b")
+    assert Start("b", 1, (1,), 60.0) in decided
+    assert not any(isinstance(d, Stop) for d in decided)
+
+
+def test_in_rounds_a_job_that_arrives_takes_nobodys_seat_before_the_common_end(sit: Any) -> None:
+    desk = sit(MaxMinFairness(), terms=LeaseTerms(length_s=60.0, aligned=True))
+    desk.submit(0, "a")
+    assert not any(isinstance(d, Start | Stop) for d in desk.submit(13, "b"))
+
+
+def test_a_rounds_renewals_are_one_order(sit: Any) -> None:
+    desk = sit(MaxMinFairness(), (2,), terms=LeaseTerms(length_s=60.0, aligned=True))
+    desk.submit(0, "a", "b", "c")
+    decided = desk.tell(60, Woken())
+    renewals = [d for d in decided if isinstance(d, Renew)]
+    assert len(renewals) <= 1
+
+
+def test_quiet_time_is_skipped_when_everybody_sits(sit: Any) -> None:
+    desk = sit(MaxMinFairness(), (4,), terms=LeaseTerms(length_s=60.0, aligned=True))
+    decided = desk.submit(0, "a", "b")
+    assert [d.at for d in decided if isinstance(d, WakeAt)][-1:] in ([], [math.inf])
+    assert len(desk.asks) == 1
+
+
+def test_a_full_cluster_is_not_asked_about_when_nobody_can_be_moved(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a")
+    desk.submit(1, "b")
+    desk.submit(2, "c")
+    assert len(desk.asks) == 1
+
+
+def test_what_happens_in_one_instant_is_decided_once_in_whatever_order_it_comes(sit: Any) -> None:
+    new = [JobSubmitted(Job(job_id=name, total_steps=9, submitted=5, sequence=i)) for i, name in enumerate("xyz")]
+    events = [JobFinished("a", 1), *new, NodeLost(1)]
+    assert Moment.of(5, events) == Moment.of(5, events[::-1]) == Moment.of(5, [events[i] for i in (2, 4, 0, 3, 1)])
+
+
+def test_a_question_shows_only_the_columns_that_are_needed(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a")
+    assert set(desk.asks[0].view.columns) == Fifo.info.needs
+    assert isinstance(desk.asks[0], Ask)
+
+
+def test_refusals_leave_nothing_behind(sit: Any) -> None:
+    desk = sit(Fifo())
+    desk.submit(0, "a")
+    desk.hear(100, JobFinished("a", 1))
+    desk.hear(101, JobSubmitted(Job(job_id="b", total_steps=9, submitted=101, sequence=9)))
+    order = desk.policy.decide(desk.asks[-1].view)
+    decided = desk.answer(101, replace(order, refuse={0: "too late for its deadline"}))
+    assert decided == [Refuse("b", "too late for its deadline")]
+    assert len(desk.scheduler.state.active) == 0
+
+
+def test_what_a_job_did_before_it_was_stopped_counts_though_no_checkpoint_was_reported(sit: Any) -> None:
+    desk = sit(Srtf())
+    desk.submit(0, "a")  # has 10 left at 90
+    desk.submit(90, "short", total_steps=5.0)
+    desk.submit(94, "b", total_steps=50.0)
+    assert desk.tell(95, JobFinished("short", 1)) == [Start("a", 2, (0,), FOREVER)]

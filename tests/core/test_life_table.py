@@ -1,0 +1,51 @@
+"""The life of a job: one table, checked, drawn, and kept to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunomia.model.life import FINAL, LIFE, Cause, IllegalStep, Stage, diagram, step
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "jobs.md"
+
+
+def test_every_stage_can_be_reached() -> None:
+    reached = {Stage.WAITING}
+    while more := {end for (start, _), end in LIFE.items() if start in reached} - reached:
+        reached |= more
+    assert reached == set(Stage)
+
+
+def test_the_final_stages_are_the_four_ends_and_nothing_leaves_them() -> None:
+    assert {Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED} == FINAL
+    assert not any(start in FINAL for start, _ in LIFE)
+
+
+def test_from_every_other_stage_every_end_can_still_be_reached_but_a_job_that_runs_is_not_refused() -> None:
+    assert (Stage.RUNNING, Cause.REFUSED) not in LIFE
+    for stage in set(Stage) - FINAL:
+        assert (stage, Cause.CANCELLED) in LIFE
+
+
+def test_every_cause_moves_somebody() -> None:
+    assert {cause for _, cause in LIFE} == set(Cause)
+
+
+@given(st.sampled_from(list(Stage)), st.sampled_from(list(Cause)))
+def test_a_step_is_in_the_table_or_is_refused_with_the_name_of_the_job(stage: Stage, cause: Cause) -> None:
+    if (stage, cause) in LIFE:
+        assert step(stage, cause, "j") is LIFE[stage, cause]
+    else:
+        with pytest.raises(IllegalStep, match=f"'j' is {stage.name.lower()}"):
+            step(stage, cause, "j")
+
+
+def test_the_diagram_of_the_documentation_is_drawn_from_the_table() -> None:
+    """To mend: put the output of `eunomia.model.life.diagram()` between the markers."""
+    page = PAGE.read_text(encoding="utf-8")
+    drawn = page.split("```mermaid\n")[1].split("\n```")[0]
+    assert drawn == diagram()

@@ -1,0 +1,84 @@
+"""Over many rounds everybody receives the share that was answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from eunomia.contract.worlds import Rates, Small, play
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Ask
+from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
+from eunomia.model.job import Job
+from eunomia.model.policy import LeaseTerms, PolicyInfo
+from eunomia.model.topology import Node, Topology
+from eunomia.model.view import View
+
+ROUND_S = 100.0
+X = np.array([[0.5, 0.25], [0.25, 0.75], [0.6, 0.0], [0.65, 0.0], [0.0, 1.0]])  # of 2 v100 and 2 k80
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Answers X, from its row `first` on, whatever happens."""
+
+    fill: bool = False
+    first: int = 0
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="fixed",
+        door="shares",
+        objective="",
+        technique="",
+        paper="",
+        needs=frozenset(),
+        mechanism=LeaseTerms(length_s=ROUND_S, aligned=True),
+    )
+
+    def decide(self, view: View) -> Shares:
+        return Shares(X[self.first :][: view.jobs], fill=self.fill)
+
+
+def received(rounds: int, policy: Fixed) -> Floats:
+    """Return seconds received (job, type) over so many rounds by jobs that are all cancelled then."""
+    rates = Rates(types=("v100", "k80"), by_kind={"": (1.0, 1.0)})
+    topology = Topology.of([Node(type=name, accelerators=2) for name in rates.types])
+    core = Scheduler(topology, policy.info, Leases(length=ROUND_S, aligned=True), Belief(rates), checked=True)
+    jobs = [JobSubmitted(Job(job_id=str(i), total_steps=1e9, sequence=i)) for i in range(len(X))]
+    for k in range(rounds):
+        for decision in core.handle(Moment.of(k * ROUND_S, [Woken()] if k else jobs)):
+            if isinstance(decision, Ask):
+                core.handle(Moment.of(k * ROUND_S, [Answered(decision.asked, policy.decide(decision.view))]))
+    return core.ledger.received_at(rounds * ROUND_S, core.state.active)
+
+
+@pytest.mark.parametrize("rounds", [20, 21, 37, 200])
+def test_what_is_received_stays_within_two_rounds_of_what_is_owed(rounds: int) -> None:
+    owed = X * rounds * ROUND_S
+    assert np.abs(received(rounds, Fixed()) - owed).max() <= 2 * ROUND_S
+
+
+def test_after_twenty_rounds_shares_are_met_to_a_tenth_and_after_two_hundred_to_a_hundredth() -> None:
+    for rounds, close in ((20, 0.1), (200, 0.01)):
+        assert np.abs(received(rounds, Fixed()) / (rounds * ROUND_S) - X).max() <= close + 1e-9
+
+
+def test_without_fill_nobody_receives_a_type_of_which_it_has_no_share() -> None:
+    assert (received(20, Fixed())[X == 0] == 0).all()
+
+
+def test_spare_seats_go_to_whoever_can_use_them_unless_the_policy_says_no() -> None:
+    """One v100, one k80, two jobs that have shares of the v100 alone: with fill the other one uses the k80."""
+    world = Small(
+        nodes=(Node(type="v100", accelerators=1), Node(type="k80", accelerators=1)),
+        jobs=tuple(Job(job_id=str(i), total_steps=1000, sequence=i) for i in range(2)),
+        speeds=Rates(types=("v100", "k80"), by_kind={"": (1.0, 1.0)}),
+    )
+    assert max(play(Fixed(fill=True, first=2), world).finished.values()) == 1000
+    assert max(play(Fixed(fill=False, first=2), world).finished.values()) == 2000

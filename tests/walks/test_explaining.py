@@ -1,0 +1,179 @@
+"""A record replays without policy or trace, shows where it was changed, and says why a job waited."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from eunomia import __version__
+
+if TYPE_CHECKING:
+    from conftest import Desk
+
+Jobs = Callable[..., str]
+OURS = "from eunomia.policies.order.las import Las\n\nclass Mine(Las):\n    pass\n"
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def rewrite(path: Path, lines: list[dict[str, Any]]) -> None:
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+
+
+# ---- replay ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las", "max_min_fairness", "locality", "mine.py:Mine"])
+def test_a_record_replays_with_trace_scenario_and_policy_gone(desk: Desk, policy: str) -> None:
+    desk.write("mine.py", OURS)
+    record = desk.simulate("--policy", policy) / "record.jsonl.gz"
+    for name in ("tiny.toml", "jobs.csv", "mine.py"):
+        (desk.folder / name).unlink()
+    assert desk.type("replay", str(record)) == 0
+    assert desk.stdout == "identical\n"
+    assert desk.type("replay", str(record), "--json") == 0
+    assert json.loads(desk.stdout) == {"identical": True}
+
+
+def test_a_record_says_what_it_was_made_from(desk: Desk) -> None:
+    head = lines_of(desk.simulate("--set", "seed=5") / "record.jsonl.gz")[0]
+    assert head["eunomia"] == 1
+    assert head["version"] == __version__
+    assert head["scenario"]["seed"] == 5
+    assert head["scenario"]["workload"]["trace"] == "jobs.csv"
+    assert head["inputs"] == {"jobs.csv": sha256((desk.folder / "jobs.csv").read_bytes()).hexdigest()}
+
+
+def test_a_decision_that_was_changed_is_shown_from_both_sides(desk: Desk) -> None:
+    record = desk.simulate() / "record.jsonl.gz"
+    lines = lines_of(record)
+    changed = next(i for i, line in enumerate(lines) if line.get("decision", {}).get("job_id") == "b")
+    moment = max(i for i in range(changed) if lines[i].get("kind") == "moment")
+    lines[changed]["decision"]["seats"] = [1]
+    rewrite(record, lines)
+    assert desk.type("replay", str(record), "--json") == 1
+    found = json.loads(desk.stdout)
+    assert found["identical"] is False
+    assert found["index"] == moment + 1
+    assert found["at"] == 100
+    assert found["recorded"][0]["seats"] == [1]
+    assert found["decided"][0]["seats"] == [0]
+    assert desk.type("replay", str(record)) == 1
+    assert f"line {moment + 1}" in desk.stdout
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello\n", b"{}\n", gzip.compress(b"{}\n"), gzip.compress(b"[]\n"), gzip.compress(b"[" * 100_000),
+     gzip.compress(b'{"eunomia":1}\n'), gzip.compress(b'{"eunomia":99}\n')],
+)  # fmt: skip
+def test_what_is_no_record_is_refused(desk: Desk, content: bytes) -> None:
+    desk.write("record.jsonl.gz", content)
+    assert desk.places("replay", "record.jsonl.gz")[0][0] == "record.jsonl.gz"
+    desk.refused("explain", "a", "--record", "record.jsonl.gz")
+
+
+def test_a_record_cut_short_or_damaged_is_refused(desk: Desk) -> None:
+    whole = (desk.simulate() / "record.jsonl.gz").read_bytes()
+    for content in (whole[:-30], whole[: len(whole) // 2], whole[:60] + bytes(8) + whole[68:]):
+        desk.write("short.gz", content)
+        desk.refused("replay", "short.gz")
+        desk.refused("explain", "a", "--record", "short.gz")
+    for name in ("absent.gz", "."):
+        desk.refused("replay", name)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [3, [1], {"is": "Stop"}, [{"is": "JobFinished", "job_id": "unheard-of", "epoch": 1}], [{"is": "Answered"}],
+     [{"is": "NodeLost", "node": 99}], [{"number": []}], [{"array": "int64", "shape": [10**15], "from": 0, "step": 1}]],
+)  # fmt: skip
+def test_a_moment_that_cannot_have_been_is_refused_with_its_line(desk: Desk, moment: Any) -> None:
+    record = desk.simulate() / "record.jsonl.gz"
+    rewrite(record, [lines_of(record)[0], {"at": 0, "kind": "moment", "events": moment}])
+    assert desk.places("replay", str(record)) == [("record.jsonl.gz", 2, None)]
+
+
+@pytest.mark.parametrize("key", ["nodes", "policy", "mechanism", "overheads", "alone"])
+@pytest.mark.parametrize("value", [None, 3, [1], {"a": 1}])
+def test_a_header_that_describes_no_core_is_refused(desk: Desk, key: str, value: Any) -> None:
+    record = desk.simulate() / "record.jsonl.gz"
+    first, *others = lines_of(record)
+    rewrite(record, [{**first, key: value}, *others])
+    assert desk.places("replay", str(record))[0][0] == "record.jsonl.gz"
+
+
+# ---- explain -----------------------------------------------------------------------------------------------------
+
+
+def waits(desk: Desk, job: str, *words: str) -> list[dict[str, Any]]:
+    assert desk.type("explain", job, "--record", "out/record.jsonl.gz", "--json", *words) == 0, desk.stderr
+    found: list[dict[str, Any]] = json.loads(desk.stdout)["waits"]
+    return found
+
+
+def test_a_job_that_finds_everything_taken_waits_for_capacity(desk: Desk) -> None:
+    desk.simulate()
+    (wait,) = waits(desk, "b")
+    assert (wait["from_s"], wait["to_s"], wait["reason"]) == (0, 100, "no_capacity")
+    assert wait["free"] == {"v100": 0}
+    assert waits(desk, "a") == []
+
+
+def test_a_job_whose_seats_are_free_but_spread_waits_for_fragmentation(desk: Desk, jobs: Jobs) -> None:
+    desk.write("jobs.csv", jobs("a,0,1,LM,100", "b,0,1,LM,10", "c,0,1,LM,100", "d,20,2,LM,10"))
+    desk.simulate("--set", "cluster.accelerators={ v100 = 2, k80 = 2 }")
+    (wait,) = waits(desk, "d")
+    assert (wait["from_s"], wait["to_s"], wait["reason"]) == (20, 100, "fragmentation")
+    assert wait["free"] == {"v100": 1, "k80": 1}
+
+
+def test_a_job_that_would_fit_waits_behind_the_head_of_the_line(desk: Desk, jobs: Jobs) -> None:
+    desk.write("jobs.csv", jobs("a,0,1,LM,100", "b,0,2,LM,10", "c,0,1,LM,10"))
+    desk.simulate()
+    first, *_ = waits(desk, "c")
+    assert first["reason"] == "behind"
+    assert first["behind"] == ["b"]
+    desk.simulate("--force", "--policy", "fifo?backfill=skip")
+    assert waits(desk, "c") == []
+
+
+def test_a_job_that_had_its_share_waits_for_the_others(desk: Desk, jobs: Jobs) -> None:
+    desk.write("jobs.csv", jobs("a,0,2,LM,2000", "b,0,2,LM,2000"))
+    desk.simulate("--policy", "max_min_fairness")
+    reasons = {wait["reason"] for job in ("a", "b") for wait in waits(desk, job)}
+    assert "share_exhausted" in reasons
+
+
+def test_a_job_that_may_use_one_type_only_waits_though_another_is_free(desk: Desk, jobs: Jobs) -> None:
+    desk.write("jobs.csv", jobs(*(f"j{m},0,1,LM,100" for m in range(9))))
+    desk.simulate("--set", "cluster.accelerators={ v100 = 1, k80 = 1 }", "--policy",
+                  "fifo?backfill=skip&types=agnostic")  # fmt: skip
+    found = [wait for m in range(9) for wait in waits(desk, f"j{m}") if wait["reason"] == "type_drawn"]
+    assert found
+    assert all(1 in wait["free"].values() for wait in found)
+
+
+def test_a_wait_can_be_asked_for_at_one_second(desk: Desk) -> None:
+    desk.simulate()
+    assert len(waits(desk, "b", "--at", "99")) == 1
+    assert waits(desk, "b", "--at", "100") == []
+    assert desk.type("explain", "b", "--record", "out/record.jsonl.gz", "--at", "50") == 0
+    assert "[no_capacity]" in desk.stdout
+    assert desk.type("explain", "b", "--record", "out/record.jsonl.gz", "--at", "120") == 0
+    assert "did not wait at 120 s" in desk.stdout
+
+
+def test_a_job_that_the_record_does_not_hold_is_answered_with_the_nearest(desk: Desk, jobs: Jobs) -> None:
+    desk.write("jobs.csv", jobs("train-lm,0,1,LM,100"))
+    desk.simulate()
+    (problem,) = desk.refused("explain", "train-ml", "--record", "out/record.jsonl.gz")["problems"]
+    assert problem["mend"] == "did you mean 'train-lm'?"
