@@ -8,7 +8,7 @@ from typing import Protocol
 
 from eunomia.backends.door import Backend
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.answers import Answer
+from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
 from eunomia.model.policy import Policy
@@ -39,9 +39,12 @@ class InlineAdviser:
         self.cpu_s = 0.0
 
     def answer(self, ask: Ask) -> Answer:
-        """Return what the policy decides."""
+        """Return what the policy decides. Raises InvalidAnswer when that is no answer, such as a forgotten return."""
         before = time.process_time()
         answer = self._policy.decide(ask.view)
+        if not isinstance(answer, Answer):
+            name, kind = self._policy.info.name, type(answer).__name__
+            raise InvalidAnswer(f"policy {name!r} answered {kind}; it answers Shares, Order or Grants")
         self.cpu_s += time.process_time() - before
         self.asks += 1
         return answer

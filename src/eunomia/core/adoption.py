@@ -98,6 +98,8 @@ def _check_wide(job: Ints, partner: Ints, shape: Ints, question: Question, state
 def sizes_of(job: Ints, shape: Ints, state: State) -> Ints:
     """Return the accelerators of each row, (row,)."""
     size = state.jobs.scale_factor[job]
+    if not shape.any():
+        return size
     for m in np.flatnonzero(shape).tolist():
         size[m] = state.submitted[int(job[m])].shapes[shape[m]]
     return size

@@ -25,7 +25,7 @@ READERS: Mapping[str, Reader] = {
     "scale_factor": lambda at, rows, state, ledger, belief: state.jobs.scale_factor[rows],
     "weight": lambda at, rows, state, ledger, belief: state.jobs.weight[rows],
     "submitted": lambda at, rows, state, ledger, belief: state.jobs.submitted[rows],
-    "throughput": lambda at, rows, state, ledger, belief: belief.throughput[rows],
+    "throughput": lambda at, rows, state, ledger, belief: belief.throughput.take(rows, axis=0),
     "remaining": lambda at, rows, state, ledger, belief: belief.remaining_at(at, rows),
     "service": lambda at, rows, state, ledger, belief: ledger.service_at(at, rows),
     "received": lambda at, rows, state, ledger, belief: ledger.received_at(at, rows),

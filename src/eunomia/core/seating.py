@@ -12,10 +12,10 @@ from eunomia.core.ledger import Ledger
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.state import State
 from eunomia.model.answers import ONE_MACHINE, Grants, InvalidAnswer, Misfit
-from eunomia.model.arrays import Bools, Ints
+from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.decisions import Decision, Renew, Start, Stop
 from eunomia.model.life import Cause
-from eunomia.placing.choose import MISFIT, Candidates, choose
+from eunomia.placing.choose import MISFIT, Candidates, choose, with_open
 
 
 def _source(named: Question, row: int) -> int:
@@ -52,9 +52,7 @@ class Seating:
         """Seat gangs in that order; whoever sits on an open seat and is not chosen stops."""
         jobs, opened = self.state.jobs, self._open
         self.state.passes += 1
-        free = self.state.floor.free + np.bincount(
-            jobs.on_type[opened], weights=jobs.held[opened], minlength=len(self.state.floor.free)
-        ).astype(np.int64)
+        free = with_open(self.state.floor.free, self.state.seated(), opened)
         chosen, kept = self._choose(rows, free, misfit)
         self._clear(opened[jobs.taken[opened] != self.state.passes])
         self._renew(rows, chosen[kept])
@@ -69,9 +67,8 @@ class Seating:
 
     def _choose(self, rows: Candidates, free: Ints, misfit: Misfit) -> tuple[Ints, Bools]:
         state = self.state
-        return choose(
-            rows, state.seated(), free, state.running(), state.jobs.taken, state.passes, MISFIT[misfit], self.at
-        )
+        busy = state.running() if misfit == "reserve" else NO_INTS
+        return choose(rows, state.seated(), free, busy, state.jobs.taken, state.passes, MISFIT[misfit], self.at)
 
     def _renew(self, rows: Candidates, kept: Ints) -> None:
         if len(kept) == 0 or math.isinf(self._until):

@@ -144,8 +144,7 @@ class State:
         self.capacity[self.topology.node_type[node]] += self.topology.size[node]
 
     def _move(self, row: int, cause: Cause) -> None:
-        stage = Stage(int(self.jobs.stage[row]))
-        self.jobs.stage[row] = step(stage, cause, self.submitted[row].job_id)
+        self.jobs.stage[row] = step(int(self.jobs.stage[row]), cause, self.submitted[row].job_id)
 
     def _unseat(self, row: int) -> None:
         jobs, seats, mate = self.jobs, self.seats[row], int(self.jobs.partner[row])

@@ -40,6 +40,7 @@ LIFE: dict[tuple[Stage, Cause], Stage] = {
     (Stage.RUNNING, Cause.CANCELLED): Stage.CANCELLED,
     (Stage.WAITING, Cause.REFUSED): Stage.REJECTED,
 }
+NEXT: dict[tuple[int, Cause], Stage] = {(int(stage), cause): end for (stage, cause), end in LIFE.items()}
 FINAL = frozenset(stage for stage in Stage if not any(start == stage for start, _ in LIFE))
 
 
@@ -47,12 +48,12 @@ class IllegalStep(AssertionError):
     """A step that the table does not have: a mistake of ours or of a world, never of a user."""
 
 
-def step(stage: Stage, cause: Cause, job_id: str) -> Stage:
-    """Return the next stage. Raises `IllegalStep` for a step that no job may take."""
+def step(stage: int, cause: Cause, job_id: str) -> Stage:
+    """Return the stage after `stage`, a number of Stage. Raises `IllegalStep` for a step that no job may take."""
     try:
-        return LIFE[stage, cause]
+        return NEXT[stage, cause]
     except KeyError:
-        raise IllegalStep(f"job {job_id!r} is {stage.name.lower()}; {cause.value} cannot happen to it") from None
+        raise IllegalStep(f"job {job_id!r} is {Stage(stage).name.lower()}; {cause.value} cannot happen to it") from None
 
 
 def diagram() -> str:

@@ -73,13 +73,22 @@ def _reservation(
 
 
 @njit(cache=True)
+def with_open(free: Ints, seated: Seated, opened: Ints) -> Ints:
+    """Return free seats and those of the jobs `opened`, (type,)."""
+    total = free.copy()
+    for job in opened:
+        total[seated.on_type[job]] += seated.held[job]
+    return total
+
+
+@njit(cache=True)
 def choose(
     rows: Candidates, seated: Seated, free: Ints, busy: Ints, taken: Ints, stamp: int, misfit: int, at: float
 ) -> tuple[Ints, Bools]:
     """Walk the candidates; return the rows that run, and which of them keep the seats they have.
 
     `free` (type,) counts free seats and those that are open; it is used up. `busy` (k,) are the jobs that hold
-    seats. `taken` (job,) is scratch space: jobs that are settled get the value `stamp`.
+    seats, only read for RESERVE. `taken` (job,) is scratch space: jobs that are settled get the value `stamp`.
     """
     chosen = np.empty(len(rows.job), dtype=np.int64)
     kept = np.zeros(len(rows.job), dtype=np.bool_)

@@ -26,7 +26,9 @@ class Leases:
         if not self.length > 0:
             raise ValueError(f"length_s is {self.length}; a lease lasts longer than 0 s")
         if self.aligned and math.isinf(self.length):
-            raise ValueError("aligned leases need a common end: give length_s, for example 360")
+            raise ValueError(
+                "aligned leases need a common end: give a finite length_s, for example 360, or aligned = false"
+            )
 
     def is_boundary(self, at: float) -> bool:
         """Say whether all leases end now."""

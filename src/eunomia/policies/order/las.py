@@ -3,7 +3,8 @@
     level[m] = ⌊ attained accelerator-seconds[m] / quantum ⌋;  order by level, then by submission
 
 so that jobs of one level do not interrupt each other. The policy wants to be asked again when a running job crosses
-into a level behind a job that waits.
+into a level behind a job that waits. Choose a quantum well above what a change of seats costs times the scale factor:
+a gang that is called back sooner than it has started makes no progress.
 Reference: the two-dimensional least attained service of J. Gu et al., "Tiresias: A GPU Cluster Manager for
 Distributed Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of queues.
 """
@@ -17,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Order
-from eunomia.model.arrays import Bools, Floats
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.view import View
 from eunomia.placing.choose import would_run
@@ -52,24 +53,22 @@ class Las:
     def decide(self, view: View) -> Order:
         """Return all jobs, the lowest level first."""
         level = np.floor(view.service / self.quantum + _ROUNDING)
-        rows, memory = candidates(view, np.argsort(level, kind="stable"), self.types)
+        order = np.argsort(level, kind="stable")
+        rows, memory = candidates(view, order, self.types)
         size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
         running = would_run(rows.job, rows.type, size, view.jobs, free)
-        return Order(rows, again_at=self._next_crossing(view, level, running), memory=memory)
+        return Order(rows, again_at=self._next_crossing(view, level, order, running), memory=memory)
 
-    def _next_crossing(self, view: View, level: Floats, running: Bools) -> float:
+    def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:
         """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
-        if running.all() or not running.any():
+        waits = np.flatnonzero(~running[order])  # places in the order
+        if len(waits) == 0:
             return math.inf
-        place = np.arange(view.jobs) / view.jobs  # earlier submission first, within one level
-        waits = np.sort((level + place)[~running])
-        runs = np.flatnonzero(running)
-        at = np.searchsorted(waits, level[runs] + place[runs])
-        runs, at = runs[at < len(waits)], at[at < len(waits)]
+        runs = np.flatnonzero(running[order[: waits[-1]]])  # places with somebody waiting behind
         if len(runs) == 0:
             return math.inf
-        next_level = np.floor(waits[at])
-        behind = next_level + ((waits[at] - next_level) > place[runs])
-        left = (behind * self.quantum - view.service[runs]) / view.scale_factor[runs]
+        job, rival = order[runs], order[waits[np.searchsorted(waits, runs)]]  # the next who waits
+        behind = level[rival] + (rival > job)  # within one level the earlier submission is first
+        left = (behind * self.quantum - view.service[job]) / view.scale_factor[job]
         soonest = float(left.min())
         return max(view.at + soonest, math.nextafter(view.at, math.inf))

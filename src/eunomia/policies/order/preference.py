@@ -22,9 +22,10 @@ def runnable(view: View) -> Bools:
 
 def by_fastest(view: View, order: Ints) -> Rows:
     """Name every type a job can run on, the fastest first by belief; jobs in `order`."""
-    if len(view.types) == 1:
-        return Rows(order, np.zeros(len(order), dtype=np.int64))
     can = runnable(view)[order]
+    if len(view.types) == 1:
+        order = order[can[:, 0]]
+        return Rows(order, np.zeros(len(order), dtype=np.int64))
     preference = np.argsort(-view.throughput[order], axis=1, kind="stable")
     named = np.take_along_axis(can, preference, axis=1)
     job = np.broadcast_to(order[:, None], preference.shape)[named]

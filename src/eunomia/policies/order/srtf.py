@@ -43,8 +43,8 @@ class Srtf:
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least remaining time on their best type first."""
-        usable = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0)
-        best = usable.max(axis=1, initial=0.0)
+        usable = np.where(view.scale_factor <= view.capacity[:, None], view.throughput.T, 0.0)  # (type, job)
+        best = usable.max(axis=0, initial=0.0)
         left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
         rows, memory = candidates(view, np.argsort(left, kind="stable"), self.types)
         return Order(rows, memory=memory)
