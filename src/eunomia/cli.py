@@ -71,6 +71,17 @@ def _answering_errors(as_json: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         print("interrupted; nothing was written", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+    except _policy_mistakes() as error:
+        print(f"error: the policy failed, nothing was written: {error}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+
+
+def _policy_mistakes() -> tuple[type[Exception], ...]:
+    """Return what says a policy's mistake so plainly that no traceback is needed."""
+    from eunomia.model.answers import InvalidAnswer
+    from eunomia.model.view import UndeclaredColumn
+
+    return InvalidAnswer, UndeclaredColumn
 
 
 @app.callback(invoke_without_command=True)

@@ -107,15 +107,9 @@ def show_explanation(found: Explanation, at: float | None) -> None:
 
 def policy_cards(name: str | None) -> list[dict[str, Any]]:
     """Return the cards of all policies, or of one. Raises InvalidInput for a name that is not known."""
-    from eunomia.model.nearest import nearest
-    from eunomia.model.problems import InvalidInput, Problem
-    from eunomia.policies import POLICIES, load
+    from eunomia.experiment.policy import known_policies, policy_class
 
-    if name is not None and name not in POLICIES:
-        mend = nearest(name, POLICIES)
-        problem = Problem(file="policies", column="name", value=name, rule="there is no such policy", mend=mend)
-        raise InvalidInput([problem])
-    return [_card(load(key)) for key in ([name] if name else POLICIES)]
+    return [_card(policy_class(key)) for key in ([name] if name else known_policies())]
 
 
 def _card(policy: Any) -> dict[str, Any]:

@@ -19,8 +19,19 @@ from eunomia.traces import read
 
 Write = Callable[..., Path]
 HEADER = "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s,weight,deadline_s,retries,status,command"
-GOOD = {"job_id": "a", "submitted_s": "10", "scale_factor": "1", "job_type": "LM", "total_steps": "", "duration_s": "5",
-        "weight": "", "deadline_s": "", "retries": "", "status": "", "command": ""}
+GOOD = {
+    "job_id": "a",
+    "submitted_s": "10",
+    "scale_factor": "1",
+    "job_type": "LM",
+    "total_steps": "",
+    "duration_s": "5",
+    "weight": "",
+    "deadline_s": "",
+    "retries": "",
+    "status": "",
+    "command": "",
+}
 
 
 def line(**cells: str) -> str:
@@ -38,19 +49,36 @@ def problems_of(path: Path, format: str = "native", **options: object) -> list[t
     return [(problem.row, problem.column) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(("column", "value"), [
-    *[("submitted_s", value) for value in ("", "-1", "nan", "inf", "-inf", "1e999", "soon", "1_0", "0x10", "１")],
-    *[("scale_factor", value) for value in ("", "0", "-1", "1.5", "nan", "inf", "1e300", "two", "True")],
-    *[("duration_s", value) for value in ("0", "-0", "-5", "nan", "inf", "1h")],
-    *[("weight", value) for value in ("0", "-1", "nan", "inf", "high")],
-    *[("deadline_s", value) for value in ("9.5", "-1", "nan", "inf", "never")],
-    *[("retries", value) for value in ("-1", "0.5", "nan", "inf", "1e12")],
-    *[("status", value) for value in ("Pass", "FINISHED", "ok")],
-    *[("command", value) for value in (
-        "python train.py", "{}", "[]", '"[""""]"', "[1]", '"[""a"", 1]"', '"[""\\u0000""]"', '"[""\\ud800""]"',
-        '"[""a"""', "[" * 9000)],
-    ("job_id", ""), ("job_type", ""), ("job_id", "first"),
-])
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *[("submitted_s", value) for value in ("", "-1", "nan", "inf", "-inf", "1e999", "soon", "1_0", "0x10", "１")],
+        *[("scale_factor", value) for value in ("", "0", "-1", "1.5", "nan", "inf", "1e300", "two", "True")],
+        *[("duration_s", value) for value in ("0", "-0", "-5", "nan", "inf", "1h")],
+        *[("weight", value) for value in ("0", "-1", "nan", "inf", "high")],
+        *[("deadline_s", value) for value in ("9.5", "-1", "nan", "inf", "never")],
+        *[("retries", value) for value in ("-1", "0.5", "nan", "inf", "1e12")],
+        *[("status", value) for value in ("Pass", "FINISHED", "ok")],
+        *[
+            ("command", value)
+            for value in (
+                "python train.py",
+                "{}",
+                "[]",
+                '"[""""]"',
+                "[1]",
+                '"[""a"", 1]"',
+                '"[""\\u0000""]"',
+                '"[""\\ud800""]"',
+                '"[""a"""',
+                "[" * 9000,
+            )
+        ],
+        ("job_id", ""),
+        ("job_type", ""),
+        ("job_id", "first"),
+    ],
+)
 def test_a_wrong_value_is_told_with_its_row_and_column(column: str, value: str, written: Write) -> None:
     path = written(HEADER, line(job_id="first"), "", line(**{column: value}))
     assert problems_of(path) == [(4, column)]
@@ -127,11 +155,17 @@ def test_a_header_alone_is_an_empty_trace(written: Write) -> None:
 PACKED = gzip.compress(f"{HEADER}\n{line()}\n".encode(), mtime=0)
 
 
-@pytest.mark.parametrize(("raw", "said"), [
-    (PACKED[:-12], "cut short"), (PACKED[:5], "cut short"), (PACKED[:-6] + b"\0" + PACKED[-5:], "damaged"),
-    (PACKED[:12] + b"\xff\xff" + PACKED[14:], "damaged"), (b"job_id,submitted_s\n", "not gzip"),
-    (PACKED + b"tail", "damaged"),
-])
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (PACKED[:-12], "cut short"),
+        (PACKED[:5], "cut short"),
+        (PACKED[:-6] + b"\0" + PACKED[-5:], "damaged"),
+        (PACKED[:12] + b"\xff\xff" + PACKED[14:], "damaged"),
+        (b"job_id,submitted_s\n", "not gzip"),
+        (PACKED + b"tail", "damaged"),
+    ],
+)
 def test_a_broken_gzip_is_refused(raw: bytes, said: str, written: Write) -> None:
     path = written(raw=raw, name="jobs.csv.gz")
     assert problems_of(path) == [(None, None)]
@@ -175,24 +209,46 @@ def test_parquet_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     assert problems_of(tmp_path / "jobs.parquet") == [(None, None)]
 
 
-@pytest.mark.parametrize(("column", "value"), [
-    ("submitted_s", float("nan")), ("submitted_s", None), ("scale_factor", 1.5), ("duration_s", float("inf")),
-    ("weight", True), ("job_id", None)])
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("submitted_s", float("nan")),
+        ("submitted_s", None),
+        ("scale_factor", 1.5),
+        ("duration_s", float("inf")),
+        ("weight", True),
+        ("job_id", None),
+    ],
+)
 def test_a_wrong_value_in_parquet_is_told_as_if_it_stood_in_csv(column: str, value: object, tmp_path: Path) -> None:
-    pq.write_table(pa.table({name: [good or None] for name, good in GOOD.items()} | {column: pa.array([value])}),
-                   tmp_path / "jobs.parquet")
+    pq.write_table(
+        pa.table({name: [good or None] for name, good in GOOD.items()} | {column: pa.array([value])}),
+        tmp_path / "jobs.parquet",
+    )
     assert problems_of(tmp_path / "jobs.parquet") == [(2, column)]
 
 
 GAVEL = ["LM (batch size 5)", "python3 main.py", "lm", "--steps", "1", "100", "2", "1", "-1.000000", "0"]
 
 
-@pytest.mark.parametrize(("position", "value", "column"), [
-    (0, "", "job_type"), (4, "yes", "needs_data_dir"), (5, "0", "total_steps"), (6, "0", "scale_factor"),
-    (7, "0", "priority_weight"), (7, "", "priority_weight"), (8, "0", "SLO"), (8, "-2", "SLO"), (8, "x", "SLO"),
-    (9, "-1", "arrival_time"), (9, "", "arrival_time")])
+@pytest.mark.parametrize(
+    ("position", "value", "column"),
+    [
+        (0, "", "job_type"),
+        (4, "yes", "needs_data_dir"),
+        (5, "0", "total_steps"),
+        (6, "0", "scale_factor"),
+        (7, "0", "priority_weight"),
+        (7, "", "priority_weight"),
+        (8, "0", "SLO"),
+        (8, "-2", "SLO"),
+        (8, "x", "SLO"),
+        (9, "-1", "arrival_time"),
+        (9, "", "arrival_time"),
+    ],
+)
 def test_a_wrong_value_in_a_gavel_file_is_told(position: int, value: str, column: str, written: Write) -> None:
-    row = [*GAVEL[:position], value, *GAVEL[position + 1:]]
+    row = [*GAVEL[:position], value, *GAVEL[position + 1 :]]
     assert problems_of(written("\t".join(GAVEL), "\t".join(row)), "gavel") == [(2, column)]
 
 
@@ -204,10 +260,20 @@ def test_a_gavel_file_whose_arrivals_go_back_or_whose_rows_are_ragged_is_refused
 PHILLY = "job_index,submit_s,gpus,span_s,service_s,vc,status"
 
 
-@pytest.mark.parametrize(("row", "column"), [
-    (",0,1,5,5,,Pass", "job_index"), ("0,0,1,5,5,,Pass", "job_index"), ("1,-1,1,5,5,,Pass", "submit_s"),
-    ("1,0,0,5,5,,Pass", "gpus"), ("1,0,1,,5,,Pass", "span_s"), ("1,0,1,-1,,,Pass", "span_s"),
-    ("1,0,1,5,-1,,Pass", "service_s"), ("1,0,1,5,5,,pass", "status"), ("1,0,1,5,5,,", "status")])
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        (",0,1,5,5,,Pass", "job_index"),
+        ("0,0,1,5,5,,Pass", "job_index"),
+        ("1,-1,1,5,5,,Pass", "submit_s"),
+        ("1,0,0,5,5,,Pass", "gpus"),
+        ("1,0,1,,5,,Pass", "span_s"),
+        ("1,0,1,-1,,,Pass", "span_s"),
+        ("1,0,1,5,-1,,Pass", "service_s"),
+        ("1,0,1,5,5,,pass", "status"),
+        ("1,0,1,5,5,,", "status"),
+    ],
+)
 def test_a_wrong_value_in_a_philly_table_is_told(row: str, column: str, written: Write) -> None:
     assert problems_of(written(PHILLY, "0,0,1,5,5,,Pass", row), "philly") == [(3, column)]
 
@@ -215,9 +281,17 @@ def test_a_wrong_value_in_a_philly_table_is_told(row: str, column: str, written:
 VENUS = "job_id,submit_s,gpus,service_s,clamped"
 
 
-@pytest.mark.parametrize(("row", "column"), [
-    (",0,1,5,0", "job_id"), ("0,0,1,5,0", "job_id"), ("1,x,1,5,0", "submit_s"), ("1,0,0.5,5,0", "gpus"),
-    ("1,0,1,0,0", "service_s"), ("1,0,1,5,2", "clamped")])
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        (",0,1,5,0", "job_id"),
+        ("0,0,1,5,0", "job_id"),
+        ("1,x,1,5,0", "submit_s"),
+        ("1,0,0.5,5,0", "gpus"),
+        ("1,0,1,0,0", "service_s"),
+        ("1,0,1,5,2", "clamped"),
+    ],
+)
 def test_a_wrong_value_in_a_venus_table_is_told(row: str, column: str, written: Write) -> None:
     assert problems_of(written(VENUS, "0,0,1,5,0", row), "venus") == [(3, column)]
 
@@ -241,21 +315,29 @@ def _parquet() -> bytes:
     return sink.getvalue()
 
 
-@pytest.mark.parametrize(("format", "name", "whole"), [
-    ("native", "jobs.csv", f"{HEADER}\n{line()}\n".encode()), ("native", "jobs.csv.gz", PACKED),
-    ("native", "jobs.parquet", _parquet()), ("gavel", "jobs.trace", "\t".join(GAVEL).encode()),
-    ("philly", "jobs.csv", f"{PHILLY}\n0,0,1,5,5,,Pass\n".encode()),
-    ("venus", "jobs.csv", f"{VENUS}\n0,0,1,5,0\n".encode())])
-def test_damaged_bytes_give_a_trace_or_an_answer_but_no_accident(format: str, name: str, whole: bytes,
-                                                                 written: Write) -> None:
-    edits = st.lists(st.tuples(st.integers(0, len(whole)), st.integers(0, 4), st.binary(max_size=3)),
-                     min_size=1, max_size=4)
+@pytest.mark.parametrize(
+    ("format", "name", "whole"),
+    [
+        ("native", "jobs.csv", f"{HEADER}\n{line()}\n".encode()),
+        ("native", "jobs.csv.gz", PACKED),
+        ("native", "jobs.parquet", _parquet()),
+        ("gavel", "jobs.trace", "\t".join(GAVEL).encode()),
+        ("philly", "jobs.csv", f"{PHILLY}\n0,0,1,5,5,,Pass\n".encode()),
+        ("venus", "jobs.csv", f"{VENUS}\n0,0,1,5,0\n".encode()),
+    ],
+)
+def test_damaged_bytes_give_a_trace_or_an_answer_but_no_accident(
+    format: str, name: str, whole: bytes, written: Write
+) -> None:
+    edits = st.lists(
+        st.tuples(st.integers(0, len(whole)), st.integers(0, 4), st.binary(max_size=3)), min_size=1, max_size=4
+    )
 
     @given(edits)
     def is_answered(edits: list[tuple[int, int, bytes]]) -> None:
         raw = whole
         for start, length, instead in edits:
-            raw = raw[:start] + instead + raw[start + length:]
+            raw = raw[:start] + instead + raw[start + length :]
         with suppress(InvalidInput):
             assert len(read(written(raw=raw, name=name), format)) >= 1
 

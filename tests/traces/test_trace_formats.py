@@ -22,8 +22,13 @@ VENUS = "job_id,log_row,submit_time,submit_s,gpus,service_s,clamped"
 
 
 def test_a_gavel_job_is_named_by_its_line_counted_from_zero(written: Write) -> None:
-    trace = read(written(GAVEL.format(steps=100, gang=2, weight=5, slo="-1.000000", at="0"),
-                         GAVEL.format(steps=7.5, gang=1, weight=1, slo="-1", at="3.25")), "gavel")
+    trace = read(
+        written(
+            GAVEL.format(steps=100, gang=2, weight=5, slo="-1.000000", at="0"),
+            GAVEL.format(steps=7.5, gang=1, weight=1, slo="-1", at="3.25"),
+        ),
+        "gavel",
+    )
     assert trace.job_id == ("0", "1")
     assert trace.row.tolist() == [1, 2]
     assert trace.job_type == ("LM (batch size 5)",) * 2
@@ -47,8 +52,13 @@ def test_quotes_in_a_gavel_command_are_only_characters(written: Write) -> None:
 
 @pytest.fixture
 def philly(written: Write) -> Path:
-    return written(PHILLY, "00,2017-08-14,5,1,100,90,abc,pollux,Pass,inferred", "1,2017-08-14,5,8,200,,,,Killed,listed",
-                   "2,2017-08-14,3,12,0,,,,Failed,listed", "3,2017-08-14,3,1,7,,,,Unsuccessful,inferred")
+    return written(
+        PHILLY,
+        "00,2017-08-14,5,1,100,90,abc,pollux,Pass,inferred",
+        "1,2017-08-14,5,8,200,,,,Killed,listed",
+        "2,2017-08-14,3,12,0,,,,Failed,listed",
+        "3,2017-08-14,3,1,7,,,,Unsuccessful,inferred",
+    )
 
 
 def test_a_philly_job_runs_its_service_time_or_else_its_span_and_at_least_a_second(philly: Path) -> None:
@@ -75,8 +85,13 @@ def test_passed_only_keeps_the_jobs_that_passed_and_says_how_many_it_left_out(ph
 
 
 def test_a_venus_job_takes_its_tenant_and_status_from_the_status_file(written: Write) -> None:
-    written("row,submit_time,submit_s,user,gpus,cpus,nodes,run_time_s,status,job_id", "0,,0,17,1,1,1,84,Pass,07",
-            "1,,0,18,0,4,1,84,Failed,", "2,,0,18,0,4,1,84,Failed,", name="status.csv")
+    written(
+        "row,submit_time,submit_s,user,gpus,cpus,nodes,run_time_s,status,job_id",
+        "0,,0,17,1,1,1,84,Pass,07",
+        "1,,0,18,0,4,1,84,Failed,",
+        "2,,0,18,0,4,1,84,Failed,",
+        name="status.csv",
+    )
     path = written(VENUS, "07,0,,0,32,172800,1", "8,2,,1,8,60,0")
     trace = read(path, "venus", status_file="status.csv")
     assert (trace.tenant, trace.status) == (("17", ""), ("finished", ""))
@@ -110,10 +125,20 @@ def test_the_real_venus_trace_is_read_whole_with_its_users(real: Real) -> None:
     assert trace.notes[0].startswith("1,907 jobs")
 
 
-@pytest.mark.parametrize(("name", "jobs"), [
-    ("cont_multi_prio_r2.0_s1_n200", 200), ("cont_multi_r2.6_s0_n300", 300), ("cont_single_r5.6_s0_n400", 400),
-    ("gen_trace_multi_l642_s0_n200", 200), ("max_min_fairness", 96), ("minimize_makespan", 100), ("small_test", 20),
-    ("static_multi_s0_n100", 100), ("static_single_s2_n100", 100)])
+@pytest.mark.parametrize(
+    ("name", "jobs"),
+    [
+        ("cont_multi_prio_r2.0_s1_n200", 200),
+        ("cont_multi_r2.6_s0_n300", 300),
+        ("cont_single_r5.6_s0_n400", 400),
+        ("gen_trace_multi_l642_s0_n200", 200),
+        ("max_min_fairness", 96),
+        ("minimize_makespan", 100),
+        ("small_test", 20),
+        ("static_multi_s0_n100", 100),
+        ("static_single_s2_n100", 100),
+    ],
+)
 def test_the_real_gavel_traces_are_read_whole(name: str, jobs: int, real: Real) -> None:
     trace = read(real(f"gavel/traces/{name}.trace"), "gavel")
     assert len(trace) == jobs

@@ -98,15 +98,22 @@ def test_an_infinite_rate_submits_all_at_time_zero() -> None:
     assert set(generate("poisson", 0, rate_per_hour=float("inf")).submitted_s.tolist()) == {0}
 
 
-@pytest.mark.parametrize(("name", "parameters", "said"), [
-    ("philly", {}, "did you mean 'philly-like'"), ("poisson", {"job": 3}, "did you mean 'jobs'"),
-    ("philly-like", {"distribution": "gavell"}, "did you mean 'gavel'"),
-    ("philly-like", {"distribution": 3}, "must be text"), ("philly-like", {"multi_accelerator": 1}, "true or false"),
-    *[("poisson", {"jobs": value}, "jobs is") for value in (0, -1, 5.0, 10**400, "many", True)],
-    *[("poisson", {"rate_per_hour": value}, "rate_per_hour is") for value in (0, -1, 1e-320, float("nan"), "3")],
-    ("poisson", {"mean_duration_s": float("inf")}, "mean_duration_s is"), ("poisson", {"scale_factor": 0}, "scale_"),
-    ("philly-like", {"tenants": -1}, "tenants is"), ("philly-like", {"job_type": 3}, "must be text"),
-])
+@pytest.mark.parametrize(
+    ("name", "parameters", "said"),
+    [
+        ("philly", {}, "did you mean 'philly-like'"),
+        ("poisson", {"job": 3}, "did you mean 'jobs'"),
+        ("philly-like", {"distribution": "gavell"}, "did you mean 'gavel'"),
+        ("philly-like", {"distribution": 3}, "must be text"),
+        ("philly-like", {"multi_accelerator": 1}, "true or false"),
+        *[("poisson", {"jobs": value}, "jobs is") for value in (0, -1, 5.0, 10**400, "many", True)],
+        *[("poisson", {"rate_per_hour": value}, "rate_per_hour is") for value in (0, -1, 1e-320, float("nan"), "3")],
+        ("poisson", {"mean_duration_s": float("inf")}, "mean_duration_s is"),
+        ("poisson", {"scale_factor": 0}, "scale_"),
+        ("philly-like", {"tenants": -1}, "tenants is"),
+        ("philly-like", {"job_type": 3}, "must be text"),
+    ],
+)
 def test_a_wrong_name_or_value_is_refused(name: str, parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         generate(name, 0, **parameters)

@@ -20,11 +20,14 @@ HEADER = "job_id,submitted_s,scale_factor,job_type,duration_s"
 
 
 def test_every_column_is_read_as_it_is_meant(written: Write) -> None:
-    trace = read(written(
-        "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s,tenant,app,weight,deadline_s,status,retries,"
-        "command,checkpoint_dir",
-        '007,0,2,ResNet-50,1000.5,,ann,search-1,2.5,86400,finished,3,"[""python3"", ""train.py""]",/tmp/a',
-        "8,1e1,1,LM,,60,,,,,,,,"))
+    trace = read(
+        written(
+            "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s,tenant,app,weight,deadline_s,status,retries,"
+            "command,checkpoint_dir",
+            '007,0,2,ResNet-50,1000.5,,ann,search-1,2.5,86400,finished,3,"[""python3"", ""train.py""]",/tmp/a',
+            "8,1e1,1,LM,,60,,,,,,,,",
+        )
+    )
     assert trace.job_id == ("007", "8")
     assert trace.submitted_s.tolist() == [0, 10]
     assert trace.scale_factor.tolist() == [2, 1]
@@ -59,11 +62,19 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(written: Write) 
 
 
 def test_a_parquet_file_may_store_its_columns_in_any_type_that_has_a_text_form(tmp_path: Path) -> None:
-    pq.write_table(pa.table({
-        "job_id": pa.array([7, 8], pa.int16()), "submitted_s": pa.array([0, 1], pa.float32()),
-        "scale_factor": ["1", "2"], "job_type": pa.array(["LM", "LM"]).dictionary_encode(),
-        "duration_s": pa.array([2.5, None]), "total_steps": pa.array([None, 9], pa.int64()),
-    }), tmp_path / "jobs.parquet")
+    pq.write_table(
+        pa.table(
+            {
+                "job_id": pa.array([7, 8], pa.int16()),
+                "submitted_s": pa.array([0, 1], pa.float32()),
+                "scale_factor": ["1", "2"],
+                "job_type": pa.array(["LM", "LM"]).dictionary_encode(),
+                "duration_s": pa.array([2.5, None]),
+                "total_steps": pa.array([None, 9], pa.int64()),
+            }
+        ),
+        tmp_path / "jobs.parquet",
+    )
     trace = read(tmp_path / "jobs.parquet")
     assert trace.job_id == ("7", "8")
     assert trace.job_type == ("LM", "LM")

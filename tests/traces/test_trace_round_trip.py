@@ -33,14 +33,22 @@ def traces(draw: st.DrawFn) -> Trace:
     work = np.array(column(POSITIVE))
     submitted_s = np.sort(np.array(column(SECONDS)))
     return trace_of(
-        "drawn", draw(st.lists(WORD, min_size=jobs, max_size=jobs, unique=True)), submitted_s,
-        np.array(column(st.integers(1, 1024))), job_type=column(WORD) if draw(st.booleans()) else None,
-        total_steps=np.where(by_steps, work, nan), duration_s=np.where(by_steps, nan, work),
-        tenant=column(TEXT), app=column(TEXT), weight=np.array(column(POSITIVE)),
+        "drawn",
+        draw(st.lists(WORD, min_size=jobs, max_size=jobs, unique=True)),
+        submitted_s,
+        np.array(column(st.integers(1, 1024))),
+        job_type=column(WORD) if draw(st.booleans()) else None,
+        total_steps=np.where(by_steps, work, nan),
+        duration_s=np.where(by_steps, nan, work),
+        tenant=column(TEXT),
+        app=column(TEXT),
+        weight=np.array(column(POSITIVE)),
         deadline_s=np.where(column(st.booleans()), inf, np.maximum(submitted_s, np.array(column(SECONDS)))),
         status=column(st.sampled_from(["", "finished", "failed", "cancelled"])),
-        retries=np.array(column(st.integers(0, 9))), checkpoint_dir=column(TEXT),
-        command=column(st.lists(WORD, max_size=3).map(tuple)))
+        retries=np.array(column(st.integers(0, 9))),
+        checkpoint_dir=column(TEXT),
+        command=column(st.lists(WORD, max_size=3).map(tuple)),
+    )
 
 
 def differing(one: Trace, other: Trace) -> list[str]:
@@ -79,9 +87,11 @@ def test_the_same_trace_is_written_as_the_same_bytes(trace: Trace, folder: Path)
 
 
 def test_only_columns_that_say_something_are_written(tmp_path: Path) -> None:
-    trace = trace_of("two jobs", ["001", "2"], np.array([0.0, 1.5]), np.array([1, 4]),
-                     duration_s=np.array([10.0, 0.25]))
+    trace = trace_of(
+        "two jobs", ["001", "2"], np.array([0.0, 1.5]), np.array([1, 4]), duration_s=np.array([10.0, 0.25])
+    )
     write_native(trace, tmp_path / "jobs.csv")
     assert (tmp_path / "jobs.csv").read_text() == (
-        "job_id,submitted_s,scale_factor,job_type,duration_s\n001,0,1,,10\n2,1.5,4,,0.25\n")
+        "job_id,submitted_s,scale_factor,job_type,duration_s\n001,0,1,,10\n2,1.5,4,,0.25\n"
+    )
     assert not list(tmp_path.glob("*.part"))

@@ -12,8 +12,15 @@ from eunomia.model.problems import InvalidInput
 from eunomia.traces import Trace, generate, window
 from eunomia.traces.table import trace_of
 
-TRACE = trace_of("five jobs", list("abcde"), np.array([0.0, 10, 10, 20, 30]), np.arange(1, 6),
-                 duration_s=np.full(5, 7.0), deadline_s=np.array([5.0, inf, 40, 25, inf]), notes=("a note",))
+TRACE = trace_of(
+    "five jobs",
+    list("abcde"),
+    np.array([0.0, 10, 10, 20, 30]),
+    np.arange(1, 6),
+    duration_s=np.full(5, 7.0),
+    deadline_s=np.array([5.0, inf, 40, 25, inf]),
+    notes=("a note",),
+)
 
 
 def test_without_bounds_nothing_changes() -> None:
@@ -44,11 +51,23 @@ def test_a_number_of_jobs_is_counted_from_the_start_of_the_window() -> None:
     assert len(window(TRACE, max_jobs=99)) == 5
 
 
-@pytest.mark.parametrize(("bounds", "column"), [
-    ({"start_s": 31}, "start_s"), ({"start_s": 10, "end_s": 10}, "start_s"), ({"start_s": -1}, "start_s"),
-    ({"start_s": inf}, "start_s"), ({"end_s": 0}, "end_s"), ({"end_s": float("nan")}, "end_s"), ({"load": 0}, "load"),
-    ({"load": inf}, "load"), ({"load": 1e-320}, "load"),
-    ({"load": True}, "load"), ({"max_jobs": 0}, "max_jobs"), ({"max_jobs": 2.0}, "max_jobs")])
+@pytest.mark.parametrize(
+    ("bounds", "column"),
+    [
+        ({"start_s": 31}, "start_s"),
+        ({"start_s": 10, "end_s": 10}, "start_s"),
+        ({"start_s": -1}, "start_s"),
+        ({"start_s": inf}, "start_s"),
+        ({"end_s": 0}, "end_s"),
+        ({"end_s": float("nan")}, "end_s"),
+        ({"load": 0}, "load"),
+        ({"load": inf}, "load"),
+        ({"load": 1e-320}, "load"),
+        ({"load": True}, "load"),
+        ({"max_jobs": 0}, "max_jobs"),
+        ({"max_jobs": 2.0}, "max_jobs"),
+    ],
+)
 def test_a_window_that_leaves_nothing_or_makes_no_sense_is_refused(bounds: dict[str, float], column: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         window(TRACE, **bounds)  # type: ignore[arg-type]

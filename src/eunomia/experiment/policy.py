@@ -27,6 +27,16 @@ def nowhere(path: tuple[str, ...]) -> tuple[str, int | None]:
     return "policy", None
 
 
+def known_policies() -> list[str]:
+    """Return the names of our policies, then of those that installed packages announce."""
+    return list(dict.fromkeys([*POLICIES, *sorted(point.name for point in entry_points(group=GROUP))]))
+
+
+def policy_class(name: str) -> Callable[..., Policy]:
+    """Return the class behind a name. Raises InvalidInput for one that is not known."""
+    return _class_of(name, Path(), nowhere)
+
+
 def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = nowhere) -> Policy:
     """Return the policy with its parameters set. Raises InvalidInput for a name or parameter that is not known."""
     cls = _class_of(name, base, where)
@@ -58,7 +68,7 @@ def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
         return _from_file(name, base, where)
     outside = {point.name: point for point in entry_points(group=GROUP)}
     if name not in outside:
-        raise _refusal(where, name, "there is no such policy", nearest(name, [*POLICIES, *outside]))
+        raise _refusal(where, name, "there is no such policy", nearest(name, known_policies()))
     found: Callable[..., Policy] | None = _loaded(outside[name].load, name, where)
     if found is None or not _is_policy(found):
         rule = f"what its package announces, {outside[name].value}, is no policy"

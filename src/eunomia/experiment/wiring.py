@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
+from eunomia import __version__
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -58,9 +60,17 @@ class Setup:
         return Metrics(self.topology, self.truth, prices)
 
     def record_header(self) -> dict[str, Any]:
-        """Return what a record of this run begins with."""
+        """Return what a record of this run begins with: what a fresh core needs, and what the run was made from."""
         jobs, nodes = list(self.jobs), list(self.nodes)
-        return header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
+        core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
+        made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
+        return core | made_from
+
+
+def _sha256(scenario: Scenario) -> dict[str, str]:
+    """Return the SHA-256 of every file that the scenario reads, by its name there."""
+    named = {scenario.workload.trace or "", scenario.throughputs.source} - {"", "uniform", "catalogue"}
+    return {name: sha256(scenario.resolve(name).read_bytes()).hexdigest() for name in sorted(named)}
 
 
 def set_up(scenario: Scenario) -> Setup:

@@ -110,7 +110,7 @@ def _refuse_impossible(trace: Trace, job_type: tuple[str, ...], speeds: Throughp
         elif not fits:
             widest = int(capacity.max())
             rule = f"the gang is wider than every accelerator type that it can run on (at most {widest} of one type)"
-            mend = "enlarge the cluster or leave the job out"
+            mend = "enlarge the cluster, or leave the job out (of a generator: set multi_accelerator = false)"
             problems.add(rule, mend, row=row, column="scale_factor", value=key[1])
     problems.raise_if_any()
 

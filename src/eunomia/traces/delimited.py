@@ -64,14 +64,24 @@ def _sheet(path: Path, names: Sequence[str], header_line: int, rows: list[Row], 
     sheet = Sheet(file=str(path), header_line=header_line, line=np.array(lines, dtype=np.int64)[fits], columns=columns)
     ragged = [m for m, fit in enumerate(fits) if not fit]
     for m in ragged[:SHOWN]:
-        sheet.note(lines[m], None, None, f"this row has {len(rows[m])} cells where {width} columns are expected",
-                   "give every row one cell per column; quote text that holds a separator")
+        sheet.note(
+            lines[m],
+            None,
+            None,
+            f"this row has {len(rows[m])} cells where {width} columns are expected",
+            "give every row one cell per column; quote text that holds a separator",
+        )
     sheet.count += max(0, len(ragged) - SHOWN)
     return sheet
 
 
 def _with_fault(sheet: Sheet, fault: tuple[int, str] | None) -> Sheet:
     if fault is not None:
-        sheet.note(fault[0], None, None, f"from here on the text cannot be split into cells ({fault[1]})",
-                   "close every quote, double a quote inside quotes, and keep a cell under 131,072 characters")
+        sheet.note(
+            fault[0],
+            None,
+            None,
+            f"from here on the text cannot be split into cells ({fault[1]})",
+            "close every quote, double a quote inside quotes, and keep a cell under 131,072 characters",
+        )
     return sheet

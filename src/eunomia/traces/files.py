@@ -22,8 +22,9 @@ def contents(path: Path) -> bytes:
         with path.open("rb") as file:
             packed = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise _refused(path, "there is no such file", "check the path; a relative one counts from the scenario's "
-                       "folder") from None
+        raise _refused(
+            path, "there is no such file", "check the path; a relative one counts from the scenario's folder"
+        ) from None
     except IsADirectoryError:
         raise _refused(path, "a trace must be a file, and this is a folder", "name the trace file inside it") from None
     except (OSError, ValueError) as error:
@@ -40,16 +41,20 @@ def decoded(path: Path, raw: bytes) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = raw.count(b"\n", 0, error.start) + 1
-        raise _refused(path, f"the text must be UTF-8, but byte {raw[error.start]:#04x} is not",
-                       "save the file as UTF-8", row=row) from None
+        raise _refused(
+            path, f"the text must be UTF-8, but byte {raw[error.start]:#04x} is not", "save the file as UTF-8", row=row
+        ) from None
 
 
 def _gunzipped(path: Path, packed: bytes) -> bytes:
     if not packed:
         return packed
     if packed[:2] != GZIP:
-        raise _refused(path, "a name that ends in .gz promises gzip, and this is not gzip",
-                       "compress the file with gzip, or drop .gz from its name")
+        raise _refused(
+            path,
+            "a name that ends in .gz promises gzip, and this is not gzip",
+            "compress the file with gzip, or drop .gz from its name",
+        )
     try:
         with gzip.open(BytesIO(packed)) as file:
             return file.read(MOST_BYTES + 1)

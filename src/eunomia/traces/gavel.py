@@ -16,8 +16,18 @@ from eunomia.traces.rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEI
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 
-NAMES = ("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir", "total_steps", "scale_factor",
-         "priority_weight", "SLO", "arrival_time")
+NAMES = (
+    "job_type",
+    "command",
+    "working_directory",
+    "num_steps_arg",
+    "needs_data_dir",
+    "total_steps",
+    "scale_factor",
+    "priority_weight",
+    "SLO",
+    "arrival_time",
+)
 PRIORITY = replace(WEIGHT, empty=None, mend="write 1 for a job without priority")
 SLO = Rule(what="a finite number, above 0 or -1 for none", least=-1, mend="write -1 for no objective")
 
@@ -34,10 +44,16 @@ def read(path: Path) -> Trace:
 def _trace(sheet: Sheet) -> Trace:
     sheet.number("needs_data_dir", FLAG)
     return trace_of(
-        sheet.file, tuple(str(line - 1) for line in sheet.line.tolist()), sheet.ordered("arrival_time", SUBMITTED),
-        sheet.whole("scale_factor", SCALE_FACTOR), job_type=sheet.filled("job_type"),
-        total_steps=sheet.number("total_steps", TOTAL_STEPS), weight=sheet.number("priority_weight", PRIORITY),
-        row=sheet.line, notes=_objectives(sheet))
+        sheet.file,
+        tuple(str(line - 1) for line in sheet.line.tolist()),
+        sheet.ordered("arrival_time", SUBMITTED),
+        sheet.whole("scale_factor", SCALE_FACTOR),
+        job_type=sheet.filled("job_type"),
+        total_steps=sheet.number("total_steps", TOTAL_STEPS),
+        weight=sheet.number("priority_weight", PRIORITY),
+        row=sheet.line,
+        notes=_objectives(sheet),
+    )
 
 
 def _objectives(sheet: Sheet) -> tuple[str, ...]:
@@ -47,5 +63,7 @@ def _objectives(sheet: Sheet) -> tuple[str, ...]:
     given = int(np.count_nonzero(factor > 0))
     if not given:
         return ()
-    return (f"{given:,} jobs have an SLO; it is a multiple of a duration that the file does not hold, so they are "
-            f"read without a deadline",)
+    return (
+        f"{given:,} jobs have an SLO; it is a multiple of a duration that the file does not hold, so they are "
+        f"read without a deadline",
+    )

@@ -16,14 +16,29 @@ from eunomia.traces.rules import SCALE_FACTOR, Rule
 from eunomia.traces.table import Trace, trace_of
 
 MOST_JOBS = 10_000_000
-JOBS = Rule(what=f"a whole number from 1 to {MOST_JOBS:,}", least=1, most=MOST_JOBS, whole=True,
-            mend="write how many jobs to draw")
-RATE = Rule(what="a number of jobs per hour, at least 0.000001", least=1e-6, endless=True,
-            mend="write how many jobs arrive in an hour, or inf for all at time 0")
-MEAN_DURATION = Rule(what="a number of seconds above 0, at most 1e12", above=0.0, most=1e12,
-                     mend="write how long a job runs on average")
-TENANTS = Rule(what="a whole number, at least 0", least=0, most=MOST_JOBS, whole=True,
-               mend="write 0 for jobs that belong to nobody")
+JOBS = Rule(
+    what=f"a whole number from 1 to {MOST_JOBS:,}",
+    least=1,
+    most=MOST_JOBS,
+    whole=True,
+    mend="write how many jobs to draw",
+)
+RATE = Rule(
+    what="a number of jobs per hour, at least 0.000001",
+    least=1e-6,
+    endless=True,
+    mend="write how many jobs arrive in an hour, or inf for all at time 0",
+)
+MEAN_DURATION = Rule(
+    what="a number of seconds above 0, at most 1e12", above=0.0, most=1e12, mend="write how long a job runs on average"
+)
+TENANTS = Rule(
+    what="a whole number, at least 0",
+    least=0,
+    most=MOST_JOBS,
+    whole=True,
+    mend="write 0 for jobs that belong to nobody",
+)
 SEED = Rule(what="a whole number, at least 0", least=0, whole=True, mend="write 0, or any other whole number")
 
 
@@ -44,9 +59,15 @@ class PhillyLike:
         scale_factor, duration_s = DISTRIBUTIONS[self.distribution](sizes, durations, self.jobs)
         owner = owners.integers(max(self.tenants, 1), size=self.jobs).tolist()
         tenant = tuple(f"tenant-{k}" for k in owner) if self.tenants else ("",) * self.jobs
-        return trace_of("philly-like", _ids(self.jobs), _arrivals(arrivals, self.rate_per_hour, self.jobs),
-                        scale_factor if self.multi_accelerator else np.ones_like(scale_factor),
-                        duration_s=duration_s, tenant=tenant, job_type=_types(self.job_type, self.jobs))
+        return trace_of(
+            "philly-like",
+            _ids(self.jobs),
+            _arrivals(arrivals, self.rate_per_hour, self.jobs),
+            scale_factor if self.multi_accelerator else np.ones_like(scale_factor),
+            duration_s=duration_s,
+            tenant=tenant,
+            job_type=_types(self.job_type, self.jobs),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +84,24 @@ class Poisson:
         """Return the trace; the same seed draws the same one."""
         arrivals, durations = np.random.default_rng(seed).spawn(2)
         duration_s = np.maximum(durations.exponential(self.mean_duration_s, self.jobs), np.finfo(float).tiny)
-        return trace_of("poisson", _ids(self.jobs), _arrivals(arrivals, self.rate_per_hour, self.jobs),
-                        np.full(self.jobs, self.scale_factor, dtype=np.int64),
-                        duration_s=duration_s, job_type=_types(self.job_type, self.jobs))
+        return trace_of(
+            "poisson",
+            _ids(self.jobs),
+            _arrivals(arrivals, self.rate_per_hour, self.jobs),
+            np.full(self.jobs, self.scale_factor, dtype=np.int64),
+            duration_s=duration_s,
+            job_type=_types(self.job_type, self.jobs),
+        )
 
 
 GENERATORS: Mapping[str, type[PhillyLike] | type[Poisson]] = {"philly-like": PhillyLike, "poisson": Poisson}
-RULES = {"jobs": JOBS, "rate_per_hour": RATE, "mean_duration_s": MEAN_DURATION, "scale_factor": SCALE_FACTOR,
-         "tenants": TENANTS}
+RULES = {
+    "jobs": JOBS,
+    "rate_per_hour": RATE,
+    "mean_duration_s": MEAN_DURATION,
+    "scale_factor": SCALE_FACTOR,
+    "tenants": TENANTS,
+}
 
 
 def generate(name: str, seed: int, **parameters: object) -> Trace:

@@ -15,8 +15,18 @@ from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 
 REQUIRED = ("job_id", "submitted_s", "scale_factor", "job_type")
-OPTIONAL = ("total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "status", "retries", "command",
-            "checkpoint_dir")
+OPTIONAL = (
+    "total_steps",
+    "duration_s",
+    "tenant",
+    "app",
+    "weight",
+    "deadline_s",
+    "status",
+    "retries",
+    "command",
+    "checkpoint_dir",
+)
 STATUSES = {word: word for word in ("", "finished", "failed", "cancelled")}
 
 
@@ -33,25 +43,49 @@ def _trace(sheet: Sheet) -> Trace:
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
     total_steps, duration_s = _work(sheet)
     return trace_of(
-        sheet.file, sheet.unique("job_id"), submitted_s, sheet.whole("scale_factor", SCALE_FACTOR),
-        job_type=_job_types(sheet), total_steps=total_steps, duration_s=duration_s,
-        tenant=sheet.text("tenant"), app=sheet.text("app"), weight=sheet.number("weight", WEIGHT),
-        deadline_s=_deadlines(sheet, submitted_s), status=sheet.renamed("status", STATUSES),
-        retries=sheet.whole("retries", RETRIES), command=_commands(sheet), checkpoint_dir=sheet.text("checkpoint_dir"),
-        row=sheet.line)
+        sheet.file,
+        sheet.unique("job_id"),
+        submitted_s,
+        sheet.whole("scale_factor", SCALE_FACTOR),
+        job_type=_job_types(sheet),
+        total_steps=total_steps,
+        duration_s=duration_s,
+        tenant=sheet.text("tenant"),
+        app=sheet.text("app"),
+        weight=sheet.number("weight", WEIGHT),
+        deadline_s=_deadlines(sheet, submitted_s),
+        status=sheet.renamed("status", STATUSES),
+        retries=sheet.whole("retries", RETRIES),
+        command=_commands(sheet),
+        checkpoint_dir=sheet.text("checkpoint_dir"),
+        row=sheet.line,
+    )
 
 
 def _work(sheet: Sheet) -> tuple[Floats, Floats]:
     """Return total steps and duration, of which each job has exactly one."""
     if "total_steps" not in sheet.columns and "duration_s" not in sheet.columns and sheet.columns:
-        sheet.note(sheet.header_line, "total_steps", None, "this column is missing, and so is duration_s",
-                   "add one of the two to the header")
+        sheet.note(
+            sheet.header_line,
+            "total_steps",
+            None,
+            "this column is missing, and so is duration_s",
+            "add one of the two to the header",
+        )
         return np.full(len(sheet), np.nan), np.full(len(sheet), np.nan)
     no_steps, no_duration = sheet.empty("total_steps"), sheet.empty("duration_s")
-    sheet.refuse("total_steps", no_steps & no_duration, "may not be empty where duration_s is empty too",
-                 "give the job total_steps or duration_s")
-    sheet.refuse("duration_s", ~no_steps & ~no_duration, "may not be given together with total_steps",
-                 "leave one of the two empty")
+    sheet.refuse(
+        "total_steps",
+        no_steps & no_duration,
+        "may not be empty where duration_s is empty too",
+        "give the job total_steps or duration_s",
+    )
+    sheet.refuse(
+        "duration_s",
+        ~no_steps & ~no_duration,
+        "may not be given together with total_steps",
+        "leave one of the two empty",
+    )
     return sheet.number("total_steps", TOTAL_STEPS, ~no_steps), sheet.number("duration_s", DURATION, ~no_duration)
 
 
@@ -62,8 +96,12 @@ def _job_types(sheet: Sheet) -> tuple[str, ...] | None:
 
 def _deadlines(sheet: Sheet, submitted_s: Floats) -> Floats:
     deadline_s = sheet.number("deadline_s", DEADLINE)
-    sheet.refuse("deadline_s", deadline_s < submitted_s, "may not be before the job's submission",
-                 "count the deadline from the start of the trace, like submitted_s")
+    sheet.refuse(
+        "deadline_s",
+        deadline_s < submitted_s,
+        "may not be before the job's submission",
+        "count the deadline from the start of the trace, like submitted_s",
+    )
     return deadline_s
 
 
@@ -73,8 +111,12 @@ def _commands(sheet: Sheet) -> tuple[tuple[str, ...], ...]:
     by_text = {text: _argv(text) for text in set(texts)}
     if None in by_text.values():
         wrong = np.array([by_text[text] is None for text in texts])
-        sheet.refuse("command", wrong, "must be a JSON list of strings, the program first",
-                     """write it like ["python3", "train.py"], or leave it empty""")
+        sheet.refuse(
+            "command",
+            wrong,
+            "must be a JSON list of strings, the program first",
+            """write it like ["python3", "train.py"], or leave it empty""",
+        )
     return tuple(by_text[text] or () for text in texts)
 
 

@@ -34,15 +34,18 @@ def _columns(path: Path) -> tuple[list[tuple[str, pa.ChunkedArray]], int]:
     try:
         file = pq.ParquetFile(pa.BufferReader(contents(path)))
         if file.metadata.num_rows > MOST_ROWS:
-            problems.add(f"a trace must hold at most {MOST_ROWS:,} jobs", "split the trace by time",
-                         value=file.metadata.num_rows)
+            problems.add(
+                f"a trace must hold at most {MOST_ROWS:,} jobs", "split the trace by time", value=file.metadata.num_rows
+            )
         problems.raise_if_any()
         table = file.read()
         table.validate(full=True)  # else text might not be UTF-8
         return list(zip(table.column_names, table.columns, strict=True)), table.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        problems.add(f"this is not a readable Parquet file ({str(error).splitlines()[0].rstrip('.')})",
-                     "copy or write it again, or give the trace as CSV")
+        problems.add(
+            f"this is not a readable Parquet file ({str(error).splitlines()[0].rstrip('.')})",
+            "copy or write it again, or give the trace as CSV",
+        )
         raise InvalidInput(problems.kept) from error
 
 
@@ -52,7 +55,8 @@ def _texts(sheet: Sheet, name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
     try:
         texts = column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        sheet.note(1, name, None, f"a column of type {column.type} cannot be read",
-                   "store it as a number or as UTF-8 text")
+        sheet.note(
+            1, name, None, f"a column of type {column.type} cannot be read", "store it as a number or as UTF-8 text"
+        )
         return ("",) * sheet.line.size
     return tuple(texts.fill_null("").to_pylist())

@@ -36,9 +36,15 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
     service_s, span_s = sheet.number("service_s", SERVICE), sheet.number("span_s", SPAN)
     duration_s = np.where(np.isnan(service_s), span_s, service_s)
     trace = trace_of(
-        sheet.file, sheet.unique("job_index"), sheet.number("submit_s", SUBMITTED), sheet.whole("gpus", SCALE_FACTOR),
-        duration_s=np.where(duration_s == 0, SHORTEST_S, duration_s), tenant=sheet.text("vc"),
-        status=sheet.renamed("status", STATUS_BY_WORD), row=sheet.line)
+        sheet.file,
+        sheet.unique("job_index"),
+        sheet.number("submit_s", SUBMITTED),
+        sheet.whole("gpus", SCALE_FACTOR),
+        duration_s=np.where(duration_s == 0, SHORTEST_S, duration_s),
+        tenant=sheet.text("vc"),
+        status=sheet.renamed("status", STATUS_BY_WORD),
+        row=sheet.line,
+    )
     sheet.raise_if_any()
     keep = np.array([status == PASSED for status in trace.status]) if passed_only else np.ones(len(trace), np.bool_)
     if not keep.any():

@@ -43,19 +43,41 @@ class Rule:
             return False
 
 
-SUBMITTED = Rule(what="a finite number of seconds, at least 0", least=0.0,
-                 mend="write the submission time as seconds since the trace began")
-SCALE_FACTOR = Rule(what="a whole number of accelerators, at least 1", least=1, most=MOST, whole=True,
-                    mend="write 1 for a job on a single accelerator, or leave the job out")
-TOTAL_STEPS = Rule(what="a finite number of steps above 0", above=0.0,
-                   mend="write the steps that the job trains, over all its accelerators, or leave the job out")
-DURATION = Rule(what="a finite number of seconds above 0", above=0.0,
-                mend="write how long the job runs on the reference type, or leave the job out")
+SUBMITTED = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    mend="write the submission time as seconds since the trace began",
+)
+SCALE_FACTOR = Rule(
+    what="a whole number of accelerators, at least 1",
+    least=1,
+    most=MOST,
+    whole=True,
+    mend="write 1 for a job on a single accelerator, or leave the job out",
+)
+TOTAL_STEPS = Rule(
+    what="a finite number of steps above 0",
+    above=0.0,
+    mend="write the steps that the job trains, over all its accelerators, or leave the job out",
+)
+DURATION = Rule(
+    what="a finite number of seconds above 0",
+    above=0.0,
+    mend="write how long the job runs on the reference type, or leave the job out",
+)
 WEIGHT = Rule(what="a finite number above 0", above=0.0, empty=1.0, mend="leave it empty for a weight of 1")
-DEADLINE = Rule(what="a finite number of seconds, at least 0", least=0.0, empty=inf,
-                mend="write seconds counted like the submission time, or leave it empty for no deadline")
-RETRIES = Rule(what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0,
-               mend="leave it empty for no retries")
-SPAN = Rule(what="a finite number of seconds, at least 0", least=0.0,
-            mend="write the seconds between the first start and the last end")
+DEADLINE = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    empty=inf,
+    mend="write seconds counted like the submission time, or leave it empty for no deadline",
+)
+RETRIES = Rule(
+    what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, mend="leave it empty for no retries"
+)
+SPAN = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    mend="write the seconds between the first start and the last end",
+)
 FLAG = Rule(what="0 or 1", least=0, most=1, whole=True, mend="write 1 for yes and 0 for no")

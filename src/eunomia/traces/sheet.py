@@ -49,8 +49,13 @@ class Sheet:
         self.count += max(0, len(strange) - SHOWN)
         for name in required:
             if name not in self.columns:
-                self.note(self.header_line, name, None, "this column is missing",
-                          f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}")
+                self.note(
+                    self.header_line,
+                    name,
+                    None,
+                    "this column is missing",
+                    f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}",
+                )
 
     def text(self, name: str) -> tuple[str, ...]:
         """Return a column as written; empty text where the file lacks the column."""
@@ -74,8 +79,12 @@ class Sheet:
         if name in self.columns and len(set(values)) < len(values):
             first = {value: m for m, value in reversed(list(enumerate(values)))}
             again = np.array([bool(v) and first[v] != m for m, v in enumerate(values)])
-            self.refuse(name, again, lambda m: f"must be unique, but row {self.line[first[values[m]]]} has it too",
-                        "give each job its own")
+            self.refuse(
+                name,
+                again,
+                lambda m: f"must be unique, but row {self.line[first[values[m]]]} has it too",
+                "give each job its own",
+            )
         return values
 
     def empty(self, name: str) -> Bools:
@@ -110,8 +119,9 @@ class Sheet:
         times = self.number(name, rule)
         back = np.zeros(len(self), dtype=np.bool_)
         back[1:] = times[1:] < times[:-1]
-        self.refuse(name, back, lambda m: f"may not be before the row above ({times[m - 1]:.15g})",
-                    f"sort the rows by {name}")
+        self.refuse(
+            name, back, lambda m: f"may not be before the row above ({times[m - 1]:.15g})", f"sort the rows by {name}"
+        )
         return times
 
     def renamed(self, name: str, ours_by_theirs: Mapping[str, str]) -> tuple[str, ...]:
@@ -119,8 +129,12 @@ class Sheet:
         words = self.text(name)
         if name in self.columns and not set(words) <= ours_by_theirs.keys():
             strange = np.array([word not in ours_by_theirs for word in words])
-            self.refuse(name, strange, f"must be one of {', '.join(filter(None, ours_by_theirs))}",
-                        "leave it empty if it is not known" if "" in ours_by_theirs else "correct it or drop the row")
+            self.refuse(
+                name,
+                strange,
+                f"must be one of {', '.join(filter(None, ours_by_theirs))}",
+                "leave it empty if it is not known" if "" in ours_by_theirs else "correct it or drop the row",
+            )
         return tuple(ours_by_theirs.get(word, "") for word in words)
 
     def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], mend: str) -> None:
@@ -134,8 +148,16 @@ class Sheet:
     def note(self, row: int | None, column: str | None, value: str | None, rule: str, mend: str) -> None:
         """Note one problem at one place."""
         self.count += 1
-        self.found.append(Problem(file=self.file, row=row, column=None if column is None else _shown(column),
-                                  value=None if value is None else _shown(value), rule=rule, mend=mend))
+        self.found.append(
+            Problem(
+                file=self.file,
+                row=row,
+                column=None if column is None else _shown(column),
+                value=None if value is None else _shown(value),
+                rule=rule,
+                mend=mend,
+            )
+        )
 
     def raise_if_any(self) -> None:
         """Raise InvalidInput with all that was found, the first rows first."""

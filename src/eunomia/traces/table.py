@@ -65,13 +65,21 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
     jobs = len(job_id)
     blank = ("",) * jobs
     unsaid: dict[str, Any] = {
-        "total_steps": np.full(jobs, np.nan), "duration_s": np.full(jobs, np.nan),
-        "tenant": blank, "app": blank, "weight": np.ones(jobs), "deadline_s": np.full(jobs, np.inf),
-        "status": blank, "retries": np.zeros(jobs, dtype=np.int64), "command": ((),) * jobs,
-        "checkpoint_dir": blank, "row": np.arange(1, jobs + 1),
+        "total_steps": np.full(jobs, np.nan),
+        "duration_s": np.full(jobs, np.nan),
+        "tenant": blank,
+        "app": blank,
+        "weight": np.ones(jobs),
+        "deadline_s": np.full(jobs, np.inf),
+        "status": blank,
+        "retries": np.zeros(jobs, dtype=np.int64),
+        "command": ((),) * jobs,
+        "checkpoint_dir": blank,
+        "row": np.arange(1, jobs + 1),
     }
-    return Trace(source=source, job_id=tuple(job_id), submitted_s=submitted_s, scale_factor=scale_factor,
-                 **{**unsaid, **known})
+    return Trace(
+        source=source, job_id=tuple(job_id), submitted_s=submitted_s, scale_factor=scale_factor, **{**unsaid, **known}
+    )
 
 
 def in_order(trace: Trace) -> Trace:

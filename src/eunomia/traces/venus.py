@@ -36,8 +36,13 @@ def read(path: Path, *, status_file: str | None = None) -> Trace:
     sheet.expect(REQUIRED, OPTIONAL)
     clamped = sheet.number("clamped", FLAG)
     trace = trace_of(
-        sheet.file, sheet.unique("job_id"), sheet.number("submit_s", SUBMITTED), sheet.whole("gpus", SCALE_FACTOR),
-        duration_s=sheet.number("service_s", DURATION), row=sheet.line)
+        sheet.file,
+        sheet.unique("job_id"),
+        sheet.number("submit_s", SUBMITTED),
+        sheet.whole("gpus", SCALE_FACTOR),
+        duration_s=sheet.number("service_s", DURATION),
+        row=sheet.line,
+    )
     sheet.raise_if_any()
     trace = replace(trace, notes=_clamped(trace, clamped))
     return in_order(trace if status_file is None else _joined(trace, path.parent / status_file))
@@ -47,8 +52,10 @@ def _clamped(trace: Trace, clamped: Floats) -> tuple[str, ...]:
     count = np.count_nonzero(clamped)
     if not count:
         return ()
-    return (f"{count:,} jobs ran longer than the {trace.duration_s[clamped == 1].max():,.0f} s at which the published "
-            f"extract cuts durations off",)
+    return (
+        f"{count:,} jobs ran longer than the {trace.duration_s[clamped == 1].max():,.0f} s at which the published "
+        f"extract cuts durations off",
+    )
 
 
 def _joined(trace: Trace, path: Path) -> Trace:
@@ -61,5 +68,9 @@ def _joined(trace: Trace, path: Path) -> Trace:
     by_id = {ids[m]: (users[m], words[m]) for m in np.flatnonzero(of_gpus).tolist()}
     pairs = [by_id.get(job_id, ("", "")) for job_id in trace.job_id]
     known = sum(job_id in by_id for job_id in trace.job_id)
-    return replace(trace, tenant=tuple(user for user, _ in pairs), status=tuple(word for _, word in pairs),
-                   notes=(*trace.notes, f"{known:,} of {len(trace):,} jobs have a user and a status"))
+    return replace(
+        trace,
+        tenant=tuple(user for user, _ in pairs),
+        status=tuple(word for _, word in pairs),
+        notes=(*trace.notes, f"{known:,} of {len(trace):,} jobs have a user and a status"),
+    )

@@ -13,27 +13,42 @@ from eunomia.traces.table import Trace
 
 START = Rule(what="a finite number of seconds, at least 0", least=0.0, mend="leave it out to start at 0")
 END = Rule(what="a number of seconds above 0", above=0.0, endless=True, mend="leave it out to read to the end")
-LOAD = Rule(what="a number from 0.000001 to 1,000,000", least=1e-6, most=1e6,
-            mend="write 1 for the load of the trace, 2 for twice as much")
+LOAD = Rule(
+    what="a number from 0.000001 to 1,000,000",
+    least=1e-6,
+    most=1e6,
+    mend="write 1 for the load of the trace, 2 for twice as much",
+)
 MAX_JOBS = Rule(what="a whole number, at least 1", least=1, whole=True, mend="leave it out for all jobs")
 
 
-def window(trace: Trace, *, start_s: float | None = None, end_s: float | None = None, load: float = 1.0,
-           max_jobs: int | None = None) -> Trace:
+def window(
+    trace: Trace,
+    *,
+    start_s: float | None = None,
+    end_s: float | None = None,
+    load: float = 1.0,
+    max_jobs: int | None = None,
+) -> Trace:
     """Return the first `max_jobs` jobs submitted in [start_s, end_s), with time counted from start_s.
 
     Submission times are divided by `load`; durations stay, and a deadline keeps its distance to the submission.
     Raises InvalidInput for a wrong bound, or when no job is left.
     """
     start, end = 0.0 if start_s is None else start_s, inf if end_s is None else end_s
-    for name, value, rule in (("start_s", start, START), ("end_s", end, END), ("load", load, LOAD),
-                              ("max_jobs", 1 if max_jobs is None else max_jobs, MAX_JOBS)):
+    for name, value, rule in (
+        ("start_s", start, START),
+        ("end_s", end, END),
+        ("load", load, LOAD),
+        ("max_jobs", 1 if max_jobs is None else max_jobs, MAX_JOBS),
+    ):
         number(trace.source, name, value, rule)
     inside = np.flatnonzero((trace.submitted_s >= start) & (trace.submitted_s < end))
     kept = inside[:max_jobs]
     if not len(kept):
-        raise refused(trace.source, "start_s", f"{start:.15g}", f"no job is submitted in [{start:.15g}, {end:.15g})",
-                      _span(trace))
+        raise refused(
+            trace.source, "start_s", f"{start:.15g}", f"no job is submitted in [{start:.15g}, {end:.15g})", _span(trace)
+        )
     return _shifted(_with_note(trace.take(kept), len(trace) - len(kept), start, end), start, load)
 
 

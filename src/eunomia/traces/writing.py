@@ -30,8 +30,13 @@ def write_native(trace: Trace, path: Path) -> None:
     for ending, packed in BYTES_BY_ENDING.items():
         if path.name.endswith(ending):
             return _replace(path, packed(trace))
-    raise refused(str(path), None, None, f"the name of a native trace must end in {', '.join(BYTES_BY_ENDING)}",
-                  "choose one of these endings")
+    raise refused(
+        str(path),
+        None,
+        None,
+        f"the name of a native trace must end in {', '.join(BYTES_BY_ENDING)}",
+        "choose one of these endings",
+    )
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -40,21 +45,33 @@ def _replace(path: Path, content: bytes) -> None:
         part.write_bytes(content)
         os.replace(part, path)
     except OSError as error:
-        raise refused(str(path), None, None, f"the trace cannot be written here ({error.strerror})",
-                      "name a file in a folder that exists and may be written to") from error
+        raise refused(
+            str(path),
+            None,
+            None,
+            f"the trace cannot be written here ({error.strerror})",
+            "name a file in a folder that exists and may be written to",
+        ) from error
 
 
 def _columns(trace: Trace) -> dict[str, Column]:
     """Return the columns that say anything. Absent numbers are nan."""
     blank = ("",) * len(trace)
     always: dict[str, Column] = {
-        "job_id": trace.job_id, "submitted_s": trace.submitted_s, "scale_factor": trace.scale_factor,
-        "job_type": blank if trace.job_type is None else trace.job_type}
+        "job_id": trace.job_id,
+        "submitted_s": trace.submitted_s,
+        "scale_factor": trace.scale_factor,
+        "job_type": blank if trace.job_type is None else trace.job_type,
+    }
     deadline_s = np.where(np.isinf(trace.deadline_s), np.nan, trace.deadline_s)
     numbers = {"total_steps": trace.total_steps, "duration_s": trace.duration_s, "deadline_s": deadline_s}
     texts: dict[str, tuple[str, ...]] = {
-        "tenant": trace.tenant, "app": trace.app, "status": trace.status, "checkpoint_dir": trace.checkpoint_dir,
-        "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command)}
+        "tenant": trace.tenant,
+        "app": trace.app,
+        "status": trace.status,
+        "checkpoint_dir": trace.checkpoint_dir,
+        "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command),
+    }
     said: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
     said |= {name: column for name, column in texts.items() if any(column)}
     said |= {"weight": trace.weight} if (trace.weight != 1).any() else {}
@@ -64,8 +81,9 @@ def _columns(trace: Trace) -> dict[str, Column]:
 
 def _csv(trace: Trace) -> bytes:
     columns = _columns(trace)
-    cells = [_numbers(column) if isinstance(column, np.ndarray) else map(_quoted, column)
-             for column in columns.values()]
+    cells = [
+        _numbers(column) if isinstance(column, np.ndarray) else map(_quoted, column) for column in columns.values()
+    ]
     lines = [",".join(columns), *map(",".join, zip(*cells, strict=True))]
     return "".join(line + "\n" for line in lines).encode()
 
