@@ -8,27 +8,19 @@ import numpy as np
 
 from eunomia.core.adoption import Question, candidates_of, job_columns
 from eunomia.core.belief import Belief
+from eunomia.core.books import Books
 from eunomia.core.check import check
 from eunomia.core.columns import Columns
 from eunomia.core.glance import look
-from eunomia.core.ledger import Ledger
+from eunomia.core.intake import take
 from eunomia.core.mechanisms.dues import Dues
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.seating import Seating
-from eunomia.core.state import State
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Misfit, Order, Shares
-from eunomia.model.decisions import Ask, Decision, Refuse, Stop, WakeAt
+from eunomia.model.decisions import Ask, Decision, Refuse, WakeAt
 from eunomia.model.events import (
     Answered,
-    Event,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    JobSubmitted,
     Moment,
-    NodeJoined,
-    NodeLost,
-    Progressed,
 )
 from eunomia.model.life import Cause, Stage
 from eunomia.model.policy import PolicyInfo
@@ -53,8 +45,8 @@ class Scheduler:
         checked: bool = False,
     ):
         self.info, self.mechanism, self.seed = info, mechanism, seed
-        self.state, self.belief = State(topology), belief
-        self.ledger = Ledger(len(topology.types))
+        self._books = Books(topology, belief)
+        self.state, self.ledger, self.belief = self._books.state, self._books.ledger, belief
         self.dues = Dues(len(topology.types))
         self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait
         self.last_order: Question | None = None  # the candidates of the last pass, for explanations
@@ -64,7 +56,7 @@ class Scheduler:
         self._asked = 0
         self._question: Question | None = None  # asked and not yet answered
         self._asked_at = -math.inf
-        self._stale = False  # jobs or devices came or went since the last ask
+        self._known = 0  # what of `changes` in the books the last ask knew
         self._again_at = math.inf
         self._plain = True  # the last answer named no other shape and no partner
         self._wake = math.inf
@@ -77,7 +69,9 @@ class Scheduler:
             if isinstance(event, Answered):
                 answer = self._matching(event)
             else:
-                self._take(event, moment.at, orders)
+                orders += take(event, moment.at, self._books)
+        while self.info.remembers and len(self._memory) < len(self.state.jobs):
+            self._memory.add()
         if answer is not None:
             self._adopt(answer, moment.at, orders)
         elif self._question is None and self._must_ask(moment.at):
@@ -89,82 +83,10 @@ class Scheduler:
             check(self.state)
         return orders
 
-    # ---- taking in what happened -----------------------------------------------------------------------------
-
-    def _take(self, event: Event, at: float, orders: list[Decision]) -> None:
-        match event:
-            case JobSubmitted(job):
-                self.state.add(job)
-                self.ledger.add()
-                self.belief.learn(job)
-                if self.info.remembers:
-                    self._memory.add()
-                self._stale = True
-            case JobFinished(name, epoch):
-                self._ended(name, epoch, at, Cause.FINISHED)
-            case JobFailed(name, epoch):
-                self._failed(name, epoch, at)
-            case JobCancelled(name):
-                self._cancelled(name, at, orders)
-            case Progressed(names, steps):
-                for name, done in zip(names, steps, strict=True):
-                    self.belief.hear_progress(self.state.row_of[name], done, at)
-            case NodeLost(node):
-                self._node_lost(node, at, orders)
-            case NodeJoined(node):
-                if not self.state.floor.up[node]:
-                    self.state.restore(node)
-                    self._stale = True
-
-    def _ended(self, name: str, epoch: int, at: float, cause: Cause) -> None:
-        row = self.state.row_of[name]
-        if self.state.jobs.stage[row] == Stage.RUNNING and self.state.jobs.epoch[row] == epoch:
-            self._leave(row, at, cause)
-
-    def _failed(self, name: str, epoch: int, at: float) -> None:
-        row = self.state.row_of[name]
-        jobs = self.state.jobs
-        if jobs.stage[row] == Stage.RUNNING and jobs.epoch[row] == epoch:
-            jobs.failures[row] += 1
-            again = jobs.failures[row] <= self.state.submitted[row].retries
-            self._leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
-
-    def _cancelled(self, name: str, at: float, orders: list[Decision]) -> None:
-        row = self.state.row_of[name]
-        stage = self.state.jobs.stage[row]
-        if stage == Stage.RUNNING:
-            orders.append(Stop((name,), (int(self.state.jobs.epoch[row]),), save=False))
-        if stage in (Stage.RUNNING, Stage.WAITING):
-            self._leave(row, at, Cause.CANCELLED)
-
-    def _node_lost(self, node: int, at: float, orders: list[Decision]) -> None:
-        """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
-        state = self.state
-        if not state.floor.up[node]:
-            return
-        first, size = state.topology.first[node], state.topology.size[node]
-        leads = np.unique(state.holder[first : first + size])
-        rows: list[int] = leads[leads >= 0].tolist()
-        rows += [mate for row in rows if (mate := int(state.jobs.partner[row])) >= 0]
-        if rows:
-            hit = np.sort(np.array(rows))
-            orders.append(Stop(state.names(hit), tuple(state.jobs.epoch[hit].tolist()), save=False))
-            for row in hit.tolist():
-                self._leave(row, at, Cause.NODE_LOST)
-        state.lose(node)
-        self._stale = True
-
-    def _leave(self, row: int, at: float, cause: Cause) -> None:
-        """Take a job off its seats and out of the books of the present."""
-        jobs = self.state.jobs
-        if jobs.on_type[row] >= 0:
-            mate, type, seats = int(jobs.partner[row]), int(jobs.on_type[row]), len(self.state.seats[row])
-            self.ledger.stop(row, at)
-            self.belief.stop(row, at)
-            if mate >= 0:
-                self.belief.go_alone(mate, at, type, seats)
-        self.state.leave(row, cause)
-        self._stale = True
+    @property
+    def _stale(self) -> bool:
+        """Jobs or devices came or went since the last ask."""
+        return self._books.changes != self._known
 
     # ---- asking ----------------------------------------------------------------------------------------------
 
@@ -195,7 +117,7 @@ class Scheduler:
         self._question = Question(self._asked, active)
         self._asked += 1
         self._asked_at = at
-        self._stale, self._again_at = False, math.inf
+        self._known, self._again_at = self._books.changes, math.inf
         return Ask(self._question.asked, view)
 
     def _seats_may_change(self, at: float) -> bool:
@@ -220,7 +142,7 @@ class Scheduler:
         self._remember(answer, question)
         self._refuse(answer, question, at, orders)
         self.why = {int(question.active[m]): text for m, text in answer.why.items()}
-        seating = Seating(self.state, self.ledger, self.belief, self.mechanism, at)
+        seating = Seating(self._books, self.mechanism, at)
         if isinstance(answer, Order):
             named = job_columns(answer.rows, question, self.state)
             self._plain = answer.rows.shape is None and answer.rows.partner is None
@@ -247,7 +169,7 @@ class Scheduler:
 
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
         self.dues.advance(at)
-        seating = Seating(self.state, self.ledger, self.belief, self.mechanism, at)
+        seating = Seating(self._books, self.mechanism, at)
         stay = self.mechanism.length if self.mechanism.length < math.inf else 0.0
         rows = self.dues.order(self.state, self.belief.throughput[self.state.active], stay)
         named = Question(self._asked, self.state.active.copy(), *rows)
@@ -273,7 +195,7 @@ class Scheduler:
                 raise InvalidAnswer(f"policy {self.info.name!r} refused job {name!r}, which has run already")
             if self.state.jobs.stage[row] == Stage.WAITING:
                 orders.append(Refuse(self.state.submitted[row].job_id, why))
-                self._leave(row, at, Cause.REFUSED)
+                self._books.leave(row, at, Cause.REFUSED)
 
     # ---- when to wake ----------------------------------------------------------------------------------------
 

@@ -7,10 +7,8 @@ import math
 import numpy as np
 
 from eunomia.core.adoption import Question, sizes_of
-from eunomia.core.belief import Belief
-from eunomia.core.ledger import Ledger
+from eunomia.core.books import Books
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.core.state import State
 from eunomia.model.answers import ONE_MACHINE, Grants, InvalidAnswer, Misfit
 from eunomia.model.arrays import NO_INTS, Bools, Ints
 from eunomia.model.decisions import Decision, Renew, Start, Stop
@@ -26,10 +24,10 @@ def _source(named: Question, row: int) -> int:
 class Seating:
     """One decision: opens the seats that may change hands, fills them, and says what changed."""
 
-    def __init__(self, state: State, ledger: Ledger, belief: Belief, mechanism: Leases, at: float):
-        self.state, self.ledger, self.belief, self.at = state, ledger, belief, at
+    def __init__(self, books: Books, mechanism: Leases, at: float):
+        self._books, self.state, self.at = books, books.state, at
         self._until = mechanism.until(at)
-        self._open = mechanism.open(state, at)
+        self._open = mechanism.open(books.state, at)
         self._stops: list[int] = []
         self._stop_epochs: list[int] = []
         self._starts: list[Start] = []
@@ -168,18 +166,12 @@ class Seating:
                     continue
                 self._stops.append(job)
                 self._stop_epochs.append(int(jobs.epoch[job]))
-                self.ledger.stop(job, self.at)
-                self.belief.stop(job, self.at)
-                self.state.leave(job, Cause.STOPPED)
+                self._books.leave(job, self.at, Cause.STOPPED)
 
     def _start(self, row: int, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
         jobs, state = self.state.jobs, self.state
-        pair = [(row, partner)] if partner < 0 else [(row, partner), (partner, row)]
-        for job, mate in pair:
-            self.ledger.start(job, self.at, len(seats), type)
-            self.belief.start(job, self.at, type, len(seats), mate, first=not jobs.ran[job])
-        state.start(row, type, shape, seats, until, partner)
-        names = [state.submitted[job].job_id for job, _ in pair]
+        self._books.start(row, self.at, type, shape, seats, until, partner)
+        names = [state.submitted[job].job_id for job in (row, partner) if job >= 0]
         self._starts.append(
             Start(
                 names[0],

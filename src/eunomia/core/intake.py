@@ -1,0 +1,78 @@
+"""Taking in what happened: every event but answers, written into the books."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.core.books import Books
+from eunomia.model.decisions import Decision, Stop
+from eunomia.model.events import (
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    NodeJoined,
+    NodeLost,
+    Progressed,
+)
+from eunomia.model.life import Cause, Stage
+
+
+def take(event: Event, at: float, books: Books) -> list[Decision]:
+    """Take in one event; return the orders that follow from it whatever the policy says."""
+    match event:
+        case JobSubmitted(job):
+            books.submit(job)
+        case JobFinished(name, epoch):
+            if _runs(name, epoch, books):
+                books.leave(books.state.row_of[name], at, Cause.FINISHED)
+        case JobFailed(name, epoch):
+            if _runs(name, epoch, books):
+                _fail(books.state.row_of[name], at, books)
+        case JobCancelled(name):
+            return _cancel(name, at, books)
+        case Progressed(names, steps):
+            for name, done in zip(names, steps, strict=True):
+                books.belief.hear_progress(books.state.row_of[name], done, at)
+        case NodeLost(node) if books.state.floor.up[node]:
+            return _lose(node, at, books)
+        case NodeJoined(node) if not books.state.floor.up[node]:
+            books.restore(node)
+    return []
+
+
+def _runs(name: str, epoch: int, books: Books) -> bool:
+    """Say whether the event speaks of the run that is going on; word of an earlier one comes too late."""
+    row, jobs = books.state.row_of[name], books.state.jobs
+    return bool(jobs.stage[row] == Stage.RUNNING and jobs.epoch[row] == epoch)
+
+
+def _fail(row: int, at: float, books: Books) -> None:
+    failures = books.state.jobs.failures
+    failures[row] += 1
+    again = failures[row] <= books.state.submitted[row].retries
+    books.leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
+
+
+def _cancel(name: str, at: float, books: Books) -> list[Decision]:
+    row, jobs = books.state.row_of[name], books.state.jobs
+    stage, epoch = jobs.stage[row], int(jobs.epoch[row])
+    if stage in (Stage.RUNNING, Stage.WAITING):
+        books.leave(row, at, Cause.CANCELLED)
+    return [Stop((name,), (epoch,), save=False)] if stage == Stage.RUNNING else []
+
+
+def _lose(node: int, at: float, books: Books) -> list[Decision]:
+    """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
+    state = books.state
+    first, size = state.topology.first[node], state.topology.size[node]
+    leads = np.unique(state.holder[first : first + size])
+    leads = leads[leads >= 0]
+    mates = state.jobs.partner[leads]
+    hit = np.sort(np.concatenate((leads, mates[mates >= 0])))
+    stop = Stop(state.names(hit), tuple(state.jobs.epoch[hit].tolist()), save=False)
+    for row in hit.tolist():
+        books.leave(row, at, Cause.NODE_LOST)
+    books.lose(node)
+    return [stop] if len(hit) else []
