@@ -98,7 +98,7 @@ def simulate(
     out: OutOption,
     set_: SetOption = None,
     policy: Annotated[
-        str | None, typer.Option(help="Use this policy: NAME, NAME?key=value&…, or path.py:Class.")
+        str | None, typer.Option(metavar="NAME", help="Use this policy: NAME, NAME?key=value&…, or path.py:Class.")
     ] = None,
     record: RecordOption = False,
     check: CheckOption = False,
@@ -106,7 +106,10 @@ def simulate(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay one scenario in virtual time; write summary.json, jobs.csv, timing.json and report.html."""
+    """Replay one scenario in virtual time.
+
+    Writes summary.json, jobs.csv, timing.json and report.html into DIR.
+    """
     with _answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
         from eunomia.experiment.folder import check_free, whole_folder
@@ -140,11 +143,14 @@ def compare(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"A policy to compare: NAME or 'NAME?key=value'. May be repeated. Without: {', '.join(USUAL)}."
+            metavar="NAME",
+            help=f"A policy to compare: NAME or 'NAME?key=value'. May be repeated. Without: {', '.join(USUAL)}.",
         ),
     ] = None,
-    load: Annotated[list[float] | None, typer.Option(help="Divide submission times by this. May be repeated.")] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="A seed. May be repeated.")] = None,
+    load: Annotated[
+        list[float] | None, typer.Option(metavar="X", help="Divide submission times by this. May be repeated.")
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(metavar="N", help="A seed. May be repeated.")] = None,
     set_: SetOption = None,
     record: RecordOption = False,
     check: CheckOption = False,
@@ -152,7 +158,11 @@ def compare(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay the same jobs under several policies, loads and seeds; write compare.csv and one report.html."""
+    """Replay jobs under several policies.
+
+    Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
+    of them, and a folder for each into DIR.
+    """
     with _answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
         from eunomia.experiment.compare import cases, write_table
@@ -200,7 +210,11 @@ def run(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the jobs of a scenario for real, on this machine, under its policy; always recorded."""
+    """Run the jobs for real, on this machine.
+
+    They start as processes, are called back and go on as the scenario's policy decides. Writes what simulate writes,
+    and the record.
+    """
     with _answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
         from eunomia.experiment.folder import check_free, whole_folder
@@ -228,7 +242,10 @@ def replay(
     record: Annotated[Path, typer.Argument(metavar="FILE", help="A record.jsonl.gz.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Feed a record's events to a fresh core; exit 0 when it decides the same, 1 with the first difference."""
+    """Check that a record decides the same again.
+
+    Feeds its events to a fresh core. Exit code 0: the same throughout; 1: with the first difference.
+    """
     with _answering_errors(as_json):
         from eunomia.record import Record
         from eunomia.replay import first_difference
@@ -260,7 +277,10 @@ def explain(
     at: Annotated[float | None, typer.Option("--at", metavar="T", help="Only the wait at that second.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a job waited: no capacity, fragmentation, behind whom, its share used up."""
+    """Say why a job waited.
+
+    No capacity, fragmentation, behind whom, its share used up: stretch by stretch.
+    """
     with _answering_errors(as_json):
         from eunomia.cli_output import show_explanation
         from eunomia.explain import explain as ask
@@ -278,7 +298,10 @@ def policies(
     name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the policies: door, objective, technique, paper, what they need to see."""
+    """List the policies, or show one.
+
+    With door, objective and paper; --json adds technique, parameters and what a policy needs to see.
+    """
     with _answering_errors(as_json):
         from eunomia.cli_output import policy_cards, show_policies, show_policy
 
