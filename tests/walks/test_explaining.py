@@ -25,7 +25,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def rewrite(path: Path, lines: list[dict[str, Any]]) -> None:
-    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0))
 
 
 # ---- replay ------------------------------------------------------------------------------------------------------
@@ -72,8 +72,8 @@ def test_a_decision_that_was_changed_is_shown_from_both_sides(desk: Desk) -> Non
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"hello\n", b"{}\n", gzip.compress(b"{}\n"), gzip.compress(b"[]\n"), gzip.compress(b"[" * 100_000),
-     gzip.compress(b'{"eunomia":1}\n'), gzip.compress(b'{"eunomia":99}\n')],
+    [b"", b"hello\n", b"{}\n", gzip.compress(b"{}\n", mtime=0), gzip.compress(b"[]\n", mtime=0), gzip.compress(b"[" * 100_000, mtime=0),
+     gzip.compress(b'{"eunomia":1}\n', mtime=0), gzip.compress(b'{"eunomia":99}\n', mtime=0)],
 )  # fmt: skip
 def test_what_is_no_record_is_refused(desk: Desk, content: bytes) -> None:
     desk.write("record.jsonl.gz", content)

@@ -73,7 +73,7 @@ def test_a_trace_without_a_job_is_refused(desk: Desk, content: bytes) -> None:
 
 
 def test_a_trace_that_is_not_there_or_cut_short_or_damaged_is_named(desk: Desk) -> None:
-    packed = gzip.compress(b"job_id,submitted_s,scale_factor,job_type,duration_s\n" + b"a,0,1,LM,5\n" * 200)
+    packed = gzip.compress(b"job_id,submitted_s,scale_factor,job_type,duration_s\n" + b"a,0,1,LM,5\n" * 200, mtime=0)
     desk.write("short.csv.gz", packed[:-20])
     desk.write("harmed.csv.gz", packed[:20] + bytes(8) + packed[28:])
     for name in ("absent.csv", "short.csv.gz", "harmed.csv.gz"):
