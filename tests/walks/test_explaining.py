@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Jobs = Callable[..., str]
 OURS = "from eunomia.policies.order.las import Las\n\nclass Mine(Las):\n    pass\n"
+
+packed = partial(gzip.compress, mtime=0)  # the same bytes whenever it is made
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -72,8 +75,8 @@ def test_a_decision_that_was_changed_is_shown_from_both_sides(desk: Desk) -> Non
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"hello\n", b"{}\n", gzip.compress(b"{}\n", mtime=0), gzip.compress(b"[]\n", mtime=0), gzip.compress(b"[" * 100_000, mtime=0),
-     gzip.compress(b'{"eunomia":1}\n', mtime=0), gzip.compress(b'{"eunomia":99}\n', mtime=0)],
+    [b"", b"hello\n", b"{}\n", packed(b"{}\n"), packed(b"[]\n"), packed(b"[" * 100_000),
+     packed(b'{"eunomia":1}\n'), packed(b'{"eunomia":99}\n')],
 )  # fmt: skip
 def test_what_is_no_record_is_refused(desk: Desk, content: bytes) -> None:
     desk.write("record.jsonl.gz", content)
