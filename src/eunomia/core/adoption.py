@@ -8,6 +8,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.state import State
 from eunomia.model.answers import ANYWHERE, InvalidAnswer, Misfit, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.life import Stage
 from eunomia.placing.choose import Candidates
 
 _NO_FLOATS: Floats = np.empty(0)
@@ -70,9 +71,9 @@ def job_columns(answer: Rows | Shares, question: Question, state: State) -> Ques
     partner, shape, within = rows.filled()
     if not plain:
         partner, shape = _check_wide(job, partner, shape, question, state)
-    if question.active is not state.active and len(question.active) and state.jobs.stage[job].max(initial=0) > 1:
-        alive = state.jobs.stage[job] <= 1
-        alive &= (partner < 0) | (state.jobs.stage[partner] <= 1)
+    alive = state.jobs.stage[job] <= Stage.RUNNING
+    alive &= (partner < 0) | (state.jobs.stage[partner] <= Stage.RUNNING)
+    if not alive.all():
         job, partner, shape, within = job[alive], partner[alive], shape[alive], within[alive]
         x = x[alive] if len(x) else x
         named = Question(question.asked, question.active, job, rows.type[alive], partner, shape, within, x)
@@ -82,7 +83,7 @@ def job_columns(answer: Rows | Shares, question: Question, state: State) -> Ques
 
 
 def _check_wide(job: Ints, partner: Ints, shape: Ints, question: Question, state: State) -> tuple[Ints, Ints]:
-    """Check partners and shapes; put the earlier job of a pair first, as a lease does."""
+    """Check partners and shapes; return partners as rows of the job table, and shapes."""
     _in_range(partner, -1, len(question.active), "a partner")
     mates = np.where(partner >= 0, question.active[partner], -1)
     _demand((mates != job).all(), "a row pairs a job with itself")

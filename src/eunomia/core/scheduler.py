@@ -17,7 +17,7 @@ from eunomia.core.mechanisms.dues import Dues
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.seating import Seating
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Misfit, Order, Shares
-from eunomia.model.decisions import Ask, Decision, Refuse, WakeAt
+from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
 from eunomia.model.events import (
     Answered,
     Moment,
@@ -204,11 +204,24 @@ class Scheduler:
         wake = math.inf
         if len(self.state.active):
             wake = min(when for when in (self._again_at, self.mechanism.next_end(self.state), math.inf) if when > at)
-            if self.mechanism.aligned and not self._quiet():
-                wake = min(wake, self.mechanism.next_boundary(at))
+            if self.mechanism.aligned:
+                quiet = self._quiet()
+                self._rest(quiet, at, orders)
+                wake = wake if quiet else min(wake, self.mechanism.next_boundary(at))
         if wake != self._wake and (wake < math.inf or self._wake > at):
             orders.append(WakeAt(wake))
         self._wake = wake
+
+    def _rest(self, quiet: bool, at: float, orders: list[Decision]) -> None:
+        """Let leases run on while nobody is woken at their common end, or a real world would see them lapse."""
+        jobs, running = self.state.jobs, self.state.running()
+        if quiet and not self.state.ends_apart:
+            rows, until = running[jobs.until[running] < math.inf], math.inf
+        else:
+            rows, until = running[jobs.resting[running]], self.mechanism.next_boundary(at)
+        if len(rows):
+            jobs.until[rows], jobs.resting[rows] = until, quiet
+            orders.append(Renew(self.state.names(rows), until))
 
     def _quiet(self) -> bool:
         """Say whether the next common end would change nothing."""

@@ -57,6 +57,7 @@ class Seating:
         misplaced = self._place(rows, chosen[~kept], within)
         while len(misplaced):  # seats were free but not near enough to each other: the next in line may have them
             jobs.taken[rows.job[misplaced]] = 0
+            jobs.taken[rows.partner[misplaced][rows.partner[misplaced] >= 0]] = 0
             rest = np.setdiff1d(np.arange(len(rows.job)), misplaced)
             rows, within = rows.take(rest), within[rest]
             jobs.open[: len(jobs)] = False
@@ -73,7 +74,7 @@ class Seating:
             return
         job = np.concatenate((rows.job[kept], rows.partner[kept]))
         job = np.sort(job[job >= 0])
-        self.state.jobs.until[job] = self._until
+        self.state.jobs.until[job], self.state.jobs.resting[job] = self._until, False
         self._renewed += job.tolist()
 
     def _place(self, rows: Candidates, chosen: Ints, within: Ints) -> Ints:
@@ -104,28 +105,29 @@ class Seating:
         """
         state = self.state
         stop = question.active[grants.stop]
+        granted: set[int] = set()
         going_on: set[int] = set()
         gangs = self._gangs(grants, named)
         for row, seats in gangs:
-            job = int(named.job[row])
-            if np.array_equal(np.sort(state.seats[job]), np.sort(seats)) and state.jobs.on_type[job] >= 0:
-                going_on |= {job, int(named.partner[row])}
+            job, mate = int(named.job[row]), int(named.partner[row])
+            granted |= {job, mate}
+            if np.array_equal(np.sort(state.seats[job]), seats) and state.jobs.partner[job] == mate:
+                going_on |= {job, mate}
         ended = self._open[state.jobs.until[self._open] <= self.at]  # recall takes no seats: `stop` does
-        leaving = {int(named.job[row]) for row, _ in gangs} | set(stop.tolist()) | set(ended.tolist())
-        rows = [j for j in sorted(leaving - going_on) if state.jobs.on_type[j] >= 0]
-        self.put_out = not going_on.union(stop.tolist(), (int(named.job[row]) for row, _ in gangs)).issuperset(
-            ended.tolist()
-        )
+        leaving = (granted | set(stop.tolist()) | set(ended.tolist())) - going_on - {-1}
+        rows = [j for j in sorted(leaving) if state.jobs.on_type[j] >= 0]
+        self.put_out = not granted.union(stop.tolist()).issuperset(ended.tolist())
         self._clear(np.array(rows, dtype=np.int64))
         for row, seats in gangs:
-            job, until = int(named.job[row]), float(grants.until[_source(named, row)])
+            job, mate = int(named.job[row]), int(named.partner[row])
+            until = float(grants.until[_source(named, row)])
             state.ends_apart |= math.isfinite(until)
             until = self._until if math.isnan(until) else until
             if job in going_on:
                 self._prolong(job, until)
-            elif state.floor.is_free(seats) and state.jobs.on_type[job] < 0:
+            elif state.floor.is_free(seats) and (state.jobs.on_type[[job] if mate < 0 else [job, mate]] < 0).all():
                 state.floor.take(seats)
-                self._start(job, int(named.type[row]), int(named.shape[row]), seats, until, int(named.partner[row]))
+                self._start(job, int(named.type[row]), int(named.shape[row]), seats, until, mate)
 
     def _gangs(self, grants: Grants, named: Question) -> list[tuple[int, Ints]]:
         """Return each granted row with its seats, whole."""
@@ -151,7 +153,7 @@ class Seating:
     def _prolong(self, job: int, until: float) -> None:
         mate = int(self.state.jobs.partner[job])
         jobs = [job] if mate < 0 else [job, mate]
-        self.state.jobs.until[jobs] = until
+        self.state.jobs.until[jobs], self.state.jobs.resting[jobs] = until, False
         self._prolonged.append(Renew(self.state.names(np.array(jobs)), until))
 
     # ---- single steps ----------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ class Jobs(Columns):
     held: Ints  # accelerators of its lease; 0 for the second of a pair
     open: Bools  # its seats may be given anew (set by the mechanism for one decision)
     until: Floats  # end of its lease
+    resting: Bools  # its lease runs on through quiet rounds, with a common end again when they are over
     end: Floats  # when its seats are believed to come free (filled for one decision)
     taken: Ints  # number of the last pass that chose it
 
@@ -50,6 +51,7 @@ class Jobs(Columns):
                 "held": (np.int64, 0),
                 "open": (np.bool_, False),
                 "until": (np.float64, math.inf),
+                "resting": (np.bool_, False),
                 "end": (np.float64, math.inf),
                 "taken": (np.int64, 0),
             }
@@ -156,7 +158,7 @@ class State:
             self.floor.give_back(seats)
         self.seats[row] = NO_INTS
         jobs.on_type[row], jobs.shape[row], jobs.held[row] = -1, 0, 0
-        jobs.partner[row], jobs.until[row] = -1, math.inf
+        jobs.partner[row], jobs.until[row], jobs.resting[row] = -1, math.inf, False
 
     def _forget(self, row: int) -> None:
         """Take a job that ended out of the active rows."""

@@ -138,6 +138,8 @@ def choose(
                 )
                 if wish == first or when < shadow:
                     held_type, shadow, extra = rows.type[wish], when, spare
+            if shadow == np.inf:  # too few are in service, whoever ends: there is nothing to keep for it
+                held_type = -1
     return chosen[:picked], kept[:picked]
 
 

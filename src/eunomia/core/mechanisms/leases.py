@@ -52,6 +52,8 @@ class Leases:
             state.jobs.open[running] = True
             return running
         ended = state.jobs.until[running] <= at  # those given at this very instant are not open again
+        if self.is_boundary(at):
+            ended |= state.jobs.resting[running]
         state.jobs.open[running] = ended
         return running[ended]
 

@@ -1,0 +1,1 @@
+"""Ours against the obvious way, measured side by side in one run: `make bench`."""

@@ -1,0 +1,42 @@
+"""Measure every case, print the table and write bench.json: `make bench`, or `python -m benchmarks [CASE …]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.side_by_side import Comparison
+
+CASES = ("start_up", "placing", "level", "simulator")
+HEAD = f"{'case':<40} {'n':>7} {'ours':>11} {'other':>11} {'ratio':>8}  other"
+
+
+def _line(found: Comparison) -> str:
+    ours, other = f"{found.ours_s * 1000:,.1f} ms", f"{found.other_s * 1000:,.1f} ms"
+    return f"{found.name:<40} {found.n:>7,} {ours:>11} {other:>11} {found.ratio:>7.2f}×  {found.other}"
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("case", nargs="*", metavar="CASE", help=f"which to measure: {', '.join(CASES)}; all if none")
+    parser.add_argument("--out", type=Path, default=Path("bench.json"), help="file to write; bench.json")
+    asked = parser.parse_args()
+    unknown = sorted(set(asked.case) - set(CASES))
+    if unknown:
+        parser.error(f"there is no case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    print("CPU time, median of 3 runs or more after a warm-up; compilation by numba is not counted.")
+    print("ratio = other / ours: above 1 ours is faster, below 1 slower.\n")
+    print(HEAD, flush=True)
+    found: list[Comparison] = []
+    for case in asked.case or CASES:
+        for comparison in import_module(f"benchmarks.{case}").cases():
+            print(_line(comparison), flush=True)
+            found.append(comparison)
+    asked.out.write_text(json.dumps([one.as_dict() for one in found], indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
