@@ -91,8 +91,8 @@ def _cells(s: Mapping[str, Any]) -> list[str]:
 
 
 def show_explanation(found: Explanation, at: float | None) -> None:
-    """Print why a job waited, stretch by stretch."""
-    console = Console(highlight=False)
+    """Print why a job waited, one line a stretch."""
+    console = Console(highlight=False, soft_wrap=True)
     started = "never started" if found.first_started_s is None else f"first started at {clock(found.first_started_s)}"
     gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
     told = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s)}, {started}, now {found.status}"
@@ -137,7 +137,7 @@ def show_policies(cards: Sequence[dict[str, Any]]) -> None:
     """Print one row a policy."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("policy", "door", "objective", "paper"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=name in {"policy", "door"})
     for card in cards:
         table.add_row(card["name"], card["door"], card["objective"], card["paper"])
     Console().print(table)
@@ -145,7 +145,7 @@ def show_policies(cards: Sequence[dict[str, Any]]) -> None:
 
 def show_policy(card: dict[str, Any]) -> None:
     """Print all that is known of one policy."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
     parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
     console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)

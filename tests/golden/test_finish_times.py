@@ -57,6 +57,14 @@ def test_fifo_pays_a_start_once() -> None:
     assert play(Fifo(), TWO_TYPES, overheads=Overheads(start_s=7)).finished == {"a": 207, "b": 607}
 
 
+def test_easy_counts_what_a_start_costs_before_it_lets_a_job_pass() -> None:
+    """A start costs 10 s. r (3 of 4) ends at 110; then h (all 4) runs 60 s, to 170. s would end at 2 + 115 = 117."""
+    jobs = line_up((0, 100, 3), (1, 50, 4), (2, 105, 1))
+    world = Small(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type())
+    played = play(Fifo(backfill="easy"), world, overheads=Overheads(start_s=10))
+    assert played.finished == {"a": 110, "b": 170, "c": 285}
+
+
 def test_srtf_moves_a_job_to_the_slower_type_for_a_shorter_one_and_back() -> None:
     """c (30 steps, like a) comes at 100, when a has 300 / 3 = 100 s left at best and b 500 / 2 = 250.
 

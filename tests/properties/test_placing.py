@@ -236,7 +236,8 @@ def slow_choose(
                 there = free[rows.type[wish]] + sum(s for e, s in ends if e <= when)
                 options.append((when, int(rows.type[wish]), int(max(there - rows.size[wish], 0))))
             when, where, spare = min(options, key=lambda option: option[0])
-            promise = (where, when, spare)
+            if when < np.inf:
+                promise = (where, when, spare)
     return chosen, kept
 
 

@@ -113,6 +113,7 @@ def candidates_of(named: Question, misfit: Misfit, at: float, state: State, beli
         jobs, running = state.jobs, state.running()
         with np.errstate(divide="ignore", invalid="ignore"):
             run_time = belief.remaining_at(at, named.job) / belief.throughput[named.job, named.type]
+            run_time += belief.start_cost(jobs.ran[named.job])
             left = belief.remaining_at(at, running) / belief.rate[running]
         ends = np.maximum(belief.since[running], at) + np.nan_to_num(left, nan=np.inf)
         jobs.end[running] = np.minimum(ends, jobs.until[running])

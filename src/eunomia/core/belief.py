@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.columns import Columns
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import Speeds
@@ -58,6 +58,10 @@ class Belief(Columns):
         else:
             rate = self.throughput[row, type] if size == job.scale_factor else self._alone(job, size)[type]
         self.rate[row], self.since[row] = rate, at + self._overheads.of(first=first)
+
+    def start_cost(self, ran: Bools) -> Floats:
+        """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not."""
+        return np.where(ran, self._overheads.of(first=False), self._overheads.of(first=True))
 
     def go_alone(self, row: int, at: float, type: int, size: int) -> None:
         """Its partner left; it keeps the seats."""

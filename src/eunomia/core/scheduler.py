@@ -100,7 +100,7 @@ class Scheduler:
             return due and (rounds or not cut.aligned) and at >= self._asked_at + cut.solve_gap
         if rounds or cut.next_end(state) <= at:
             return True
-        if due and self.info.door == "order" and self._plain:  # nobody to seat, or no seat: the answer changes nothing
+        if due and self.info.door == "order" and self._plain:  # nobody to seat, or no seat: all stay where they are
             return state.waiting > 0 and (cut.recall or bool(state.floor.free.any()))
         return due
 
@@ -214,6 +214,8 @@ class Scheduler:
 
     def _rest(self, quiet: bool, at: float, orders: list[Decision]) -> None:
         """Let leases run on while nobody is woken at their common end, or a real world would see them lapse."""
+        if self._question is not None:
+            return  # the answer may seat somebody else
         jobs, running = self.state.jobs, self.state.running()
         if quiet and not self.state.ends_apart:
             rows, until = running[jobs.until[running] < math.inf], math.inf

@@ -52,7 +52,8 @@ def figures_of(heard: Heard, speeds: Speeds, prices: Mapping[str, float | None],
     """Return the figures of a run that is over."""
     heard.settle()
     lives = list(heard.lives.values())
-    alone_s = np.array([_alone(life.job, speeds) for life in lives])
+    capacity = heard.topology.capacity()
+    alone_s = np.array([_alone(life.job, speeds, capacity) for life in lives])
     jobs = _columns(heard, lives, alone_s)
     begin = float(np.min(jobs["submitted_s"])) if lives else 0.0
     edges = np.linspace(begin, max(heard.end_s, begin), bins + 1)
@@ -80,9 +81,10 @@ def _of_type(changes: list[tuple[float, int, int]], type: int) -> tuple[Floats, 
     return steps([(at, change) for at, j, change in changes if j == type])
 
 
-def _alone(job: Job, speeds: Speeds) -> float:
-    """Return the seconds the job needs on its fastest type with nobody around."""
-    best = float(speeds.alone(job.job_type, job.scale_factor).max())
+def _alone(job: Job, speeds: Speeds, capacity: Floats) -> float:
+    """Return the seconds the job needs with nobody around on the fastest type that can hold its gang."""
+    holds = capacity >= job.scale_factor
+    best = float(np.where(holds, speeds.alone(job.job_type, job.scale_factor), 0.0).max())
     return job.total_steps / best if best > 0 else math.inf
 
 

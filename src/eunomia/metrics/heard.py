@@ -52,7 +52,7 @@ class Heard:
         self.present: list[tuple[float, int]] = []  # (at, jobs more or fewer)
         self.running: list[tuple[float, int]] = []
         self._used: dict[tuple[int, ...], int] = {}  # seats in use: how many share them
-        self.end_s = 0.0  # last event of a job or machine
+        self.end_s = 0.0  # last event of a job
         self.ended = 0  # jobs that ended
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
