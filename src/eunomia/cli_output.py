@@ -62,7 +62,8 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
 def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) -> None:
     """Print the numbers that matter most, one row a run."""
     console = Console()
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    # On a narrow screen a policy's name matters more than space between numbers.
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=console.width < 100)
     summaries = [result.summary for _, result in results]
     all_done = all(s["jobs_finished"] == s["jobs_submitted"] for s in summaries)
     table.add_column("run", overflow="fold", min_width=16)
@@ -74,7 +75,7 @@ def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) ->
         console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
     console.print(table)
     for note in notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _cells(s: Mapping[str, Any]) -> list[str]:

@@ -65,16 +65,17 @@ def test_easy_counts_what_a_start_costs_before_it_lets_a_job_pass() -> None:
     assert played.finished == {"a": 110, "b": 170, "c": 285}
 
 
-def test_srtf_moves_a_job_to_the_slower_type_for_a_shorter_one_and_back() -> None:
+def test_srtf_moves_a_job_to_the_slower_type_for_a_shorter_one_and_back_when_the_faster_is_free() -> None:
     """c (30 steps, like a) comes at 100, when a has 300 / 3 = 100 s left at best and b 500 / 2 = 250.
 
     100  c v100, a k80, b waits        110  c ended; a (290 / 3) v100, b (500 / 2) k80
-    a ends at 110 + 290 / 3; b, whom nobody waits behind, stays where it is: 110 + 500.
+    a ends at 110 + 290 / 3; b, who has 500 - 290 / 3 steps left then, moves to the v100 and does 2 a second.
     """
     c = Job(job_id="c", job_type="picky", total_steps=30, sequence=2, submitted=100)
     played = play(Srtf(), Small(nodes=TWO_TYPES.nodes, jobs=(*TWO_TYPES.jobs, c), speeds=TWO_TYPES.speeds))
-    assert played.finished == pytest.approx({"c": 110, "a": 110 + 290 / 3, "b": 610})
-    assert played.figures.summary["preemptions"] == 3  # a and b at 100, a at 110
+    ends = 110 + 290 / 3
+    assert played.finished == pytest.approx({"c": 110, "a": ends, "b": ends + (500 - 290 / 3) / 2})
+    assert played.figures.summary["preemptions"] == 4  # a and b at 100, a at 110, b when a ended
 
 
 def test_max_min_gives_opposite_tastes_what_each_likes() -> None:

@@ -36,7 +36,7 @@ def test_the_start_belongs_to_the_window_and_the_end_does_not() -> None:
     assert part.job_id == ("b", "c", "d")
     assert part.submitted_s.tolist() == [0, 0, 10]
     assert part.row.tolist() == [2, 3, 4]
-    assert part.notes == ("a note", "2 jobs are left out: 3 jobs of [10 s, 30 s) are used")
+    assert part.notes == ("a note (in the whole trace)", "2 jobs are left out: 3 jobs of [10 s, 30 s) are used")
 
 
 def test_load_presses_submissions_together_and_leaves_durations_and_the_time_to_a_deadline() -> None:

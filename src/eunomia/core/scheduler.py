@@ -100,8 +100,11 @@ class Scheduler:
             return due and (rounds or not cut.aligned) and at >= self._asked_at + cut.solve_gap
         if rounds or cut.next_end(state) <= at:
             return True
-        if due and self.info.door == "order" and self._plain:  # nobody to seat, or no seat: all stay where they are
-            return state.waiting > 0 and (cut.recall or bool(state.floor.free.any()))
+        if due and self.info.door == "order" and self._plain:
+            free = bool(state.floor.free.any())
+            if state.waiting:
+                return cut.recall or free
+            return cut.recall and free and len(state.capacity) > 1  # somebody may move to a faster type
         return due
 
     def _ask(self, at: float) -> Ask:

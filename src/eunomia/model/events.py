@@ -80,15 +80,15 @@ Event: TypeAlias = (
     NodeJoined | NodeLost | JobFinished | JobFailed | Progressed | JobCancelled | JobSubmitted | Answered | Woken
 )
 
-# Of one instant: first what is known of the past, then who went, who came, and what was answered.
+# Of one instant: first what is known of the past, then who came, who went (perhaps at once), what was answered.
 EVENTS: tuple[type[Event], ...] = (
     Progressed,
+    JobSubmitted,
     JobFinished,
     JobFailed,
     JobCancelled,
     NodeLost,
     NodeJoined,
-    JobSubmitted,
     Answered,
     Woken,
 )

@@ -63,7 +63,7 @@ def _with_note(trace: Trace, left_out: int, start: float, end: float) -> Trace:
     if not left_out:
         return trace
     note = f"{left_out:,} jobs are left out: {len(trace):,} jobs of [{start:.15g} s, {end:.15g} s) are used"
-    return replace(trace, notes=(*trace.notes, note))
+    return replace(trace, notes=(*(f"{said} (in the whole trace)" for said in trace.notes), note))
 
 
 def _span(trace: Trace) -> str:
