@@ -26,7 +26,6 @@ demo: env ## compare policies on a small cluster; writes demo-out/report.html
 	@$(INSIDE) $(RUN) eunomia compare examples/demo.toml --out demo-out --force \
 		--policy 'fifo?types=agnostic' --policy 'las?types=agnostic' \
 		--policy max_min_fairness_agnostic --policy max_min_fairness
-	@echo "The report: $(CURDIR)/demo-out/report.html"
 
 .PHONY: test
 test: env ## run the tests, but for the slow ones

@@ -47,12 +47,14 @@ def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, c
 def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
     """Return what the report shows."""
     scenario = results[0][1].scenario
-    nodes = ", ".join(f"{g.count} nodes of {g.accelerators} {g.type}" for g in scenario.cluster.nodes)
+    nodes = ", ".join(
+        f"{g.count} node{'s' * (g.count != 1)} of {g.accelerators} {g.type}" for g in scenario.cluster.nodes
+    )
     jobs = results[0][1].summary["jobs_submitted"]
     notes = dict.fromkeys(note for _, result in results for note in result.notes)
     return ReportContent(
         title=title,
-        subtitle=f"{jobs:,} jobs on {nodes}",
+        subtitle=f"{jobs:,} job{'s' * (jobs != 1)} on {nodes}",
         scenario_toml=as_toml(scenario),
         notes=tuple(notes),
         runs=tuple(run_figures(result, label) for label, result in results),

@@ -28,10 +28,11 @@ def alone(setting: Setting) -> list[str]:
     """Return what one setting did."""
     finished, submitted = (shown(setting.mean(f"jobs_{name}"), "count") for name in ("finished", "submitted"))
     told = {name: shown(setting.mean(name), unit) for name, unit in TOLD.items()}
+    times = "once" if told["preemptions"] == "1" else f"{told['preemptions']} times"
     return [
         f"{setting.label} finished {finished} of {submitted} jobs. Average completion time {told['jct_mean_s']}, "
         f"99th percentile {told['jct_p99_s']}, average wait before the first start {told['queueing_mean_s']}.",
-        f"Accelerators were busy {told['utilization']} of the time, jobs were preempted {told['preemptions']} times, "
+        f"Accelerators were busy {told['utilization']} of the time, jobs were preempted {times}, "
         f"and the worst finish-time fairness ρ was {told['rho_themis_max']}.",
     ]
 
