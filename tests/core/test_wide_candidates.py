@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Rates, Small, line_up, one_type, play
+from eunomia.contract.worlds import Played, Rates, Small, line_up, one_type, play
+from eunomia.experiment.files import write_columns
 from eunomia.model.answers import ONE_MACHINE, Answer, Grants, Order, Rows, Shares
 from eunomia.model.decisions import Renew, Stop
 from eunomia.model.job import Job
@@ -256,3 +259,32 @@ def test_many_leases_that_end_apart_serve_everybody() -> None:
 def test_a_lease_of_its_own_ends_even_where_the_mechanism_sets_no_end() -> None:
     played = play(Auction(), one_accelerator((0, 30), (0, 45)), terms=LeaseTerms())
     assert played.finished == {"a": 50, "b": 75}
+
+
+# ---- all the way to jobs.csv
+
+GROWING = Small(
+    nodes=(Node(type="gpu", accelerators=4),),
+    jobs=(elastic("a", 0, 20, 2), elastic("b", 0, 60, 1, 2, 4, sequence=1)),
+    speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("played", "rows"),
+    [  # finished, accelerator-seconds, preemptions, seconds held; worked by hand in the tests above
+        (play(PairUpForGood(), one_accelerator((0, 30), (0, 100))), {"a": (60, 60, 0, 60), "b": (130, 130, 0, 130)}),
+        (play(AsWideAsFits(), GROWING), {"a": (10, 20, 0, 10), "b": (20, 60, 1, 20)}),
+        (play(Auction(), one_accelerator((0, 30), (0, 45))), {"a": (50, 30, 1, 30), "b": (75, 45, 1, 45)}),
+    ],
+    ids=["a pair", "an elastic job", "an auction"],
+)
+def test_what_they_received_stands_in_jobs_csv(
+    played: Played, rows: dict[str, tuple[float, ...]], tmp_path: Path
+) -> None:
+    write_columns(tmp_path / "jobs.csv", played.figures.jobs)
+    with (tmp_path / "jobs.csv").open(encoding="utf-8") as file:
+        told = {row["job_id"]: row for row in csv.DictReader(file)}
+    names = ("finished_s", "attained_service_s", "preemptions", "received_gpu_s")
+    assert {job: tuple(float(row[name]) for name in names) for job, row in told.items()} == rows
+    assert {row["status"] for row in told.values()} == {"finished"}

@@ -206,7 +206,8 @@ class Scheduler:
         """Ask to be woken when something will change by itself; quiet time is skipped."""
         wake = math.inf
         if len(self.state.active):
-            wake = min(when for when in (self._again_at, self.mechanism.next_end(self.state), math.inf) if when > at)
+            coming = (self._again_at, self._gap_ends(), self.mechanism.next_end(self.state), math.inf)
+            wake = min(when for when in coming if when > at)
             if self.mechanism.aligned:
                 quiet = self._quiet()
                 self._rest(quiet, at, orders)
@@ -214,6 +215,11 @@ class Scheduler:
         if wake != self._wake and (wake < math.inf or self._wake > at):
             orders.append(WakeAt(wake))
         self._wake = wake
+
+    def _gap_ends(self) -> float:
+        """Return when a question that is due may be asked again; inf when none waits for that."""
+        spaced = self.info.door == "shares" and not self.mechanism.aligned and self._stale
+        return self._asked_at + self.mechanism.solve_gap if spaced else math.inf
 
     def _rest(self, quiet: bool, at: float, orders: list[Decision]) -> None:
         """Let leases run on while nobody is woken at their common end, or a real world would see them lapse."""
