@@ -21,6 +21,7 @@ import numpy as np
 
 from eunomia.model import answers, decisions
 from eunomia.model.arrays import Array
+from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import EVENTS, Moment
 from eunomia.model.job import Job
@@ -36,6 +37,7 @@ _NAMED: dict[str, type] = {
         answers.Shares,
         answers.Order,
         answers.Grants,
+        Certificate,
         *EVENTS,
         decisions.Start,
         decisions.Renew,

@@ -16,7 +16,9 @@ from eunomia.model.arrays import Array, Ints
 from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
 from eunomia.model.view import COLUMNS, View
 
-NOT_BY_JOB = frozenset({"capacity", "paired", "topology", "holder"})  # the others have one row per job
+NOT_BY_JOB = frozenset(
+    {"capacity", "paired", "price", "tenants", "topology", "holder"}
+)  # the others have one row per job
 ROUGH = ("service", "remaining", "weight", "received")  # continuous by nature; made so where they happen to be equal
 
 

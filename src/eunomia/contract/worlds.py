@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -155,7 +155,9 @@ def play(
     cut = policy.info.mechanism if terms is None else terms
     mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
     belief = Belief(world.speeds, overheads)
-    scheduler = Scheduler(world.topology, policy.info, mechanism, belief, seed=seed, checked=checked)
+    known = prices or dict.fromkeys(world.topology.types, 1.0)
+    price = np.array([known[name] or 0.0 for name in world.topology.types])
+    scheduler = Scheduler(world.topology, policy.info, mechanism, belief, seed=seed, checked=checked, price=price)
     backend = SimulatedWorld(
         world.jobs,
         world.topology,
@@ -166,7 +168,7 @@ def play(
         seed=world_seed,
     )
     teller, adviser = _Storyteller(most_moments), InlineAdviser(policy)
-    metrics = Metrics(world.topology, world.speeds, prices or dict.fromkeys(world.topology.types, 1.0))
+    metrics = Metrics(world.topology, world.speeds, known)
     run(scheduler, backend, adviser, [teller, metrics])
     figures = metrics.figures(bins=20)
     return Played(story=tuple(teller.story), figures=figures, asks=adviser.asks, scheduler=scheduler)
@@ -187,7 +189,15 @@ def draw(seed: int, *, jobs: int | None = None, types: int | None = None, elasti
     if rng.random() < 0.3:
         arrivals = np.floor(arrivals / 60) * 60  # several come at one instant
     drawn = [_draw_job(rng, i, float(arrivals[i]), speeds, topology.capacity(), elastic) for i in range(count)]
+    drawn = [_owned(job, np.random.default_rng((seed, job.sequence))) for job in drawn]
     return Small(nodes=tuple(nodes), jobs=tuple(drawn), speeds=speeds)
+
+
+def _owned(job: Job, rng: np.random.Generator) -> Job:
+    """Return the job with an owner, and one in three with a deadline."""
+    late = job.submitted + float(rng.choice([100.0, 1e3, 1e5])) * float(rng.uniform(1, 3))
+    owner = str(rng.choice(["", "lab", "lab/vision", "lab/speech", "shop"]))
+    return replace(job, tenant=owner, deadline=late if rng.random() < 1 / 3 else math.inf)
 
 
 def _draw_rates(rng: np.random.Generator, types: tuple[str, ...]) -> Rates:

@@ -12,7 +12,7 @@ from eunomia.core.columns import Columns
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.speeds import Speeds
+from eunomia.model.speeds import Speeds, apart
 
 
 class Belief(Columns):
@@ -39,7 +39,7 @@ class Belief(Columns):
         self._jobs: list[Job] = []
         self._kinds: dict[tuple[str, int], int] = {}
         self._kind_of: list[int] = []
-        self._pairs: dict[tuple[tuple[str, int], tuple[str, int]], Floats] = {}
+        self._table = np.zeros((0, 0, len(speeds.types)))  # (kind, kind, type) of the kinds asked about so far
 
     def learn(self, job: Job) -> int:
         """Take in a new job and return its row."""
@@ -89,13 +89,22 @@ class Belief(Columns):
 
     def paired(self) -> Floats:
         """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size."""
-        kinds = list(self._kinds)
-        table = np.zeros((len(kinds), len(kinds), len(self.speeds.types)))
-        for i, mine in enumerate(kinds):
-            for j, other in enumerate(kinds):
-                if mine[1] == other[1]:
-                    table[i, j] = self._pair(mine, other)
-        return table
+        kinds, known = list(self._kinds), len(self._table)
+        if len(kinds) > known:
+            table = np.zeros((len(kinds), len(kinds), len(self.speeds.types)))
+            table[:known, :known] = self._table
+            for i, mine in enumerate(kinds):
+                for j, other in enumerate(kinds):
+                    if max(i, j) >= known and mine[1] == other[1]:
+                        table[i, j] = self.speeds.beside(mine[0], other[0], mine[1])
+            self._table = table
+        return self._table.copy()
+
+    def apart(self, rows: Ints) -> Floats:
+        """Return steps/s of each gang when it does not sit on one machine, (row, type)."""
+        jobs = [self._jobs[row] for row in rows.tolist()]
+        speeds = [apart(self.speeds, job.job_type, job.scale_factor) for job in jobs]
+        return np.array(speeds).reshape(len(jobs), len(self.speeds.types))
 
     def shapes(self, rows: Ints) -> tuple[Ints, Floats]:
         """Return accelerators of each shape, (row, shape), and steps/s in each, (row, shape, type)."""
@@ -113,8 +122,3 @@ class Belief(Columns):
 
     def _alone(self, job: Job, size: int) -> Floats:
         return self.speeds.alone(job.job_type, size)
-
-    def _pair(self, mine: tuple[str, int], other: tuple[str, int]) -> Floats:
-        if (mine, other) not in self._pairs:
-            self._pairs[mine, other] = self.speeds.beside(mine[0], other[0], mine[1])
-        return self._pairs[mine, other]

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from eunomia.core.belief import Belief
 from eunomia.core.ledger import Ledger
 from eunomia.core.state import State
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.life import Cause
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 
 
 class Books:
     """State, ledger and belief of one scheduler. `changes` counts what came or went, but not who was seated."""
 
-    def __init__(self, topology: Topology, belief: Belief):
-        self.state, self.ledger, self.belief = State(topology), Ledger(len(topology.types)), belief
+    def __init__(
+        self,
+        topology: Topology,
+        belief: Belief,
+        price: Floats | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
+    ):
+        self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         self.changes = 0
 
     def submit(self, job: Job) -> None:

@@ -11,6 +11,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.ledger import Ledger
 from eunomia.core.state import State
 from eunomia.model.arrays import Ints
+from eunomia.model.equal_part import alone_throughput
 
 Reader = Callable[[float, Ints, State, Ledger, Belief], Any]
 
@@ -25,6 +26,13 @@ READERS: Mapping[str, Reader] = {
     "scale_factor": lambda at, rows, state, ledger, belief: state.jobs.scale_factor[rows],
     "weight": lambda at, rows, state, ledger, belief: state.jobs.weight[rows],
     "submitted": lambda at, rows, state, ledger, belief: state.jobs.submitted[rows],
+    "deadline": lambda at, rows, state, ledger, belief: state.jobs.deadline[rows],
+    "tenant": lambda at, rows, state, ledger, belief: state.jobs.owner[rows],
+    "tenants": lambda at, rows, state, ledger, belief: state.owners.tree,
+    "price": lambda at, rows, state, ledger, belief: state.price.copy(),
+    "isolated": lambda at, rows, state, ledger, belief: alone_throughput(
+        belief.throughput[rows], state.jobs.scale_factor[rows], state.capacity
+    ),
     "throughput": lambda at, rows, state, ledger, belief: belief.throughput.take(rows, axis=0),
     "remaining": lambda at, rows, state, ledger, belief: belief.remaining_at(at, rows),
     "service": lambda at, rows, state, ledger, belief: ledger.service_at(at, rows),
@@ -34,6 +42,7 @@ READERS: Mapping[str, Reader] = {
     "capacity": lambda at, rows, state, ledger, belief: state.capacity.copy(),
     "kind": lambda at, rows, state, ledger, belief: belief.kinds(rows),
     "paired": lambda at, rows, state, ledger, belief: belief.paired(),
+    "apart": lambda at, rows, state, ledger, belief: belief.apart(rows),
     "shapes": lambda at, rows, state, ledger, belief: belief.shapes(rows)[0],
     "shape_throughput": lambda at, rows, state, ledger, belief: belief.shapes(rows)[1],
     "holder": _holder,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from eunomia.core.mechanisms.dues import Dues
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.seating import Seating
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Misfit, Order, Shares
+from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
 from eunomia.model.events import (
     Answered,
@@ -24,6 +26,7 @@ from eunomia.model.events import (
 )
 from eunomia.model.life import Cause, Stage
 from eunomia.model.policy import PolicyInfo
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
 
@@ -43,9 +46,11 @@ class Scheduler:
         *,
         seed: int = 0,
         checked: bool = False,
+        price: Floats | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
     ):
         self.info, self.mechanism, self.seed = info, mechanism, seed
-        self._books = Books(topology, belief)
+        self._books = Books(topology, belief, price, tenants)
         self.state, self.ledger, self.belief = self._books.state, self._books.ledger, belief
         self.dues = Dues(len(topology.types))
         self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait

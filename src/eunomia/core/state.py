@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from eunomia.core.columns import Columns
+from eunomia.core.owners import Owners
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.life import FINAL, Cause, Stage, step
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 from eunomia.placing.choose import Seated
 from eunomia.placing.floor import Floor
@@ -22,6 +25,8 @@ class Jobs(Columns):
     scale_factor: Ints
     weight: Floats
     submitted: Floats
+    deadline: Floats
+    owner: Ints  # row of its tenant
     epoch: Ints  # number of the last start
     failures: Ints
     ran: Bools  # was started at least once
@@ -42,6 +47,8 @@ class Jobs(Columns):
                 "scale_factor": (np.int64, 0),
                 "weight": (np.float64, 1.0),
                 "submitted": (np.float64, 0.0),
+                "deadline": (np.float64, math.inf),
+                "owner": (np.int64, 0),
                 "epoch": (np.int64, 0),
                 "failures": (np.int64, 0),
                 "ran": (np.bool_, False),
@@ -59,10 +66,14 @@ class Jobs(Columns):
 
 
 class State:
-    """Jobs, seats and who holds them."""
+    """Jobs, seats and who holds them. `price` is US$ per accelerator-hour (type,), `tenants` what was said of them."""
 
-    def __init__(self, topology: Topology):
+    def __init__(
+        self, topology: Topology, price: Floats | None = None, tenants: Mapping[str, Tenant] | None = None
+    ) -> None:
         self.topology = topology
+        self.price = np.zeros(len(topology.types)) if price is None else price
+        self.owners = Owners(tenants or {})
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
         self.row_of: dict[str, int] = {}
@@ -101,6 +112,8 @@ class State:
         self.jobs.scale_factor[row] = job.scale_factor
         self.jobs.weight[row] = job.weight
         self.jobs.submitted[row] = job.submitted
+        self.jobs.deadline[row] = job.deadline
+        self.jobs.owner[row] = self.owners.row_of(job.tenant)
         self.submitted.append(job)
         self.row_of[job.job_id] = row
         self.seats.append(NO_INTS)

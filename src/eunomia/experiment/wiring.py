@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from eunomia import __version__
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
@@ -14,12 +16,14 @@ from eunomia.experiment.noise import NoisySpeeds
 from eunomia.experiment.policy import find_policy
 from eunomia.experiment.workload import workload_of
 from eunomia.metrics import Metrics
+from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.nearest import nearest
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.replay import header
 from eunomia.scenario import Scenario
@@ -51,13 +55,26 @@ class Setup:
             belief,
             seed=self.scenario.seed,
             checked=self.scenario.check,
+            price=self.price(),
+            tenants=self.tenants(),
         )
+
+    def price(self) -> Floats:
+        """Return US$ per accelerator-hour, (type,); 0 where none is known."""
+        return np.array([self.prices()[name] or 0.0 for name in self.topology.types])
+
+    def prices(self) -> dict[str, float | None]:
+        """Return US$ per accelerator-hour by type: as the scenario says, else from the catalogue."""
+        own = self.scenario.cluster.prices
+        return {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
+
+    def tenants(self) -> dict[str, Tenant]:
+        """Return what the scenario says of tenants."""
+        return {name: Tenant(said.weight, said.inner) for name, said in self.scenario.tenants.items()}
 
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
-        own = self.scenario.cluster.prices
-        prices = {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
-        return Metrics(self.topology, self.truth, prices)
+        return Metrics(self.topology, self.truth, self.prices())
 
     def record_header(self) -> dict[str, Any]:
         """Return what a record of this run begins with: what a fresh core needs, and what the run was made from."""

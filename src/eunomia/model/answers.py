@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Array, Floats, Ints
+from eunomia.model.certificate import Certificate
 
 Misfit = Literal["skip", "stop", "reserve"]
 ANYWHERE, ONE_MACHINE = -1, 0
@@ -46,6 +47,7 @@ class Answer:
     memory: Mapping[str, Array] = field(default_factory=dict, kw_only=True)  # comes back in the next view
     refuse: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> reason; never one that ran
     why: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> why it waits
+    certificate: Certificate | None = field(default=None, kw_only=True)  # of an optimised answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from eunomia.model.arrays import Floats
 
@@ -22,3 +22,19 @@ class Speeds(Protocol):
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first gang while it shares its accelerators with the second, shape (type,)."""
         ...
+
+
+@runtime_checkable
+class PlacedSpeeds(Speeds, Protocol):
+    """Speeds that also know what it costs a gang not to sit on one machine."""
+
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s of the whole gang spread over machines, shape (type,); 0 = cannot run so."""
+        ...
+
+
+def apart(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
+    """Return steps/s of a gang that is spread over machines; as on one machine where nothing else is known."""
+    if isinstance(speeds, PlacedSpeeds):
+        return speeds.apart(job_type, scale_factor)
+    return speeds.alone(job_type, scale_factor)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
 
 
@@ -69,6 +70,26 @@ class View:
         return self._column("remaining")  # type: ignore[no-any-return]
 
     @property
+    def deadline(self) -> Floats:
+        """(job,) seconds since the run began; inf = none."""
+        return self._column("deadline")  # type: ignore[no-any-return]
+
+    @property
+    def isolated(self) -> Floats:
+        """(job,) believed steps/s on an equal part of the cluster; 0 = no type can run it."""
+        return self._column("isolated")  # type: ignore[no-any-return]
+
+    @property
+    def tenant(self) -> Ints:
+        """(job,) rows of `tenants`."""
+        return self._column("tenant")  # type: ignore[no-any-return]
+
+    @property
+    def tenants(self) -> Tenants:
+        """Who owns jobs, as a tree with weights."""
+        return self._column("tenants")  # type: ignore[no-any-return]
+
+    @property
     def service(self) -> Floats:
         """(job,) attained accelerator-seconds."""
         return self._column("service")  # type: ignore[no-any-return]
@@ -94,6 +115,11 @@ class View:
         return self._column("capacity")  # type: ignore[no-any-return]
 
     @property
+    def price(self) -> Floats:
+        """(type,) US$ per accelerator-hour."""
+        return self._column("price")  # type: ignore[no-any-return]
+
+    @property
     def kind(self) -> Ints:
         """(job,) rows of the `paired` table: jobs believed to behave alike."""
         return self._column("kind")  # type: ignore[no-any-return]
@@ -102,6 +128,11 @@ class View:
     def paired(self) -> Floats:
         """(kind, kind, type) steps/s of the first beside the second on the same seats; 0 = they do not fit."""
         return self._column("paired")  # type: ignore[no-any-return]
+
+    @property
+    def apart(self) -> Floats:
+        """(job, type) believed steps/s of the whole gang when it does not fit on one machine; 0 = cannot."""
+        return self._column("apart")  # type: ignore[no-any-return]
 
     @property
     def shapes(self) -> Ints:

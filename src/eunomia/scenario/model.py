@@ -16,6 +16,7 @@ from eunomia.scenario.sections import (
     Overheads,
     Policy,
     Section,
+    Tenant,
     Throughputs,
     Workload,
     World,
@@ -34,6 +35,10 @@ class Scenario(Section):
     belief: Belief = Belief()
     policy: Policy = Policy()
     mechanism: Mechanism | None = None
+    tenants: dict[str, Tenant] = Field(
+        default_factory=dict,
+        description="weights of tenants by name, such as lab or lab/vision; one that is not here has weight 1",
+    )
     overheads: Overheads = Overheads()
     world: World = World()
 

@@ -20,6 +20,7 @@ def reference_markdown() -> str:
             blocks.append(_block(f"`[{name}]`", kind["description"], kind))
             if name == "cluster":
                 blocks.append(_block("An entry of `nodes`", kinds["NodeGroup"]["description"], kinds["NodeGroup"]))
+    blocks.append(_block("An entry of `[tenants]`", kinds["Tenant"]["description"], kinds["Tenant"]))
     return "\n\n".join(blocks) + "\n"
 
 

@@ -159,6 +159,15 @@ class Policy(OpenSection):
         return self.further()
 
 
+class Tenant(Section):
+    """What is said of one tenant."""
+
+    weight: Finite = Field(default=1.0, gt=0, description="share among its siblings; no unit")
+    inner: Literal["fairness", "fifo"] = Field(
+        default="fairness", description="how its jobs and sub-tenants share: by weight, or the first submitted first"
+    )
+
+
 class Mechanism(OpenSection):
     """How time is cut. Without this table the policy brings its own; further keys are for others than leases."""
 

@@ -65,6 +65,15 @@ class Measured:
         """Return the rate beside the partner on each type; sizes not measured keep the slowdown of the nearest one."""
         return np.array([self._beside_on(each, job_type, partner, scale_factor) for each in self.types])
 
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the rate spread over machines, from the types "<type>_unconsolidated" where they were measured."""
+        names = (f"{each}_unconsolidated" for each in self.types)
+        measured = [each if (each, job_type) in self._sizes else None for each in names]
+        together = self.alone(job_type, scale_factor)
+        apart = [together[j] if each is None else self._alone_on(each, job_type, scale_factor)
+                 for j, each in enumerate(measured)]  # fmt: skip
+        return np.minimum(apart, together)
+
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return whether a type on which the job type was measured lacks this scale factor."""
         sizes = [self._sizes.get((each, job_type), []) for each in self.types]

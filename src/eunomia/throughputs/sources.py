@@ -28,6 +28,10 @@ class Uniform:
         """Return 0 on each type."""
         return np.zeros(self.types)
 
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return 1 step/s on each type."""
+        return np.ones(self.types)
+
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return False: it is so by definition."""
         return False
@@ -54,6 +58,11 @@ class Catalogued:
         """Return what the model says of the two on each type."""
         job, other = job_types()[job_type], job_types()[partner]
         return np.array([analytic.shared_rate(job, other, each, scale_factor) for each in self.accelerators])
+
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return what the model says of each type with the gang on two machines."""
+        job = job_types()[job_type]
+        return np.array([analytic.step_rate(job, each, scale_factor, 2) for each in self.accelerators])
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return True: nothing here was measured."""

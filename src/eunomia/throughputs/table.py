@@ -23,6 +23,8 @@ class Source(Protocol):
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats: ...
 
+    def apart(self, job_type: str, scale_factor: int) -> Floats: ...
+
     def extrapolated(self, job_type: str, scale_factor: int) -> bool: ...
 
 
@@ -62,6 +64,16 @@ class Throughputs:
             self._refuse_unknown(int(scale_factor), job_type, partner)
             rates = self._rates[key] = _shared(self.source.beside(job_type, partner, int(scale_factor)))
         return rates
+
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s of the gang when it does not sit on one machine, shape (type,).
+
+        As on one machine for a single accelerator, and where nothing is known. Raises InvalidInput as `alone` does.
+        """
+        self._refuse_unknown(int(scale_factor), job_type)
+        if scale_factor == 1:
+            return self.alone(job_type, 1)
+        return self.source.apart(job_type, int(scale_factor))
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return whether any figure of `alone` was not measured but comes from the analytic model."""

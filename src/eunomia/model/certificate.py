@@ -1,0 +1,61 @@
+"""The proof that comes with an optimised answer: what it reaches, what nothing can exceed, what scarcity is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+
+BOUGHT, OWN_TIME, UNBOUND, NO_SHARE = 0, 1, 2, 3
+BINDINGS = (
+    "its share is bought at the prices: every accelerator that it uses is scarce",
+    "its own time binds: it runs all the time on the fastest type it can use",
+    "nothing binds: what it needs costs the others nothing",
+    "it has no share: no type can run it, or none is left for it",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Objective and bound are in the policy's own unit; `bound` is what no feasible answer can do better than."""
+
+    objective: float
+    bound: float
+    price: Floats | None = None  # (type,) worth of one accelerator for all time; the priced cluster is worth 1
+    binding: Ints | None = None  # (job,) which of BINDINGS sets its share
+    point: str = ""  # which of the optima this is
+    late: tuple[int, ...] = ()  # jobs whose deadlines cannot all be met together with the others'
+
+    @property
+    def gap(self) -> float:
+        """Return |bound - objective|, relative to the larger of the two."""
+        size = max(abs(self.bound), abs(self.objective))
+        return abs(self.bound - self.objective) / size if size > 0 else 0.0
+
+    def exchange(self, types: tuple[str, ...]) -> str:
+        """Say what the types are worth to the cluster in each other, the cheapest scarce one as the unit."""
+        scarce = [] if self.price is None else [j for j in range(len(types)) if self.price[j] > 0]
+        if self.price is None or not scarce:
+            return "no type is scarce"
+        price = self.price
+        unit = min(scarce, key=lambda j: price[j])
+        told = [f"one {types[j]} is worth {price[j] / price[unit]:.3g} {types[unit]}" for j in scarce if j != unit]
+        free = [types[j] for j in range(len(types)) if j not in scarce]
+        told += [f"{', '.join(free)}: not scarce"] if free else []
+        return "; ".join(told) or f"only {types[unit]} is scarce"
+
+    def tell(self, job: int, types: tuple[str, ...]) -> str:
+        """Say why this job's share is what it is."""
+        if job in self.late:
+            return "its deadline cannot be met together with the others'; it is among the fewest that are late"
+        reason = BINDINGS[int(self.binding[job])] if self.binding is not None else "its share is part of the optimum"
+        return f"{reason} ({self.exchange(types)})"
+
+
+def bindings(price: Floats, used: Floats, full: Floats) -> Ints:
+    """Return which of BINDINGS sets each share: prices (type,), used X (job, type), full speed reached (job,)."""
+    pays = (used * price > 0).any(axis=1)
+    told = np.where(pays, BOUGHT, np.where(full > 0, OWN_TIME, UNBOUND))
+    return np.where(used.any(axis=1), told, NO_SHARE)

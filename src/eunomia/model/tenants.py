@@ -1,0 +1,58 @@
+"""Who owns jobs: a tree of tenants with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+
+Inner = Literal["fairness", "fifo"]
+INNER: tuple[Inner, ...] = get_args(Inner)
+NOBODY = "-"  # who owns the jobs that name no tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """What a scenario says of one tenant; its name is a path such as `lab/vision`, its parent the path before."""
+
+    weight: float = 1.0
+    inner: Inner = "fairness"  # how its jobs and sub-tenants share what it gets
+
+
+@dataclass(frozen=True, slots=True)
+class Tenants:
+    """The tree as arrays; parents stand before their children."""
+
+    names: tuple[str, ...]
+    parent: Ints  # (tenant,) row of the parent, -1 = at the top
+    weight: Floats  # (tenant,) above 0, among siblings
+    inner: Ints  # (tenant,) place in INNER
+
+    @classmethod
+    def of(cls, owners: Iterable[str], said: Mapping[str, Tenant] | None = None) -> Tenants:
+        """Build the tree of these owners, their ancestors and all that were said; an unsaid one weighs 1."""
+        said = said or {}
+        row: dict[str, int] = {}
+        parents: list[int] = []
+        for owner in [*said, *owners]:
+            path = (owner or NOBODY).split("/")
+            for depth in range(1, len(path) + 1):
+                name = "/".join(path[:depth])
+                if name not in row:
+                    row[name] = len(row)
+                    parents.append(row["/".join(path[: depth - 1])] if depth > 1 else -1)
+        known = [said.get(name, Tenant()) for name in row]
+        return cls(
+            tuple(row),
+            np.array(parents, dtype=np.int64),
+            np.array([one.weight for one in known], dtype=float),
+            np.array([INNER.index(one.inner) for one in known], dtype=np.int64),
+        )
+
+    def row_of(self, owner: str) -> int:
+        """Return the row of an owner. Raises ValueError for one that is not in the tree."""
+        return self.names.index(owner or NOBODY)
