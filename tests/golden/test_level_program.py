@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
-from eunomia.policies.shares.max_min_fairness import MaxMinFairness, MaxMinFairnessAgnostic
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness
 from eunomia.solvers.level import highest_level
 
 
@@ -71,7 +71,9 @@ def test_two_jobs_that_like_the_same_type_share_both_by_halves() -> None:
     shared = view([[3, 1], [2, 1]], [1, 1])
     np.testing.assert_allclose(MaxMinFairness().decide(shared).x, np.full((2, 2), 0.5), atol=1e-7)
     gain = np.array([[1.5, 0.5], [4 / 3, 2 / 3]])
-    assert highest_level(gain, np.ones(2), np.ones(2), gain).objective == pytest.approx(1.0, rel=1e-9)
+    assert highest_level(gain, np.ones(2), np.ones(2), np.ones(2), second=gain).objective == pytest.approx(
+        1.0, rel=1e-9
+    )
 
 
 def test_weights_and_gangs_divide_one_type() -> None:
@@ -84,7 +86,7 @@ def test_weights_and_gangs_divide_one_type() -> None:
 
 def test_the_agnostic_twin_looks_at_time_alone() -> None:
     """All its optima give both jobs all their time."""
-    x = MaxMinFairnessAgnostic().decide(view([[3, 1], [1, 3]], [1, 1])).x
+    x = MaxMinFairness(types="agnostic").decide(view([[3, 1], [1, 3]], [1, 1])).x
     np.testing.assert_allclose(x.sum(axis=1), [1, 1], atol=1e-7)
 
 
@@ -125,7 +127,7 @@ def test_the_level_is_that_of_the_textbook_program_and_its_bound_proves_it(
     program: tuple[Floats, Floats, Floats],
 ) -> None:
     gain, size, capacity = program
-    level = highest_level(gain, size, capacity, (gain > 0).astype(float))
+    level = highest_level(gain, size, capacity, np.ones(len(gain)), second=(gain > 0).astype(float))
     assert level.objective == pytest.approx(textbook(gain, size, capacity), rel=1e-7, abs=1e-12)
     assert level.bound >= level.objective * (1 - 1e-12)
     assert level.bound - level.objective <= 1e-9 * max(level.objective, 1e-12)
@@ -135,7 +137,7 @@ def test_the_level_is_that_of_the_textbook_program_and_its_bound_proves_it(
 @given(programs())
 def test_the_shares_reach_the_level_and_fit(program: tuple[Floats, Floats, Floats]) -> None:
     gain, size, capacity = program
-    level = highest_level(gain, size, capacity, (gain > 0).astype(float))
+    level = highest_level(gain, size, capacity, np.ones(len(gain)), second=(gain > 0).astype(float))
     able = (gain > 0).any(axis=1)
     assert ((gain * level.x).sum(axis=1)[able] >= level.objective * (1 - 1e-7)).all()
     assert (level.x.sum(axis=1) <= 1 + 1e-7).all()
@@ -148,5 +150,7 @@ def test_the_shares_reach_the_level_and_fit(program: tuple[Floats, Floats, Float
 @given(programs())
 def test_alike_rows_get_alike_shares(program: tuple[Floats, Floats, Floats]) -> None:
     gain, size, capacity = program
-    twice = highest_level(np.tile(gain, (2, 1)), np.tile(size, 2), capacity, np.tile(gain, (2, 1))).x
+    twice = highest_level(
+        np.tile(gain, (2, 1)), np.tile(size, 2), capacity, np.ones(2 * len(gain)), second=np.tile(gain, (2, 1))
+    ).x
     np.testing.assert_array_equal(twice[: len(gain)], twice[len(gain) :])

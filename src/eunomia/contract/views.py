@@ -14,11 +14,8 @@ from eunomia.contract.worlds import Small, draw, play
 from eunomia.model.answers import Answer, Order, Rows
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
-from eunomia.model.view import COLUMNS, View
+from eunomia.model.view import COLUMNS, NOT_BY_JOB, View
 
-NOT_BY_JOB = frozenset(
-    {"capacity", "paired", "price", "tenants", "topology", "holder"}
-)  # the others have one row per job
 ROUGH = ("service", "remaining", "weight", "received")  # continuous by nature; made so where they happen to be equal
 
 

@@ -173,14 +173,14 @@ class Scheduler:
     def _adopt_shares(self, answer: Shares, question: Question, at: float) -> None:
         self.dues.advance(at)
         named = job_columns(answer, question, self.state)
-        self.dues.adopt(named.job, named.type, named.partner, named.shape, named.x, answer.fill)
+        self.dues.adopt(named.job, named.type, named.partner, named.shape, named.within, named.x, answer.fill)
 
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
         self.dues.advance(at)
         seating = Seating(self._books, self.mechanism, at)
         stay = self.mechanism.length if self.mechanism.length < math.inf else 0.0
-        rows = self.dues.order(self.state, self.belief.throughput[self.state.active], stay)
-        named = Question(self._asked, self.state.active.copy(), *rows)
+        job, type, partner, shape, within = self.dues.order(self.state, self.belief.throughput[self.state.active], stay)
+        named = Question(self._asked, self.state.active.copy(), job, type, partner, shape, within)
         self.last_order = named
         # Leases that end apart leave a wide gang no moment at which enough seats are free: it must collect them.
         misfit: Misfit = "skip" if self.mechanism.aligned or self.mechanism.recall else "reserve"

@@ -16,6 +16,7 @@ from eunomia.model.nearest import nearest
 from eunomia.model.policy import Policy, PolicyInfo
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.policies import POLICIES, load
+from eunomia.policies.presets import PRESETS
 
 GROUP = "eunomia.policies"  # entry points of other packages
 A_POLICY = "give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`"
@@ -27,18 +28,27 @@ def nowhere(path: tuple[str, ...]) -> tuple[str, int | None]:
     return "policy", None
 
 
-def known_policies() -> list[str]:
-    """Return the names of our policies, then of those that installed packages announce."""
-    return list(dict.fromkeys([*POLICIES, *sorted(point.name for point in entry_points(group=GROUP))]))
+def known_policies(*, presets: bool = True) -> list[str]:
+    """Return the names of our policies and presets, then of those that installed packages announce."""
+    return list(
+        dict.fromkeys(
+            [*POLICIES, *(PRESETS if presets else ()), *sorted(point.name for point in entry_points(group=GROUP))]
+        )
+    )
 
 
 def policy_class(name: str) -> Callable[..., Policy]:
     """Return the class behind a name. Raises InvalidInput for one that is not known."""
-    return _class_of(name, Path(), nowhere)
+    return _class_of(PRESETS.get(name, (name,))[0], Path(), nowhere)
 
 
 def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = nowhere) -> Policy:
-    """Return the policy with its parameters set. Raises InvalidInput for a name or parameter that is not known."""
+    """Return the policy with its parameters set; a preset brings some, and its user may say more or otherwise.
+
+    Raises InvalidInput for a name or parameter that is not known.
+    """
+    name, preset = PRESETS.get(name, (name, {}))
+    parameters = {**preset, **parameters}
     cls = _class_of(name, base, where)
     known: list[str] = [field.name for field in fields(cls)] if is_dataclass(cls) else []
     problems = []

@@ -105,7 +105,7 @@ def set_up(scenario: Scenario) -> Setup:
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(truth, scenario.belief.error, scenario.seed)
     costs = scenario.overheads
-    return Setup(
+    setup = Setup(
         scenario=scenario,
         nodes=nodes,
         topology=topology,
@@ -117,6 +117,25 @@ def set_up(scenario: Scenario) -> Setup:
         overheads=Overheads(start_s=costs.start_s, checkpoint_s=costs.checkpoint_s, restore_s=costs.restore_s),
         notes=work.notes,
     )
+    _demand_prices(setup)
+    return setup
+
+
+def _demand_prices(setup: Setup) -> None:
+    """Raise InvalidInput for a policy that goes by money on types whose price nobody knows."""
+    if "price" not in setup.policy.info.needs:
+        return
+    file, row = setup.scenario.where(("cluster",))
+    rule = f"{setup.policy.info.name} needs the price of every type, and this one has none in the catalogue"
+    problems = [
+        Problem(
+            file=file, row=row, column="cluster.prices", value=name, rule=rule, mend=f"give prices = {{ {name} = … }}"
+        )
+        for name, price in setup.prices().items()
+        if not price
+    ]
+    if problems:
+        raise InvalidInput(problems)
 
 
 def _mechanism(scenario: Scenario, policy: Policy) -> Leases:

@@ -26,12 +26,14 @@ class Certificate:
     price: Floats | None = None  # (type,) worth of one accelerator for all time; the priced cluster is worth 1
     binding: Ints | None = None  # (job,) which of BINDINGS sets its share
     point: str = ""  # which of the optima this is
+    scale: float = 0.0  # size of the terms that an objective near 0 is the sum of
+    tolerance: float = 1e-9  # gap up to which its engine calls an answer optimal
     late: tuple[int, ...] = ()  # jobs whose deadlines cannot all be met together with the others'
 
     @property
     def gap(self) -> float:
-        """Return |bound - objective|, relative to the larger of the two."""
-        size = max(abs(self.bound), abs(self.objective))
+        """Return |bound - objective|, relative to the larger of the two or to `scale`."""
+        size = max(abs(self.bound), abs(self.objective), self.scale)
         return abs(self.bound - self.objective) / size if size > 0 else 0.0
 
     def exchange(self, types: tuple[str, ...]) -> str:
@@ -42,9 +44,12 @@ class Certificate:
         price = self.price
         unit = min(scarce, key=lambda j: price[j])
         told = [f"one {types[j]} is worth {price[j] / price[unit]:.3g} {types[unit]}" for j in scarce if j != unit]
+        told = told or [f"only {types[unit]} is scarce"]
         free = [types[j] for j in range(len(types)) if j not in scarce]
-        told += [f"{', '.join(free)}: not scarce"] if free else []
-        return "; ".join(told) or f"only {types[unit]} is scarce"
+        told += (
+            [f"{', '.join(free)} {'is' if len(free) == 1 else 'are'} not scarce"] if free and len(scarce) > 1 else []
+        )
+        return "; ".join(told)
 
     def tell(self, job: int, types: tuple[str, ...]) -> str:
         """Say why this job's share is what it is."""

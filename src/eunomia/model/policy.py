@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol
 
 from eunomia.model.answers import Answer
@@ -58,3 +58,11 @@ class Policy(Protocol):
     def decide(self, view: View) -> Answer:
         """Answer one question about the jobs in `view`."""
         ...
+
+
+def also_needs(policy: Policy, columns: Iterable[str]) -> None:
+    """Let this policy alone, by its parameters, read further columns. For a `__post_init__`; needs no slots."""
+    info, more = policy.info, frozenset(columns) - policy.info.needs
+    if more:
+        oracle = info.oracle or "remaining" in more
+        object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class View:
     columns: Mapping[str, Any]
     seed: tuple[int, int] = (0, 0)
     memory: Mapping[str, Array] = field(default_factory=dict)
+    whole: Floats | None = None  # (type,) capacity of the cluster, where this is a part of its view
 
     def _column(self, name: str) -> Any:
         try:
@@ -43,6 +44,23 @@ class View:
     def rng(self) -> np.random.Generator:
         """Return this ask's generator: the same view draws the same numbers."""
         return np.random.default_rng(self.seed)
+
+    def part(self, jobs: Ints, capacity: Floats) -> View:
+        """Return the view of some of the jobs, ascending rows, with another capacity (type,); for wrappers.
+
+        Who sits where stays as it is: a wrapper around policies that grant seats has to split those itself.
+        """
+        columns = {name: column if name in NOT_BY_JOB else column[jobs] for name, column in self.columns.items()}
+        if "capacity" in columns:
+            columns["capacity"] = capacity
+        memory = {
+            name: kept[jobs] if np.ndim(kept) and len(kept) == self.jobs else kept for name, kept in self.memory.items()
+        }
+        return replace(self, jobs=len(jobs), columns=columns, memory=memory, whole=self.widest())
+
+    def widest(self) -> Floats:
+        """Return (type,) what one gang can have at once: more than the capacity in a part of the cluster."""
+        return self.capacity if self.whole is None else self.whole
 
     @property
     def scale_factor(self) -> Ints:
@@ -156,3 +174,4 @@ class View:
 
 
 COLUMNS = frozenset(name for name, value in vars(View).items() if isinstance(value, property))
+NOT_BY_JOB = frozenset({"capacity", "paired", "price", "tenants", "topology", "holder"})  # others: a row per job

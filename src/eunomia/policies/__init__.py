@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from eunomia.model.policy import Policy
+from eunomia.policies.presets import PRESETS
 
 POLICIES: dict[str, str] = {
     "fifo": "eunomia.policies.order.fifo:Fifo",
     "srtf": "eunomia.policies.order.srtf:Srtf",
     "las": "eunomia.policies.order.las:Las",
+    "allox": "eunomia.policies.order.allox:Allox",
     "max_min_fairness": "eunomia.policies.shares.max_min_fairness:MaxMinFairness",
-    "max_min_fairness_agnostic": "eunomia.policies.shares.max_min_fairness:MaxMinFairnessAgnostic",
+    "water_filling": "eunomia.policies.shares.water_filling:WaterFilling",
+    "hierarchical": "eunomia.policies.wrappers.hierarchical:Hierarchical",
+    "finish_time_fairness": "eunomia.policies.shares.finish_time_fairness:FinishTimeFairness",
+    "makespan": "eunomia.policies.shares.makespan:Makespan",
+    "max_throughput": "eunomia.policies.shares.max_throughput:MaxThroughput",
+    "throughput_per_cost": "eunomia.policies.shares.throughput_per_cost:ThroughputPerCost",
+    "min_cost": "eunomia.policies.shares.min_cost:MinCost",
+    "proportional_fairness": "eunomia.policies.shares.proportional_fairness:ProportionalFairness",
+    "strategy_proof": "eunomia.policies.shares.strategy_proof:StrategyProof",
+    "isolated": "eunomia.policies.shares.isolated:Isolated",
+    "proportional": "eunomia.policies.shares.proportional:Proportional",
+    "fifo_packed": "eunomia.policies.shares.fifo_packed:FifoPacked",
+    "gandiva": "eunomia.policies.shares.gandiva:Gandiva",
+    "pop": "eunomia.policies.wrappers.pop:Pop",
     "locality": "eunomia.policies.grants.locality:Locality",
 }
 
@@ -21,3 +36,31 @@ def load(name: str) -> type[Policy]:
     """Return the class behind a name of `POLICIES`. Raises KeyError for another name."""
     module, _, attribute = POLICIES[name].partition(":")
     return cast(type[Policy], getattr(import_module(module), attribute))
+
+
+def build(spelling: str) -> Policy:
+    """Return one of our policies, such as `max_throughput?normalised=false`.
+
+    Raises ValueError for a name or parameter that is not known.
+    """
+    name, _, rest = spelling.partition("?")
+    policy, parameters = PRESETS.get(name, (name, {}))
+    if policy not in POLICIES:
+        raise ValueError(f"there is no policy {name!r}; there are {', '.join([*POLICIES, *PRESETS])}")
+    pairs = dict(part.partition("=")[::2] for part in rest.split("&") if part)
+    try:
+        return load(policy)(**parameters, **{key: _value(text) for key, text in pairs.items()})
+    except TypeError as error:
+        raise ValueError(f"policy {name!r}: {error}") from error
+
+
+def _value(text: str) -> Any:
+    """Return true and false, a number, or the text itself."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,116 +1,189 @@
-"""The highest common level that divisible capacity can lift everybody to.
+"""The highest common level that divisible capacity can lift every row to.
 
-    maximise t   subject to   Σ_j g[i,j] x[i,j] ≥ t,   Σ_j x[i,j] ≤ 1,   Σ_i z[i] x[i,j] ≤ C[j],   x ≥ 0
+    maximise t   subject to   Σ_k T_ik x_ik ≥ r_i(t),   Σ_k x_ik ≤ 1,   Σ_i s_i x_ik ≤ N_k,   x ≥ 0
 
-Rows that are alike are one row with a count: permuting them changes neither constraint nor objective, so their
-mean is as good, and the cost grows with the number of distinct rows only. Of all points with the highest level the
-one with the most Σ_ij s[i,j] x[i,j] is returned.
+T rate, s size, N capacity, and what row i needs at level t: r_i(t) = a_i t / (b_i − e_i t), a need, b base, e age.
+Few rows, or few that differ, are one linear program: rows that are alike are one row with a count, since permuting them
+changes neither constraint nor objective. Many rows are solved in the prices p of the columns: at prices every row's
+answer is known in closed form, and the level is the least t(p), the level at which all answers cost all capacity. A
+box around the prices settles nearly all rows and an exact program the few that are left. The bound is of that
+program's prices; it holds for all rows because the prices lie in the box.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import highspy
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.linear import best_total
+from eunomia.solvers.prices.assemble import Edges
+from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.prices.search import Found, highest
+from eunomia.solvers.prices.table import Unserved
+from eunomia.solvers.prices.vertex import vertex
+from eunomia.solvers.program import NoOptimum
 
-_TOLERANCE = 1e-9
+__all__ = ["Level", "NoOptimum", "highest_level"]
 
-
-class NoOptimum(RuntimeError):
-    """The general solver stopped without an optimum; its status is in the message."""
+FEW = 300  # distinct rows up to which one linear program is the fastest road
+GAP = 1e-9  # relative: what an answer must prove
+_GLANCE = 512  # rows looked at to tell whether few differ
+PRICED, FULL, FREE = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """x (row, column), the level t it reaches, and a level that no x can exceed."""
+    """A level, a level that no x can exceed, what capacity is worth, and the shares."""
 
-    x: Floats
     objective: float
     bound: float
+    price: Floats  # (column,) Σ price · capacity = 1, or all 0 where capacity is not scarce
+    edges: Edges
+    idle: Ints  # rows whose level costs nothing
+
+    @property
+    def gap(self) -> float:
+        """Return (bound − objective) relative to the bound."""
+        return (self.bound - self.objective) / max(abs(self.bound), 1e-300)
+
+    @property
+    def x(self) -> Floats:
+        """Return the shares as one dense array (row, column)."""
+        return self.edges.dense()
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return row (ascending), column and share of every place above 0."""
+        return self.edges.entries()
+
+    @property
+    def binding(self) -> Ints:
+        """Return why a row has its share (row,): 0 its level is bought, 1 it is at full speed, 2 its level is free."""
+        rows = self.edges.rows
+        why = np.full(rows.count, PRICED)
+        why[self.idle] = FREE
+        need = rows.need(self.objective)[0]
+        why[(need > 0) & (need >= rows.T.max(axis=0, initial=0.0) * (1 - 1e-12))] = FULL
+        return why
 
 
-def highest_level(gain: Floats, size: Floats, capacity: Floats, second: Floats) -> Level:
-    """Solve the program above; gain, second (row, column), size (row,), capacity (column,), all ≥ 0.
+def highest_level(
+    rate: Floats,
+    size: Floats,
+    capacity: Floats,
+    need: Floats,
+    *,
+    base: Floats | None = None,
+    age: Floats | None = None,
+    second: Floats | None = None,
+    start: Floats | None = None,
+) -> Level:
+    """Solve the program above; rate, second (row, column), size, need, base, age (row,), capacity, start (column,).
 
-    Rows whose gain is zero everywhere get nothing and do not hold the others down.
-    Raises NoOptimum when the solver fails.
+    All are ≥ 0, sizes and bases above 0; a rate laid out by column costs no copy. Rows without a need, or whose rate is
+    zero everywhere, get nothing and do not hold the others down. Of all optima with the highest level the one with
+    the most Σ second · x is returned, else any. `start` is the price of an earlier answer to a like problem.
+    Raises NoOptimum where the level cannot be proven to a relative gap of 1e-9.
     """
-    able = np.flatnonzero((gain > 0).any(axis=1))
-    x = np.zeros_like(gain)
-    if len(able) == 0:
-        return Level(x, 0.0, 0.0)
-    alike = np.concatenate((gain[able], second[able], size[able, None]), axis=1)
-    distinct, inverse, count = np.unique(alike, axis=0, return_inverse=True, return_counts=True)
-    columns = gain.shape[1]
-    program = _Program(distinct[:, :columns], distinct[:, columns:-1], distinct[:, -1], count.astype(float), capacity)
-    total, objective, bound = program.solve()
-    x[able] = (total / count[:, None])[inverse.ravel()]
-    return Level(x, objective, bound)
+    rows = _rows(rate, size, need, base, age)
+    if not rows.a.any():
+        return _nothing(rows, len(capacity))
+    try:
+        few = _distinct(rows, second)
+        found = _together(rows, capacity, second, *few) if few else _by_prices(rows, capacity, second, start)
+    except Unserved:
+        lost = (rows.a > 0) & (rows.T.max(axis=0, initial=0.0) <= 0)
+        if not lost.any():
+            return _nothing(rows, len(capacity))
+        asked = np.where(lost, 0.0, rows.a)
+        return highest_level(rate, size, capacity, asked, base=base, age=age, second=second, start=start)
+    price = np.divide(found.value, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+    level = Level(found.t, found.bound, price, found.edges, found.idle)
+    if level.gap > GAP:
+        raise NoOptimum(f"the level {level.objective} is proven to {level.gap:.1e} only, not to {GAP}")
+    return level
 
 
-class _Program:
-    """The linear program over distinct rows; variables are total shares of each row group, and t."""
+def _rows(rate: Floats, size: Floats, need: Floats, base: Floats | None, age: Floats | None) -> Rows:
+    """Return the table by columns."""
+    n = len(size)
+    T = np.ascontiguousarray(np.asarray(rate, dtype=float).T)
+    a = np.ascontiguousarray(need, dtype=float)
+    aged = base is not None or age is not None
+    b = np.ones(n) if aged and base is None else base
+    e = np.zeros(n) if aged and age is None else age
+    return Rows(T, np.zeros(n), np.asarray(size, dtype=float), a, b, e, None)
 
-    def __init__(self, gain: Floats, second: Floats, size: Floats, count: Floats, capacity: Floats):
-        self.count, self.capacity, self.shape = count, capacity, gain.shape
-        self.scale = float((gain.max(axis=1)).min())  # a level near 1 keeps the tolerances meaningful
-        self.group, self.column = np.nonzero(gain > 0)
-        self.gain = gain[self.group, self.column] / self.scale
-        self.second = second[self.group, self.column]
-        self.size = size[self.group]
-        self.highs = self._model()
 
-    def _model(self) -> Any:
-        groups, columns = self.shape
-        n = len(self.group)
-        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
-        for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            highs.setOptionValue(option, _TOLERANCE)
-        # Rows: level of each group, time of each group, capacity of each column. Columns: shares, then t.
-        starts, rows, values = self._columns(groups)
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = n + 1, 2 * groups + columns
-        lp.col_cost_ = np.append(np.zeros(n), 1.0)
-        lp.col_lower_, lp.col_upper_ = np.zeros(n + 1), np.full(n + 1, highspy.kHighsInf)
-        lp.row_lower_ = np.concatenate((np.zeros(groups), np.full(groups + columns, -highspy.kHighsInf)))
-        lp.row_upper_ = np.concatenate((np.full(groups, highspy.kHighsInf), self.count, self.capacity))
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = starts, rows, values
-        lp.sense_ = highspy.ObjSense.kMaximize
-        highs.passModel(lp)
-        return highs
+def _nothing(rows: Rows, columns: int) -> Level:
+    """Return the level 0, where nobody asks for anything or one cannot be served."""
+    codes = np.full(rows.count, -1, dtype=np.int8)
+    none = np.empty(0, dtype=np.int64)
+    edges = Edges(columns, rows, 0.0, codes, codes, none, np.empty((columns, 0)))
+    return Level(0.0, 0.0, np.zeros(columns), edges, np.arange(rows.count))
 
-    def _columns(self, groups: int) -> tuple[Ints, Ints, Floats]:
-        """Return the matrix by columns: every share has a level, a time and a capacity entry."""
-        n = len(self.group)
-        rows = np.stack((self.group, groups + self.group, 2 * groups + self.column), axis=1).ravel()
-        values = np.stack((self.gain, np.ones(n), self.size), axis=1).ravel()
-        starts = np.append(3 * np.arange(n + 1), 3 * n + groups)
-        return starts, np.append(rows, np.arange(groups)), np.append(values, -self.count)
 
-    def solve(self) -> tuple[Floats, float, float]:
-        """Return total shares (group, column), the level, and its bound from the dual prices."""
-        n, groups = len(self.group), self.shape[0]
-        self._run()
-        solution = self.highs.getSolution()
-        level = solution.col_value[n]
-        prices = np.abs(np.array(solution.row_dual)[groups:])
-        bound = float(prices @ np.concatenate((self.count, self.capacity)))
-        self.highs.changeColBounds(n, max(level * (1 - _TOLERANCE), 0.0), highspy.kHighsInf)
-        self.highs.changeColsCost(n + 1, np.arange(n + 1, dtype=np.int32), np.append(self.second, 0.0))
-        self._run()
-        total = np.zeros(self.shape)
-        total[self.group, self.column] = np.maximum(self.highs.getSolution().col_value[:n], 0.0)
-        return total, level * self.scale, bound * self.scale
+def _distinct(rows: Rows, second: Floats | None) -> tuple[Ints, Ints, Floats] | None:
+    """Return one row of each sort, the sort of each row, and their numbers; None where many differ."""
+    if rows.count > FEW:
+        glance = np.linspace(0, rows.count - 1, _GLANCE).astype(np.int64)
+        if len(np.unique(_alike(rows, second, glance), axis=0)) > FEW // 2:
+            return None
+    everyone = np.arange(rows.count)
+    _, first, sort, count = np.unique(
+        _alike(rows, second, everyone), axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    return (first, sort.ravel(), count.astype(float)) if len(first) <= FEW else None
 
-    def _run(self) -> None:
-        self.highs.run()
-        status = self.highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise NoOptimum(f"HiGHS stopped with {self.highs.modelStatusToString(status)!r}")
+
+def _alike(rows: Rows, second: Floats | None, chosen: Ints) -> Floats:
+    """Return all that tells rows apart, (chosen, fact)."""
+    facts = [rows.T[:, chosen].T, rows.size[chosen, None], rows.a[chosen, None]]
+    facts += [v[chosen, None] for v in (rows.b, rows.e) if v is not None]
+    return np.concatenate(facts if second is None else [*facts, second[chosen]], axis=1)
+
+
+def _together(rows: Rows, capacity: Floats, second: Floats | None, first: Ints, sort: Ints, count: Floats) -> Found:
+    """Solve one linear program over the sorts of rows."""
+    K, opened = len(capacity), np.flatnonzero(capacity > 0)
+    asking = np.flatnonzero(rows.a[first] > 0)
+    chosen = first[asking]
+    some = rows.some(chosen, count[asking])
+    some = Rows(some.T[opened], some.base, some.size, some.a, some.b, some.e, None)
+    best = some.T.max(axis=0, initial=0.0)
+    if (best <= 0).any():
+        raise Unserved
+    top = float(
+        (best * (1.0 if some.b is None else some.b) / (some.a + best * (0.0 if some.e is None else some.e))).min()
+    )
+    found = vertex(some, capacity[opened], np.zeros((3, len(opened))), 0.0, top, top)
+    value, x = np.zeros(K), np.zeros((K, len(first)))
+    value[opened] = found.value
+    x[np.ix_(opened, asking)] = found.x
+    if second is not None:
+        everyone = rows.some(first, count)
+        floor = everyone.need(found.t)[0] * (1 - 1e-12)
+        reached = (everyone.T * x).sum(axis=0)
+        x = best_total(
+            second[first] * count[:, None], everyone.size, capacity, rate=everyone.T.T, floor=np.minimum(floor, reached)
+        ).x.T
+    codes = np.full(rows.count, -1, dtype=np.int8)
+    edges = Edges(K, rows, found.t, codes, codes, np.arange(rows.count), x[:, sort])
+    return Found(
+        found.t, max(found.bound, found.t), value, edges, np.flatnonzero(rows.a <= 0), np.empty(0, dtype=np.int64)
+    )
+
+
+def _by_prices(rows: Rows, capacity: Floats, second: Floats | None, start: Floats | None) -> Found:
+    """Solve in the prices of the columns, and spend what is left over on the rows whose level costs nothing."""
+    found = highest(rows, capacity, start=None if start is None else start * capacity)
+    if second is None or len(found.free) == 0 or len(found.idle) == 0:
+        return found
+    edges, idle, free = found.edges, found.idle, found.free
+    x = edges.dense()[idle][:, free]
+    spare = capacity[free] - edges.used()[free] + rows.size[idle] @ x
+    rate = rows.T[np.ix_(free, idle)].T
+    floor = np.minimum(rows.need(found.t)[0][idle], (rate * x).sum(axis=1)) * (1 - 1e-12)
+    spent = best_total(second[np.ix_(idle, free)], rows.size[idle], np.maximum(spare, 0.0), rate=rate, floor=floor)
+    return Found(found.t, found.bound, found.value, edges.instead(idle, free, spent.x.T), idle, free)

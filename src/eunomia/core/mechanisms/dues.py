@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.state import State
+from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.life import Stage
 
@@ -22,16 +23,18 @@ class Dues:
         self.type: Ints = NO_INTS
         self.partner: Ints = NO_INTS
         self.shape: Ints = NO_INTS
+        self.within: Ints = NO_INTS
         self.x: Floats = np.empty(0)
         self.lag: Floats = np.empty(0)  # (row,) seconds owed less seconds received
         self.fill = True
         self._held: Bools = np.empty(0, dtype=bool)  # (row,) received since `_at`
         self._at = 0.0
 
-    def adopt(self, job: Ints, type: Ints, partner: Ints, shape: Ints, x: Floats, fill: bool) -> None:
+    def adopt(self, job: Ints, type: Ints, partner: Ints, shape: Ints, within: Ints, x: Floats, fill: bool) -> None:
         """Take over a new answer; a candidate that was there before keeps what it is owed."""
         before, lag = self._keys(), self.lag
-        self.job, self.type, self.partner, self.shape, self.x, self.fill = job, type, partner, shape, x, fill
+        self.job, self.type, self.partner, self.shape, self.within = job, type, partner, shape, within
+        self.x, self.fill = x, fill
         self.lag = np.zeros(len(job))
         self._held = np.zeros(len(job), dtype=bool)
         if len(before) and len(job):
@@ -71,8 +74,8 @@ class Dues:
             and self._held.sum() == len(state.running())
         )
 
-    def order(self, state: State, throughput: Floats, stay: float) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return job, type, partner, shape of the candidates, best first. `throughput` is (active job, type).
+    def order(self, state: State, throughput: Floats, stay: float) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Return job, type, partner, shape, within of the candidates, best first. `throughput` is (active job, type).
 
         Who sits is passed only by who is owed more by `stay` seconds, so that seats change hands half as often.
         """
@@ -80,9 +83,10 @@ class Dues:
         known = (self.x > 0) & (stage[self.job] <= Stage.RUNNING)
         known &= (self.partner < 0) | (stage[self.partner] <= Stage.RUNNING)
         first = np.flatnonzero(known)[np.argsort(-(self.lag + stay * self._held)[known], kind="stable")]
-        job, type, partner, shape = (c[first] for c in (self.job, self.type, self.partner, self.shape))
+        columns = (self.job, self.type, self.partner, self.shape, self.within)
+        job, type, partner, shape, within = (column[first] for column in columns)
         if not self.fill:
-            return job, type, partner, shape
+            return job, type, partner, shape, within
         active = state.active
         # Spare seats go to anybody who can use them, the earliest first, each to its fastest type.
         preference = np.argsort(-throughput, axis=1, kind="stable")
@@ -95,4 +99,5 @@ class Dues:
             np.concatenate((type, more_type)),
             np.concatenate((partner, none - 1)),
             np.concatenate((shape, none)),
+            np.concatenate((within, none + ANYWHERE)),
         )

@@ -3,9 +3,14 @@
     while a gang fits:  start the waiting job m that needs the fewest nodes over its least,
                         argmin_m  nodes(m, now) / ⌈ z[m] / largest node ⌉,  ties by submission
 
-on the type it is fastest on among those where it is best placed. Nobody is stopped.
-Reference: the greedy baseline called Gandiva in K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster
-Scheduling", NSDI 2020, section 8: highest placement preference first.
+on the type it is fastest on among those where it is best placed. Nobody is stopped. z scale factor (job,).
+
+Example (examples/two_jobs.json). Text takes two v100s of the machine of three. That leaves one v100 on each of two
+machines: image could be there on two machines, which is twice the least, or on one machine of k80s, which is the least.
+It takes the k80s, though it is four times slower there.
+
+Reference: the greedy baseline called Gandiva in K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling",
+NSDI 2020, section 8: highest placement preference first.
 """
 
 from __future__ import annotations
@@ -24,7 +29,13 @@ from eunomia.placing.floor import Floor
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Who can sit closest runs first."""
+    """Who can sit closest runs first.
+
+    Use it when gangs slow down a lot on several machines, and a job must not be stopped once it runs.
+
+    The worst-off is a wide gang: seats on few machines are seldom free for it, and whatever comes free is taken by
+    smaller gangs that fit it well. Nothing is kept for it.
+    """
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="locality",

@@ -6,6 +6,12 @@
       backfill = easy    gets the earliest time at which enough accelerators are believed free; a later job runs now
                          only if it ends by then, or uses accelerators that are spare even then
 
+A job runs on the type with the largest T[m, j] that has z[m] accelerators left; T throughput (job, type), z scale
+factor (job,). Agnostic: on a type that is drawn once by capacity.
+
+Example (examples/two_jobs.json). Text came first and takes its fastest type, the v100. Image gets what is left, a k80,
+though the v100 would have made it four times as fast, and text only twice.
+
 Reference for easy: D. A. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; D. G. Feitelson and A. M. Weil,
 "Utilization and Predictability in Scheduling the IBM SP2 with Backfilling", IPPS 1998, section 2.
 """
@@ -27,7 +33,15 @@ _MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
 
 @dataclass(frozen=True, slots=True)
 class Fifo:
-    """Who came first runs first, to its end."""
+    """Who came first runs first, to its end.
+
+    Use it when jobs should run undisturbed in the order in which they came. It needs no durations (`easy` keeps its
+    promises as far as they are known), stops nobody, and there is nothing to tune.
+
+    The worst-off is a short job behind long ones: it waits for all that came before it, however long they are. With
+    `backfill=skip` it is the wide gang, which may be passed over for as long as narrower ones keep coming; `easy`
+    keeps seats for it.
+    """
 
     backfill: Literal["none", "skip", "easy"] = "none"
     types: Types = "fastest"

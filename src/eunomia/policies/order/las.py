@@ -2,11 +2,15 @@
 
     level[m] = ⌊ attained accelerator-seconds[m] / quantum ⌋;  order by level, then by submission
 
-so that jobs of one level do not interrupt each other. The policy wants to be asked again when a running job crosses
-into a level behind a job that waits. Choose a quantum well above what a change of seats costs times the scale factor:
-a gang that is called back sooner than it has started makes no progress.
-Reference: the two-dimensional least attained service of J. Gu et al., "Tiresias: A GPU Cluster Manager for
-Distributed Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of queues.
+so that jobs of one level do not interrupt each other; attained service (job,). The policy wants to be asked again when
+a running job crosses into a level behind a job that waits. Choose a quantum well above what a change of seats costs
+times the scale factor: a gang that is called back sooner than it has started makes no progress.
+
+Example (examples/two_jobs.json). Text has received 7560 accelerator-seconds, which is level ⌊7560 / 3600⌋ = 2; image is
+new, level 0. Image is first and takes the v100, text a k80.
+
+Reference: the two-dimensional least attained service of J. Gu et al., "Tiresias: A GPU Cluster Manager for Distributed
+Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of queues.
 """
 
 from __future__ import annotations
@@ -29,7 +33,13 @@ _ROUNDING = 1e-9  # of a level: service is a sum of products
 
 @dataclass(frozen=True, slots=True)
 class Las:
-    """Who received least runs first, in steps of `quantum` accelerator-seconds."""
+    """Who received least runs first, in steps of `quantum` accelerator-seconds.
+
+    Use it when nobody knows how long jobs take, many are short and a few are very long, and stopping a job is cheap.
+
+    The worst-off is a job that has received much already: it waits behind every newcomer until that has received as
+    much, and starves while newcomers keep the cluster full.
+    """
 
     quantum: float = 3600.0
     types: Types = "fastest"

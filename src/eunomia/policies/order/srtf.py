@@ -2,9 +2,14 @@
 
     order jobs by  min_j remaining[m] / T[m, j]
 
-over the types j that can hold the gang; ties go to the earlier submission. Knows what only an oracle knows.
-Reference: L. E. Schrage, "A proof of the optimality of the shortest remaining processing time discipline",
-Operations Research 16(3), 1968 (one machine); the baseline of most papers on clusters.
+over the types j that can hold the gang; ties go to the earlier submission. T throughput (job, type), remaining steps
+(job,), which only an oracle knows.
+
+Example (examples/two_jobs.json). Image has 12600 / 4 = 3150 s left on the v100, text 12600 / 2 = 6300 s. Image is first
+and takes the v100; text takes a k80.
+
+Reference: L. E. Schrage, "A proof of the optimality of the shortest remaining processing time discipline", Operations
+Research 16(3), 1968 (one machine); the baseline of most papers on clusters.
 """
 
 from __future__ import annotations
@@ -22,7 +27,14 @@ from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidate
 
 @dataclass(frozen=True, slots=True)
 class Srtf:
-    """Who will be done first runs first; a shorter job interrupts a longer one."""
+    """Who will be done first runs first; a shorter job interrupts a longer one.
+
+    Use it when it is known how much work is left, stopping a job is cheap, and the mean completion time is all that
+    counts. It is the yardstick for policies that do not know durations.
+
+    The worst-off is the longest job: it is stopped for every shorter one that comes, and starves while they keep
+    coming.
+    """
 
     types: Types = "fastest"
 

@@ -3,11 +3,20 @@
     maximise_X   min_m  (z_m / w_m) · Σ_j T[m,j] X[m,j] / Σ_j T[m,j] E[j]
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
-T throughput, z scale factor, w priority weight, C capacity, E[j] = C[j] / Σ C (time split by capacity). The agnostic
-twin takes T = 1 wherever a job can run. Of all optima the one with the most Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j] is
-returned, so that what fairness leaves over is not wasted. A gang wider than a type gets no share of it.
-Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
-OSDI 2020, section 4.1.
+X share of time (job, type), T throughput (job, type), z scale factor (job,), w priority weight (job,), C capacity
+(type,), E[j] = C[j] / Σ C (time split by capacity). Agnostic: a job is equally fast on every type that can run it. Of
+all optima the one with the most Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j] is returned, so that what fairness leaves over is
+not wasted. A gang wider than a type gets no share of it. With space sharing X has a row for each pair of jobs too, and
+a pair uses its accelerators once.
+
+Example (examples/two_jobs.json). Σ_j T[m,j] E[j] is 4/3 for text and 2 for image. While image is on the v100 for a part
+x of its time and text for 1 - x, and on k80s else, their levels are (2 - x) / (4/3) and (1 + 3x) / 2. They are equal at
+x = 4/9, where both are 7/6: each gets a sixth more than equal time would give it. Agnostic: any time is as good as any
+other, so the v100 is left to be handed out as spare time, and the level is 1. With space sharing both are on the v100
+together for 10/13 of the time, and the level is 33/26.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, sections 3.1 and 4.1.
 """
 
 from __future__ import annotations
@@ -15,63 +24,62 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.solvers.level import highest_level
-
-_NEEDS = frozenset({"throughput", "scale_factor", "weight", "capacity"})
-_PAPER = "Narayanan et al., Gavel, OSDI 2020, section 4.1"
-
-
-def _raise_worst_off(T: Floats, view: View) -> Shares:
-    """Solve the program for throughputs T (job, type)."""
-    z, w, C = view.scale_factor.astype(float), view.weight, view.capacity
-    T = np.where(z[:, None] <= C, T, 0.0)
-    E = C / max(C.sum(), 1.0)
-    equal = T @ E
-    best = T.max(axis=1, initial=0.0)
-    gain = np.divide(T * (z / w)[:, None], equal[:, None], out=np.zeros_like(T), where=equal[:, None] > 0)
-    second = np.divide(T, best[:, None], out=np.zeros_like(T), where=best[:, None] > 0)
-    return Shares(np.clip(highest_level(gain, z, C, second).x, 0.0, 1.0))
+from eunomia.policies.shares import paired, placed
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, speeds
+from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
 
 
-@dataclass(frozen=True, slots=True)
+def fair_need(T: Floats, view: View) -> Floats:
+    """Return (job,) the effective throughput that is worth a level of 1: w · Σ_j T[m,j] E[j] / z."""
+    return view.weight * (T @ equal_share(view)) / view.scale_factor
+
+
+@dataclass(frozen=True)
 class MaxMinFairness:
-    """Raise the worst-off job as far as it goes, knowing how fast each job is on each type."""
+    """Raise the worst-off job as far as it goes.
+
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+
+    Use it when everybody should get a part of a mixed cluster that is worth the same to each, and nobody knows how long
+    jobs take. The one to start with.
+
+    The worst-off job gets as much as any allocation can give it; its level is never below the one that equal parts of
+    every type would reach, and nobody starves. The second-worst is not looked after: `water_filling` does that.
+    """
+
+    types: Types = "aware"
+    space_sharing: bool = False
+    placement: placed.Placement = "ignored"
+    point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_min_fairness",
         door="shares",
         objective="the worst-off job gets the most effective throughput",
-        technique="linear program over distinct jobs",
-        paper=_PAPER,
-        needs=_NEEDS,
+        technique="level program through capacity prices",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.1",
+        needs=NEEDS,
         mechanism=ROUNDS,
     )
 
-    def decide(self, view: View) -> Shares:
-        """Return X (job, type)."""
-        return _raise_worst_off(view.throughput, view)
-
-
-@dataclass(frozen=True, slots=True)
-class MaxMinFairnessAgnostic:
-    """Raise the worst-off job as if all accelerator types were alike."""
-
-    info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="max_min_fairness_agnostic",
-        door="shares",
-        objective="the worst-off job gets the most accelerator time",
-        technique="linear program over distinct jobs",
-        paper=_PAPER,
-        needs=_NEEDS,
-        mechanism=ROUNDS,
-    )
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        check_point(self.point, self.space_sharing)
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
+        also_needs(self, placed.NEEDS if self.placement == "sensitive" else ())
+        also_needs(self, needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
-        """Return X (job, type)."""
-        return _raise_worst_off((view.throughput > 0).astype(float), view)
+        """Return X (job, type), or rows with partners under space sharing."""
+        T = speeds(view, self.types) if self.placement == "ignored" else placed.speeds(view, self.types)
+        need = fair_need(T, view)
+        if self.space_sharing:
+            return paired.highest_level(view, T, need)
+        answer = level_shares(view, T, need, point=self.point)
+        return answer if self.placement == "ignored" else placed.with_levels(answer, view)

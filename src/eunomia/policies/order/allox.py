@@ -1,0 +1,83 @@
+"""AlloX: least mean completion time by matching jobs to places in the queues of accelerators.
+
+    minimise   Σ_m  k(m) · z_m r_m / T[m, j(m)]   over matchings of jobs m to (idle accelerator of type j, position k)
+
+k counts from the end of an accelerator's queue, where a job delays itself and the k - 1 after it; r remaining steps
+(job,), T throughput (job, type), z scale factor (job,) (a gang counts as its work on one accelerator; the paper has
+single accelerators only). Only the max(α n, idle) jobs that waited longest are matched, n waiting jobs, so that long
+jobs are not passed over for ever. The first of each queue runs, to its end; nobody is interrupted.
+
+Example (examples/two_jobs.json). Both in the queue of the v100, image first: image ends after 12600 / 4 = 3150 s, text
+after 3150 + 12600 / 2 = 9450 s, together 12600 s. Text on a k80 at once would end after 12600 s, together 15750 s. So
+text waits, beside idle k80s.
+
+Reference: T. N. Le, X. Sun, M. Chowdhury and Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters", EuroSys 2020,
+section 4; the parameter α is its fairness knob.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Order, Rows
+from eunomia.model.arrays import Ints
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.order.preference import runnable
+from eunomia.solvers.assignment import soonest
+
+
+@dataclass(frozen=True, slots=True)
+class Allox:
+    """Short jobs first, each on the type that suits it, without interruptions.
+
+    Use it when durations are known, a job must not be stopped once it runs, and the mean completion time counts on a
+    cluster of several types.
+
+    The worst-off is a long job: every shorter one is put before it, and it may wait for a fast type while a slow one
+    stands idle. `alpha` below 1 matches only those that waited longest, so that fewer can overtake it.
+    """
+
+    alpha: float = 1.0
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="allox",
+        door="order",
+        objective="least mean completion time without preemption",
+        technique="minimum-cost matching of jobs to queue positions",
+        paper="Le et al., AlloX, EuroSys 2020",
+        needs=frozenset({"throughput", "scale_factor", "capacity", "remaining", "submitted", "on_type"}),
+        oracle=True,
+        mechanism=ENDLESS,
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is {self.alpha}; it is the fraction of the waiting jobs that is matched, 0 to 1")
+
+    def decide(self, view: View) -> Order:
+        """Return who holds seats where it is, then the first of each idle accelerator's queue."""
+        held = np.flatnonzero(view.on_type >= 0)
+        taken = np.bincount(view.on_type[held], weights=view.scale_factor[held], minlength=len(view.types))
+        idle = np.maximum(view.capacity - taken, 0.0).astype(np.int64)
+        job, type = self._matched(view, idle)
+        return Order(Rows(np.concatenate((held, job)), np.concatenate((view.on_type[held], type))))
+
+    def _matched(self, view: View, idle: Ints) -> tuple[Ints, Ints]:
+        """Return the jobs to start and their types: those with the most behind them in a queue first."""
+        can = runnable(view) & (view.scale_factor[:, None] <= idle)
+        waiting = np.flatnonzero((view.on_type < 0) & can.any(axis=1))
+        most = max(math.ceil(self.alpha * len(waiting)), int(idle.sum()))
+        oldest = np.sort(waiting[np.argsort(view.submitted[waiting], kind="stable")[:most]])
+        if len(oldest) == 0:
+            return oldest, oldest
+        time = np.full((len(oldest), len(view.types)), np.inf)
+        work = (view.remaining * view.scale_factor)[oldest, None]
+        np.divide(work, view.throughput[oldest], out=time, where=can[oldest])
+        type, position = soonest(time, idle)
+        first = np.lexsort((oldest, -position))
+        return oldest[first], type[first]

@@ -1,0 +1,41 @@
+"""Names under which other systems' users know our policies: a policy and its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SHARED: dict[str, Any] = {"space_sharing": True}
+_AGNOSTIC: dict[str, Any] = {"types": "agnostic"}
+
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "max_min_fairness_agnostic": ("max_min_fairness", _AGNOSTIC),
+    "gavel:max_min_fairness": ("max_min_fairness", _AGNOSTIC),
+    "gavel:max_min_fairness_perf": ("max_min_fairness", {}),
+    "gavel:max_min_fairness_packed": ("max_min_fairness", _SHARED),
+    "gavel:max_min_fairness_water_filling": ("water_filling", _AGNOSTIC),
+    "gavel:max_min_fairness_water_filling_perf": ("water_filling", {}),
+    "gavel:max_min_fairness_strategy_proof": ("strategy_proof", {}),
+    "gavel:finish_time_fairness": ("finish_time_fairness", _AGNOSTIC),
+    "gavel:finish_time_fairness_perf": ("finish_time_fairness", {}),
+    "gavel:finish_time_fairness_packed": ("finish_time_fairness", _SHARED),
+    "gavel:min_total_duration": ("makespan", _AGNOSTIC),
+    "gavel:min_total_duration_perf": ("makespan", {}),
+    "gavel:min_total_duration_packed": ("makespan", _SHARED),
+    "gavel:max_sum_throughput_perf": ("max_throughput", {"normalised": False}),
+    "gavel:max_sum_throughput_normalized_by_cost_perf": ("throughput_per_cost", {"objective": "sum"}),
+    "gavel:max_sum_throughput_normalized_by_cost_perf_SLOs": (
+        "throughput_per_cost",
+        {"objective": "sum", "deadlines": True},
+    ),
+    "gavel:max_sum_throughput_normalized_by_cost_packed_SLOs": (
+        "throughput_per_cost",
+        {"objective": "sum", "deadlines": True, **_SHARED},
+    ),
+    "gavel:isolated": ("isolated", {}),
+    "gavel:proportional": ("proportional", {}),
+    "gavel:fifo": ("fifo", _AGNOSTIC),
+    "gavel:fifo_perf": ("fifo", {}),
+    "gavel:fifo_packed": ("fifo_packed", {}),
+    "gavel:allox": ("allox", {}),
+    "gavel:gandiva": ("gandiva", {}),
+}

@@ -1,0 +1,88 @@
+"""What a policy that shares time reads off a view, and how a solution becomes an answer.
+
+Everything that several policies say with the same words: the speeds they see, an equal share of time, the second
+objective, and the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.certificate import Certificate
+from eunomia.model.view import View
+
+Types = Literal["aware", "agnostic"]
+NEEDS = frozenset({"throughput", "scale_factor", "weight", "capacity"})
+
+
+def check_types(types: str) -> None:
+    """Raise ValueError for a spelling that is not one of `Types`."""
+    if types not in ("aware", "agnostic"):
+        raise ValueError(f"types is {types!r}; it is 'aware' (speeds as believed) or 'agnostic' (all types alike)")
+
+
+def speeds(view: View, types: Types) -> Floats:
+    """Return T (job, type): believed steps/s, 0 where the gang is wider than the type.
+
+    Agnostic: the mean over the accelerators that can run the job, on each of them.
+    """
+    T = np.asfortranarray(view.throughput)
+    wide = view.scale_factor[:, None] > view.widest()
+    T = np.where(wide, 0.0, T) if np.any(wide) else T
+    if types == "aware":
+        return T
+    can = T > 0
+    count = can @ view.capacity
+    mean = np.divide(T @ view.capacity, count, out=np.zeros(view.jobs), where=count > 0)
+    return np.asarray(can * mean[:, None])
+
+
+def equal_share(view: View) -> Floats:
+    """Return E (type,): a job's time split by capacity."""
+    return np.asarray(view.capacity / max(float(view.capacity.sum()), 1.0))
+
+
+def of_fastest(T: Floats) -> Floats:
+    """Return T[m,j] / max_j T[m,j], (job, type): the second objective, what fairness leaves over spent well."""
+    best = T.max(axis=1, initial=0.0)
+    return np.asarray(np.divide(T, best[:, None], out=np.zeros_like(T), where=best[:, None] > 0))
+
+
+def per(value: Floats, unit: Floats) -> Floats:
+    """Return value / unit, 0 where the unit is 0."""
+    return np.asarray(np.divide(value, unit, out=np.zeros_like(value, dtype=float), where=unit > 0))
+
+
+def times(x: Floats) -> Floats:
+    """Return X with what rounding left outside 0 … 1 taken off."""
+    return np.clip(x, 0.0, 1.0)
+
+
+def answered(
+    x: Floats,
+    objective: float,
+    bound: float,
+    *,
+    price: Floats | None = None,
+    binding: Ints | None = None,
+    read: Callable[[float], float] = float,
+    point: str = "",
+    scale: float = 0.0,
+    tolerance: float = 1e-9,
+) -> Shares:
+    """Return X (job, type) with its certificate; `read` turns a solver's value into the policy's own unit."""
+    proof = Certificate(
+        objective=read(objective),
+        bound=read(bound),
+        price=price,
+        binding=binding,
+        point=point,
+        scale=scale,
+        tolerance=tolerance,
+    )
+    return Shares(times(x), certificate=proof)

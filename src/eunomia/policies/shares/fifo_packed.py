@@ -1,0 +1,91 @@
+"""First in, first out over types; those who must wait share with somebody who runs, where that pays.
+
+    each job in order of submission:  X[m,j] = 1 on its fastest type j with z_m accelerators left
+    from the first that fits nowhere on: the job shares with the running, unshared gang n of its size and type j with
+        the largest  T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j]   if that exceeds 1.5; the first that cannot ends it
+
+X share of time (job, type), z scale factor (job,), T throughput (job, type), T[m|n, j] that of m beside n, (kind, kind,
+type) in the view. The bound of 1.5 is the artifact's: sharing must gain half of a job.
+
+Example (examples/two_jobs.json). There is one v100. Text came first and takes it. Image fits nowhere; beside each other
+text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55. That is above 1.5, so they share.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 5 (baselines) and its artifact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Rows, Shares
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.shares.believed import NEEDS, per, speeds
+from eunomia.policies.shares.paired import NEEDS as PAIRS
+
+
+@dataclass(frozen=True, slots=True)
+class FifoPacked:
+    """Who came first runs first; who waits may share with somebody who runs.
+
+    Use it when jobs are to be served in order, many are too small to fill an accelerator, and it is known how fast they
+    go beside each other.
+
+    The worst-off is whoever stands behind the first job that fits nowhere and finds no partner: the queue ends there.
+    A job that shares keeps more than half of its speed, as the two keep more than 1.5 together.
+    """
+
+    least_gain: float = 1.5
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="fifo_packed",
+        door="shares",
+        objective="serve in order of arrival, two to a gang's seats where that pays",
+        technique="queue, then greedy pairs",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 5",
+        needs=NEEDS | PAIRS,
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least_gain <= 2:
+            raise ValueError(f"least_gain is {self.least_gain}; two jobs keep between 0 and 2 of their speeds together")
+
+    def decide(self, view: View) -> Shares:
+        """Return whole shares: a row for each gang that runs, with its partner if it has one."""
+        job, type, waits = _seated(view)
+        partner = np.full(len(job), -1, dtype=np.int64)
+        for m in waits.tolist():
+            gain = _gain(view, m, job, type)
+            gain[(partner >= 0) | (view.scale_factor[job] != view.scale_factor[m])] = 0.0
+            if gain.max(initial=0.0) <= self.least_gain:
+                break
+            partner[int(np.argmax(gain))] = m
+        return Shares(np.ones(len(job)), Rows(job, type, partner=partner), fill=False)
+
+
+def _seated(view: View) -> tuple[Ints, Ints, Ints]:
+    """Return who runs, on which type, and who waits; nobody overtakes the first that fits nowhere."""
+    T, free = speeds(view, "aware"), view.capacity.copy()
+    able = np.flatnonzero((T > 0).any(axis=1))
+    type: list[int] = []
+    for m in able.tolist():
+        fits = np.where(free >= view.scale_factor[m], T[m], 0.0)
+        if not fits.any():
+            break
+        type.append(int(np.argmax(fits)))
+        free[type[-1]] -= view.scale_factor[m]
+    return able[: len(type)], np.array(type, dtype=np.int64), able[len(type) :]
+
+
+def _gain(view: View, m: int, job: Ints, type: Ints) -> Floats:
+    """Return (row,) the parts of their speeds that m and the gang of each row keep together."""
+    T, kind = view.throughput, view.kind
+    mine = per(view.paired[kind[m], kind[job], type], T[m, type])
+    other = per(view.paired[kind[job], kind[m], type], T[job, type])
+    return np.where((mine > 0) & (other > 0), mine + other, 0.0)

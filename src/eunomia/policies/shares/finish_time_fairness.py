@@ -1,0 +1,92 @@
+"""Finish-time fairness as Gavel defines it: sharing makes nobody finish much later than isolation would.
+
+    minimise_X   max_m  ρ_m,    ρ_m = (t_m + r_m / Σ_j T[m,j] X[m,j]) / (c_m + r_m / I_m)
+    subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
+
+X share of time (job, type), t time since submission (job,), r remaining steps (job,), T throughput (job, type), z scale
+factor (job,), C capacity (type,). I_m is the throughput on an equal part of the cluster, x[m,j] = C[j] / (n z_m) for n
+jobs, a row whose sum exceeds 1 scaled down to 1; c_m the time that the steps done so far would have taken there, added
+up at every question with the I_m of the question before. Weights are ignored unless `weighted`, which minimises max_m
+w_m ρ_m. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Another policy than the auction
+of Themis, which shares the name.
+
+Example (examples/two_jobs.json). Isolation gives everybody a third of the v100: I is 4/3 for text and 2 for image. Text
+ran for 7560 s on a k80, which isolation would have taken c = 5670 s for, so it has fallen behind. With image on the
+v100 for a part x of its time: ρ = (7560 + 12600 / (2 - x)) / (5670 + 9450) for text and (12600 / (1 + 3x)) / 6300 for
+image. At x = 1/3 both are 1: text gets most of the v100 and catches up.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.view import View
+from eunomia.policies.shares import paired
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, per, speeds
+from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares.makespan import seconds
+
+
+def alone_time(view: View) -> Floats:
+    """Return c (job,): seconds that the steps done so far would have taken on an equal part of the cluster."""
+    before = view.memory["steps_left"]
+    done = np.where(before >= 0, np.maximum(before - view.remaining, 0.0), 0.0)
+    return np.asarray(view.memory["alone_time"] + per(done, view.memory["alone_rate"]))
+
+
+@dataclass(frozen=True)
+class FinishTimeFairness:
+    """The job that sharing delays most is delayed as little as possible.
+
+    Use it when users were promised a part of the cluster and compare with that, and it is known how much work is left.
+    Who was treated badly so far gets more now.
+
+    The worst-off, the job with the largest ρ, gets the least ρ that any allocation can give it. A job that is ahead of
+    isolation may get little until the others have caught up.
+    """
+
+    types: Types = "aware"
+    space_sharing: bool = False
+    weighted: bool = False
+    point: Point = "any"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="finish_time_fairness",
+        door="shares",
+        objective="least worst finish time, relative to isolation",
+        technique="level program with curved demands, through capacity prices",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        needs=NEEDS | {"remaining", "submitted", "isolated"},
+        oracle=True,
+        remembers={"alone_time": 0.0, "alone_rate": 0.0, "steps_left": -1.0},
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        check_point(self.point, self.space_sharing)
+        also_needs(self, paired.NEEDS if self.space_sharing else needs_of(self.point))
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type), or rows with partners under space sharing."""
+        T, alone = speeds(view, self.types), alone_time(view)
+        t, r, rate = view.at - view.submitted, view.remaining, view.isolated
+        w = view.weight if self.weighted else np.ones(view.jobs)
+        can = (rate > 0) & (T > 0).any(axis=1)
+        need, base, age = np.where(can, r * w, 0.0), np.where(can, alone + per(r, rate), 1.0), np.where(can, t * w, 0.0)
+        kept = {"alone_time": alone, "alone_rate": rate, "steps_left": r}
+        if self.space_sharing:
+            answer = paired.highest_own_level(view, T, need, base=base, age=age, read=seconds)
+        else:
+            answer = level_shares(view, T, need, base=base, age=age, point=self.point, read=seconds)
+        return replace(answer, memory=kept)

@@ -1,0 +1,116 @@
+"""Gandiva's packing as Gavel models it: equal time for everybody, in pairs where the cluster is too small.
+
+    X[c, j] = C[j] / (M z_c)  for each of M combinations c (a job, or two on the same accelerators), rows summing to at
+                              most 1;  M = jobs when all fit, else jobs are paired at random with one of their size
+    a pair is split when  mean_j ( T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j] ) < 1  over the types that can run both
+
+X share of time (combination, type), C capacity (type,), z scale factor (job,), T throughput (job, type), T[m|n, j] of m
+beside n, (kind, kind, type) in the view. Random draws try, the next question judges: a pair that loses is split then,
+and its jobs are drawn anew. (The artifact sums over types instead of taking the mean, so that with three types it keeps
+pairs that lose.)
+
+Example (examples/two_jobs.json). There is one v100, too little for two jobs, so they become a pair. M = 1, and the pair
+has all of the time. Beside each other text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55; at least 1, so
+the pair is kept.
+
+References: W. Xiao et al., "Gandiva: Introspective Cluster Scheduling for Deep Learning", OSDI 2018, section 4.2; D.
+Narayanan et al., OSDI 2020, section 5 (baselines) and its artifact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Rows, Shares
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.shares.believed import NEEDS, per, speeds
+from eunomia.policies.shares.paired import NEEDS as PAIRS
+
+
+@dataclass(frozen=True, slots=True)
+class Gandiva:
+    """Equal time, with jobs packed in pairs by trial and error.
+
+    Use it when you want to compare with Gandiva's packing. `max_min_fairness?space_sharing=true` chooses the pairs that
+    help, where it is known how fast jobs go beside each other.
+
+    The worst-off is a job whose drawn partner slows it down: until the next question it bears that, and the next draw
+    may be no better. No speed of a type is looked at.
+    """
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="gandiva",
+        door="shares",
+        objective="equal time, two jobs to an accelerator where that pays",
+        technique="random pairs, kept while they pay",
+        paper="Xiao et al., Gandiva, OSDI 2018",
+        needs=NEEDS | PAIRS,
+        remembers={"pair": -1.0},
+        mechanism=ROUNDS,
+    )
+
+    def decide(self, view: View) -> Shares:
+        """Return an equal share for each combination; memory holds a number that the two of a pair have in common."""
+        T, z = speeds(view, "aware"), view.scale_factor
+        pair = np.full(view.jobs, -1.0)
+        if z.sum() > view.capacity.sum():
+            pair = _drawn(view, _kept(view, T))
+        first, second = _combinations(pair)
+        can = T[first] > 0
+        both = second >= 0
+        can[both] &= _together(view, T, first[both], second[both]) > 0
+        x = np.where(can, view.capacity / (max(len(first), 1) * z[first][:, None]), 0.0)
+        x /= np.maximum(x.sum(axis=1, keepdims=True), 1.0)
+        row, type = np.nonzero(x)
+        return Shares(x[row, type], Rows(first[row], type, partner=second[row]), memory={"pair": pair})
+
+
+def _together(view: View, T: Floats, m: Ints, n: Ints) -> Floats:
+    """Return (pair, type) the parts of their speeds that two jobs keep together, 0 where they cannot."""
+    kind, paired = view.kind, view.paired
+    mine, other = paired[kind[m], kind[n]], paired[kind[n], kind[m]]
+    both = (mine > 0) & (other > 0) & (T[m] > 0) & (T[n] > 0)
+    return np.where(both, per(mine, T[m]) + per(other, T[n]), 0.0)
+
+
+def _kept(view: View, T: Floats) -> Floats:
+    """Return the pairs of the last answer, (job,), without those that lose or have only one left."""
+    pair = view.memory["pair"].copy()
+    order = np.argsort(pair, kind="stable")
+    order = order[pair[order] >= 0]
+    same = np.flatnonzero(pair[order][1:] == pair[order][:-1])
+    m, n = order[same], order[same + 1]
+    gain = _together(view, T, m, n)
+    pays = per(gain.sum(axis=1), (gain > 0).sum(axis=1).astype(float)) >= 1.0
+    alone = np.ones(view.jobs, dtype=bool)
+    alone[np.concatenate((m[pays], n[pays]))] = False
+    pair[alone] = -1.0
+    return pair
+
+
+def _drawn(view: View, pair: Floats) -> Floats:
+    """Return pairs with the unpaired jobs drawn together, each with one of its size."""
+    fresh, rng = pair.max(initial=-1.0) + 1, view.rng()
+    free = rng.permutation(np.flatnonzero(pair < 0))
+    for size in np.unique(view.scale_factor[free]).tolist():
+        alike = free[view.scale_factor[free] == size]
+        two = alike[: len(alike) // 2 * 2]
+        pair[two] = fresh + np.arange(len(two)) // 2
+        fresh += len(two) // 2
+    return pair
+
+
+def _combinations(pair: Floats) -> tuple[Ints, Ints]:
+    """Return the two jobs of each combination, by the row of the first; -1 for no second."""
+    order = np.argsort(pair, kind="stable")
+    paired = order[pair[order] >= 0].reshape(-1, 2)
+    alone = np.flatnonzero(pair < 0)
+    first = np.concatenate((alone, paired[:, 0]))
+    second = np.concatenate((np.full(len(alone), -1), paired[:, 1]))
+    by_row = np.argsort(first, kind="stable")
+    return first[by_row], second[by_row]

@@ -1,0 +1,53 @@
+"""Isolation: each job has an equal part of the cluster to itself. No optimisation; what fairness is measured against.
+
+    X[m,j] = C[j] / (n z_m),   a row whose sum exceeds 1 scaled down to 1
+
+X share of time (job, type), n jobs, z scale factor (job,), C capacity (type,).
+
+Example (examples/two_jobs.json). Half of one v100 and half of two k80s are 1/2 and 1 of a job's time; that is more than
+all of it, so the row is scaled down to 1/3 and 2/3, the same for both.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 4.2 (the isolated allocation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.equal_part import equal_part
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.shares.believed import NEEDS, speeds
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """Everybody gets an equal part of every type, and nothing of what others leave.
+
+    Use it when parts must not depend on what others do. Fair policies are compared with it: one that makes somebody
+    worse off gives users a reason to buy a cluster of their own.
+
+    The worst-off gets the same part as everybody. Time on types that cannot run it is lost, as is what others do not
+    use.
+    """
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="isolated",
+        door="shares",
+        objective="an equal part of every type for each job",
+        technique="closed form",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        needs=NEEDS,
+        mechanism=ROUNDS,
+    )
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type); time on a type that cannot run a job stays unused."""
+        return Shares(
+            np.where(speeds(view, "aware") > 0, equal_part(view.scale_factor, view.capacity), 0.0), fill=False
+        )

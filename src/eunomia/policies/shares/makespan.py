@@ -1,0 +1,72 @@
+"""Least makespan: all jobs that are there end as soon as possible, if nobody else came.
+
+    minimise_X   M = max_m  r_m / Σ_j T[m,j] X[m,j]
+    subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
+
+X share of time (job, type), r remaining steps (job,), T throughput (job, type), z scale factor (job,), C capacity
+(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. What
+is left over goes to Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
+
+Example (examples/two_jobs.json). Both have 12600 steps to do, so they end together when they are equally fast: with
+image on the v100 for a part x of its time, 1 + 3x = 2 - x at x = 1/4. Both do 7/4 steps/s and end after 12600 / (7/4) =
+7200 s.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eunomia.model.answers import Shares
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.view import View
+from eunomia.policies.shares import paired
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds
+from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
+
+
+def seconds(rate: float) -> float:
+    """Return 1 / rate: a makespan from the share of all remaining work that is done in a second."""
+    return 1.0 / rate if rate > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Makespan:
+    """The last job ends as early as possible.
+
+    Use it when a batch of jobs counts as done only when all of it is, and it is known how much work is left.
+
+    The worst-off here is a short job: it may be made to take as long as the longest. Nobody ends later than M, as long
+    as nobody new comes.
+    """
+
+    types: Types = "aware"
+    space_sharing: bool = False
+    point: Point = "any"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="makespan",
+        door="shares",
+        objective="least time until the last of today's jobs ends",
+        technique="level program through capacity prices",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        needs=NEEDS | {"remaining"},
+        oracle=True,
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        check_point(self.point, self.space_sharing)
+        also_needs(self, paired.NEEDS if self.space_sharing else needs_of(self.point))
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type), or rows with partners under space sharing."""
+        T, r = speeds(view, self.types), view.remaining
+        if self.space_sharing:
+            return paired.highest_own_level(view, T, r, read=seconds)
+        return level_shares(view, T, r, point=self.point, read=seconds)

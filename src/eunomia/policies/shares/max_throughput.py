@@ -1,0 +1,70 @@
+"""Most total throughput, whoever gets it.
+
+    maximise_X   Σ_m v_m Σ_j T[m,j] X[m,j]
+    subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
+
+X share of time (job, type), T throughput (job, type), z scale factor (job,), C capacity (type,). Raw: v = 1, steps/s of
+whatever each model calls a step, so that models with small steps win. Normalised: v_m = w_m z_m / max_j T[m,j],
+accelerators kept busy at the speed of each job's best type, by priority weight w. Agnostic: T[m,j] is the mean speed of
+the job, on every type that can run it.
+
+Example (examples/two_jobs.json). Time on the v100 instead of a k80 gains image 1 - 1/4 of its best speed, text 1 - 1/2.
+So the v100 goes to image, and the objective is 1 + 1/2.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 4.3 and its artifact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.view import View
+from eunomia.policies.shares import paired
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, per, speeds
+from eunomia.solvers.linear import best_total
+
+
+@dataclass(frozen=True)
+class MaxThroughput:
+    """The cluster does the most steps; jobs that gain it little may get nothing.
+
+    Use it when all jobs belong to one owner who counts work done and not who waits, or you want to know what fairness
+    costs.
+
+    The worst-off job gets nothing while the cluster is full of others that do more on the same accelerators. Give it a
+    weight, or take a fair policy.
+    """
+
+    normalised: bool = True
+    types: Types = "aware"
+    space_sharing: bool = False
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="max_throughput",
+        door="shares",
+        objective="most total throughput",
+        technique="linear program through capacity prices",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
+        needs=NEEDS,
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type), or rows with partners under space sharing."""
+        T, z = speeds(view, self.types), view.scale_factor.astype(float)
+        v = per(view.weight * z, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
+        if self.space_sharing:
+            return paired.best_total(view, T, v)
+        found = best_total(T * v[:, None], z, view.capacity)
+        return answered(found.x, found.objective, found.bound, price=found.price, scale=found.scale)

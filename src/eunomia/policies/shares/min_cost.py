@@ -1,0 +1,79 @@
+"""Least money per hour that leaves nobody worse off than alone, or late.
+
+    minimise_X   Σ_m z_m Σ_j p[j] X[m,j]
+    subject to   Σ_j T[m,j] X[m,j] ≥ I_m            for each job m without a deadline
+                 Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t) for each job m with a deadline d_m (`deadlines`)
+                 Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
+
+X share of time (job, type), p price per accelerator-hour (type,), z scale factor (job,), T throughput (job, type), C
+capacity (type,), r remaining steps (job,), d deadline (job,), t now; I_m is the throughput on an equal part of the
+cluster. Spare time is not handed out. Where not all floors can be kept, those of the jobs with the least weight are
+dropped (`late`), and these jobs get as much of what is left as they can use, whatever it costs.
+
+Example (examples/two_jobs.json). Text has to do 12600 steps in 12600 s; a k80 does just that for US$ 0.4 an hour. Image
+has to do 12600 in 4200 s, 3 steps/s: 2/3 of its time on the v100 and 1/3 on a k80, US$ 1.6 and US$ 0.13 an hour. The
+bill is US$ 2.13 an hour.
+
+Reference: the cost policies of D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
+Workloads", OSDI 2020, section 4.2; the floor for jobs without a deadline is its sharing incentive, section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.equal_part import alone_throughput
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.view import View
+from eunomia.policies.shares import deadlines
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, speeds
+from eunomia.policies.shares.throughput_per_cost import late_named, prices
+from eunomia.solvers.linear import best_total
+
+_ROUNDING = 1 - 1e-9  # of an equal part: all equal parts together fill the cluster to the last digit
+
+
+@dataclass(frozen=True)
+class MinCost:
+    """Everybody goes at least as fast as alone, or as the deadline asks, for the least money.
+
+    Use it when users were promised an equal part or a deadline, and every hour beyond the promise is money lost.
+
+    The worst-off job without a deadline is as fast as on its equal part. One with a distant deadline is slower than
+    that, just fast enough. Where promises clash, those of the least weighted set of jobs are dropped: they are named,
+    and go as fast as the others leave room for.
+    """
+
+    deadlines: bool = True
+    types: Types = "aware"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="min_cost",
+        door="shares",
+        objective="least US$ per hour that keeps deadlines and equal parts",
+        technique="linear program through capacity prices",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        needs=NEEDS | {"price"},
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        also_needs(self, deadlines.NEEDS if self.deadlines else ())
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type)."""
+        T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
+        alone = alone_throughput(T, view.scale_factor, C) * _ROUNDING
+        kept = deadlines.floors(view, T, alone) if self.deadlines else deadlines.Floors.only(alone)
+        bill = np.where(T > 0, z[:, None] * prices(view), 0.0)
+        hurry = 2 * bill.max(initial=0.0) * of_fastest(T) * kept.dropped[:, None]  # worth more than any bill
+        found = best_total(hurry - bill, z, C, rate=T, floor=kept.floor)
+        cost = float((bill * found.x).sum())
+        least = cost - (found.bound - found.objective)
+        answer = answered(found.x, cost, least, price=found.price, scale=found.scale)
+        return late_named(Shares(answer.x, fill=False, certificate=answer.certificate), kept)

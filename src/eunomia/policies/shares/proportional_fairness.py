@@ -1,0 +1,67 @@
+"""Proportional fairness, or Nash welfare: the product of throughputs is as large as possible.
+
+    maximise_X   Σ_m w_m log( Σ_j T[m,j] X[m,j] )
+    subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
+
+X share of time (job, type), T throughput (job, type), w priority weight (job,), z scale factor (job,), C capacity
+(type,). No unit of throughput matters: scaling a row of T changes nothing. No other allocation raises the throughputs
+by more, in the sum of weighted percentages, than it lowers them. Agnostic: T[m,j] is the mean speed of the job, on
+every type that can run it. A job that no type can run is left out.
+
+Example (examples/two_jobs.json). With image on the v100 for a part x of its time, log(2 - x) + log(1 + 3x) is largest
+where 1 / (2 - x) = 3 / (1 + 3x), at x = 5/6: image does 7/2 steps/s, text 7/6.
+
+References: F. Kelly, "Charging and rate control for elastic traffic", European Transactions on Telecommunications 8,
+1997; D. Narayanan et al., OSDI 2020, artifact (the strategy-proof policy maximises the same before it pays).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eunomia.model.answers import Shares
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, speeds
+from eunomia.solvers.proportional import fairest_product
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionalFairness:
+    """A balance of fairness and speed: nobody starves, and fast types go where they gain the most.
+
+    Use it when max-min fairness gives away too much for the sake of a single slow job, and nobody knows how long jobs
+    take.
+
+    The worst-off of n jobs of equal weight still goes at 1/n of its speed alone on its fastest type, or faster: a part
+    w_m / Σ w of it with weights.
+    """
+
+    types: Types = "aware"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="proportional_fairness",
+        door="shares",
+        objective="largest product of throughputs (Nash welfare)",
+        technique="smooth concave program through capacity prices",
+        paper="Kelly 1997; Narayanan et al., Gavel, OSDI 2020",
+        needs=NEEDS,
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type)."""
+        T, z = speeds(view, self.types), view.scale_factor.astype(float)
+        found = fairest_product(T, z, view.capacity, view.weight)
+        return answered(
+            found.x,
+            found.objective,
+            found.bound,
+            price=found.price,
+            scale=float(view.weight.sum()),
+            tolerance=1e-6,
+        )

@@ -1,0 +1,56 @@
+"""Proportional fairness made strategy-proof: nobody gains by misreporting how fast its job is.
+
+    X = the allocation of proportional fairness, u_m its effective throughputs
+    f_m = Π_{k ≠ m} ( u_k / u_k without m )^(w_k / w_m),    X'[m,j] = f_m X[m,j]
+
+X share of time (job, type), u effective throughput (job,), w priority weight (job,), f fraction kept (job,). Each job
+keeps the fraction f_m ≤ 1 of its share that its presence leaves to the others; the rest, its payment, stays idle (spare
+time is not handed out, or the payment would come back). n + 1 programs for n jobs.
+
+Example (examples/two_jobs.json). Proportional fairness gives text 7/6 steps/s and image 7/2. Without image, text would
+do 2, without text, image 4. So image keeps (7/6) / 2 = 7/12 of its share and text (7/2) / 4 = 7/8.
+
+References: R. Cole, V. Gkatzelis and G. Goel, "Mechanism Design for Fair Division: Allocating Divisible Items without
+Payments", EC 2013 (the partial allocation mechanism); D. Narayanan et al., OSDI 2020, artifact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.shares.believed import NEEDS, speeds, times
+from eunomia.solvers.proportional import strategy_proof
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyProof:
+    """Truth pays, at the price of time that nobody gets.
+
+    Use it when users report themselves how fast their jobs are, and might lie if that paid.
+
+    The worst-off is the job that costs the others the most by being there; it pays the most. With equal weights
+    everybody keeps at least 1/e, 37 %, of what proportional fairness would give.
+    """
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="strategy_proof",
+        door="shares",
+        objective="largest product of throughputs under truthful reports",
+        technique="partial allocation: one program per job",
+        paper="Cole, Gkatzelis and Goel, EC 2013",
+        needs=NEEDS,
+        mechanism=ROUNDS,
+    )
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type); `why` says what each job keeps of its share."""
+        T, z = speeds(view, "aware"), view.scale_factor.astype(float)
+        x, kept = strategy_proof(T, z, view.capacity, view.weight)
+        why = {m: f"keeps {kept[m]:.1%} of its proportionally fair share" for m in np.flatnonzero(kept < 1).tolist()}
+        return Shares(times(x), fill=False, why=why)

@@ -1,0 +1,103 @@
+"""Most throughput for the money, with or without deadlines.
+
+    objective = ratio   maximise_X   Σ_m Σ_j T[m,j] X[m,j] v_m  /  Σ_m z_m Σ_j p[j] X[m,j]
+    objective = sum     maximise_X   Σ_m Σ_j T[m,j] X[m,j] / p[j]
+    subject to          Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
+    with deadlines      Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t) for each job with a deadline d_m
+
+X share of time (job, type), T throughput (job, type), p price per accelerator-hour (type,), z scale factor (job,), C
+capacity (type,), r remaining steps (job,), d deadline (job,), t now; v_m = 1 / max_j T[m,j], so that a step of every
+model counts by what its best type does. The ratio is the paper's; the sum is what its artifact computes, in raw steps.
+A ratio alone runs only the cheapest work: give jobs deadlines, or take `min_cost`. A type without a price counts as a
+millionth of the dearest.
+
+Example (examples/two_jobs.json). The v100 costs US$ 2.4 an hour, a k80 US$ 0.4. Text on a k80 does half of its best
+speed for 0.4, which is 0.5 / 0.4 = 1.25; image there 0.25 / 0.4 = 0.625, on the v100 1 / 2.4 = 0.42. Mixing anything
+into the best only lowers the ratio, so text runs alone. With deadlines image needs 12600 / 4200 = 3 steps/s, which is
+2/3 of its time on the v100 and 1/3 on a k80.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 4.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.view import View
+from eunomia.policies.shares import deadlines, paired
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, speeds
+from eunomia.solvers.linear import best_total
+from eunomia.solvers.ratio import best_ratio
+
+
+def prices(view: View) -> Floats:
+    """Return p (type,): US$ per accelerator-hour, none of them 0."""
+    p = view.price
+    return np.asarray(np.maximum(p, 1e-6 * max(float(p.max(initial=0.0)), 1e-6)))
+
+
+def late_named(answer: Shares, floors: deadlines.Floors) -> Shares:
+    """Return the answer with the jobs that are late, in certificate and words."""
+    if not floors.late or answer.certificate is None:
+        return answer
+    return replace(answer, certificate=replace(answer.certificate, late=floors.late), why=floors.why())
+
+
+@dataclass(frozen=True)
+class ThroughputPerCost:
+    """Each dollar buys the most steps.
+
+    Use it when accelerators are paid for by the hour. With `deadlines=true` when jobs have some; without them it is a
+    measure of what a dollar can buy more than a way to run a cluster.
+
+    The worst-off job, whose steps cost the most, gets no share at all unless a deadline forces it; it runs only in
+    time that the others leave idle. When not all deadlines can be met, the least weighted set is late, and is named.
+    """
+
+    objective: Literal["ratio", "sum"] = "ratio"
+    deadlines: bool = False
+    types: Types = "aware"
+    space_sharing: bool = False
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="throughput_per_cost",
+        door="shares",
+        objective="most throughput per dollar, deadlines kept",
+        technique="linear-fractional program",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        needs=NEEDS | {"price"},
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        if self.objective not in ("ratio", "sum"):
+            raise ValueError(f"objective is {self.objective!r}; it is 'ratio' (steps per dollar) or 'sum'")
+        if self.space_sharing and self.objective == "ratio":
+            raise ValueError("space_sharing=true needs objective=sum")
+        also_needs(self, deadlines.NEEDS if self.deadlines else ())
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type), or rows with partners under space sharing."""
+        T, z, C, p = speeds(view, self.types), view.scale_factor.astype(float), view.capacity, prices(view)
+        kept = deadlines.floors(view, T) if self.deadlines else deadlines.Floors.only(np.zeros(view.jobs))
+        if self.space_sharing:
+            return late_named(paired.best_total(view, T, np.ones(view.jobs), per_column=1 / p, floor=kept.floor), kept)
+        if not T.any():
+            return late_named(answered(np.zeros_like(T), 0.0, 0.0), kept)
+        if self.objective == "ratio":
+            ratio = best_ratio(of_fastest(T), z[:, None] * p, z, C, rate=T, floor=kept.floor)
+            answer = answered(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
+        else:
+            found = best_total(T / p, z, C, rate=T, floor=kept.floor)
+            answer = answered(found.x, found.objective, found.bound, price=found.price, scale=found.scale)
+        return late_named(answer, kept)

@@ -1,0 +1,1 @@
+"""Policies that split the jobs or the cluster and let another policy decide over each part."""

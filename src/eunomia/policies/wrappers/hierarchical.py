@@ -1,0 +1,105 @@
+"""Hierarchical fairness: tenants share the cluster by weight, the jobs of each tenant share what it gets.
+
+    job m of tenant e rises at the speed  W_e · w_m / Σ w of the jobs of e that can still rise     (inner fairness)
+                                          W_e for the first of e's jobs that can still rise         (inner fifo)
+    and e's own speed W_e comes in the same way from the tenant above it, to any depth
+    level_m = z_m · Σ_j T[m,j] X[m,j] / Σ_j T[m,j] E[j],   water filling as in `water_filling`
+
+W, w weights (tenant,) and (job,), X share of time (job, type), z scale factor (job,), T throughput (job, type), E[j] =
+C[j] / Σ C, C capacity (type,). What a tenant cannot use goes to its siblings. Tenants, their weights and inner rules
+are the scenario's `[tenants]`; `inner` says otherwise for all: fairness, fifo, or the name of a share policy. Then each
+tenant at the top gets the accelerators that fairness gives it, and that policy shares them out among its jobs.
+
+Example (examples/two_jobs.json). Image rises twice as fast as text. With image on the v100 for a part x of its time and
+text for 1 - x, that is (1 + 3x) / 2 = 2 · (2 - x) / (4/3), so x = 5/6: image reaches 7/4, text 7/8.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.tenants import INNER, Tenants
+from eunomia.model.view import View
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds
+from eunomia.policies.shares.water_filling import answer_of, filled
+from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
+from eunomia.solvers.tree import Inner, Tree
+
+_SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
+
+
+@dataclass(frozen=True)
+class Hierarchical:
+    """Fair between tenants first, then inside each of them.
+
+    Use it when the cluster belongs to several groups with agreed parts, and each wants a rule of its own inside.
+
+    The worst-off is a job of a tenant with many jobs or little weight: no tenant pays for the crowd of another. Where
+    a tenant is served `fifo`, its later jobs get nothing until the earlier ones can use no more.
+    """
+
+    inner: str = "as said"
+    types: Types = "aware"
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="hierarchical",
+        door="shares",
+        objective="tenants by weight, then the jobs of each, the worst-off first",
+        technique="water filling on a tree",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
+        needs=NEEDS | {"tenant", "tenants"},
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self.types)
+        if self._calls_another:
+            takes_over(self, share_policy(self.inner))
+
+    @property
+    def _calls_another(self) -> bool:
+        return self.inner not in ("as said", *_SPLIT)
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type), or the rows of the inner policy."""
+        found = filled(view, speeds(view, self.types), self._tree(view))
+        return self._inside(view, found.x) if self._calls_another else answer_of(found)
+
+    def _tree(self, view: View) -> Tree:
+        """Return the tenants as groups, each splitting as it says or as `inner` says for all."""
+        tenants = view.tenants
+        split = [self.inner if self.inner in _SPLIT else INNER[one] for one in tenants.inner.tolist()]
+        return Tree(
+            parent=tenants.parent,
+            weight=tenants.weight,
+            inner=tuple(_SPLIT[one] for one in split),
+            group_of=view.tenant,
+            row_weight=view.weight,
+        )
+
+    def _inside(self, view: View, x: Floats) -> Shares:
+        """Let the inner policy share out what each tenant at the top got under fairness."""
+        inner, top = share_policy(self.inner), _top(view.tenants)[view.tenant]
+        answers = []
+        for tenant in np.unique(top).tolist():
+            jobs = np.flatnonzero(top == tenant)
+            capacity = view.scale_factor[jobs] @ x[jobs]
+            answers.append((jobs, shares_of(inner, view.part(jobs, capacity))))
+        return joined(view, answers, {}, inner.info.remembers)
+
+
+def _top(tenants: Tenants) -> Ints:
+    """Return (tenant,) the row of its ancestor at the top."""
+    top = np.arange(len(tenants.names))
+    for e in np.flatnonzero(tenants.parent >= 0).tolist():
+        top[e] = top[tenants.parent[e]]
+    return top

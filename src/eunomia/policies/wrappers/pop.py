@@ -1,0 +1,83 @@
+"""POP: the problem cut into k small ones that look alike, each solved by itself.
+
+    jobs split into k parts of equal demand, C / k accelerators for each;  X = the inner policy's answers side by side
+
+C capacity (type,), X share of time (job, type), k the parameter `parts`.
+
+An approximation: fast for policies whose cost grows faster than the number of jobs, and no worse than the part with the
+least lucky mixture. A job stays in its part; a new one joins the part with the least demand.
+
+Example (examples/two_jobs.json). With two texts and two images, two v100s and four k80s, everybody can reach the level
+7/6 that one of each reaches on half of that. The draw puts the texts together in one part and the images in the other.
+Each text has half of a v100 and does 3/2 steps/s, a level of (3/2) / (4/3) = 9/8; each image does 5/2, a level of 5/4.
+The worst-off has lost a twenty-eighth.
+
+Reference: D. Narayanan et al., "Solving Large-Scale Granular Resource Allocation Problems Efficiently with POP", SOSP
+2021, section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Array, Ints
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
+
+
+@dataclass(frozen=True)
+class Pop:
+    """Divide and conquer: `parts` independent problems under the policy `inner`.
+
+    Use it when the inner policy takes too long for the number of jobs. Those of ours that share time without pairs are
+    fast enough whole.
+
+    The worst-off is a job in the part with the least lucky mixture, which nobody makes up for. A wide gang gets no more
+    of a type than its part holds, C / (k z) of its time: keep `parts` below capacity / widest gang.
+    """
+
+    inner: str = "max_min_fairness"
+    parts: int = 4
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="pop",
+        door="shares",
+        objective="the inner policy's, approximately",
+        technique="random partition into equal sub-problems",
+        paper="Narayanan et al., POP, SOSP 2021",
+        needs=frozenset({"scale_factor", "capacity"}),
+        remembers={"part": -1.0},
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        if self.parts < 1:
+            raise ValueError(f"parts is {self.parts}; the problem is cut into at least 1 part")
+        takes_over(self, share_policy(self.inner))
+
+    def decide(self, view: View) -> Shares:
+        """Return the parts' answers together."""
+        inner, part = share_policy(self.inner), self._parts(view)
+        capacity = view.capacity / self.parts
+        answers = []
+        for k in range(self.parts):
+            jobs = np.flatnonzero(part == k)
+            if len(jobs):
+                answers.append((jobs, shares_of(inner, view.part(jobs, capacity))))
+        memory: dict[str, Array] = {"part": part.astype(float)}
+        return joined(view, answers, memory, inner.info.remembers)
+
+    def _parts(self, view: View) -> Ints:
+        """Return the part of each job, (job,)."""
+        part = view.memory["part"].astype(np.int64)
+        part[part >= self.parts] = -1
+        demand = np.bincount(part[part >= 0], weights=view.scale_factor[part >= 0], minlength=self.parts)
+        for m in view.rng().permutation(np.flatnonzero(part < 0)).tolist():
+            part[m] = int(np.argmin(demand))
+            demand[part[m]] += view.scale_factor[m]
+        return part

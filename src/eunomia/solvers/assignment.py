@@ -1,0 +1,157 @@
+"""Whole assignments at least cost: rows to columns, and rows to queues served one row at a time.
+
+Rows enter one by one, each along a shortest path over what the earlier ones hold (R. Jonker and A. Volgenant, "A
+Shortest Augmenting Path Algorithm for Dense and Sparse Linear Assignment Problems", Computing 38, 1987). Here a column
+may hold many rows, so that copies of a column cost nothing. Row prices u and column prices v ≤ 0 with
+u_i + v_c ≤ cost_ic, equal where i is on c, prove the optimum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.program import Infeasible
+
+
+def assign(cost: Floats) -> Ints:
+    """Return the column of each row at the least total cost (row, column); no column twice, inf is forbidden.
+
+    With more rows than columns the rows left over have −1. Raises Infeasible where the finite places do not suffice.
+    """
+    rows, columns = cost.shape
+    if rows <= columns:
+        return _held(cost, np.arange(columns), np.ones(columns), np.ones(columns, dtype=np.int64))
+    row_of = assign(np.ascontiguousarray(cost.T))
+    column_of = np.full(rows, -1)
+    column_of[row_of] = np.arange(columns)
+    return column_of
+
+
+def soonest(time: Floats, machines: Ints) -> tuple[Ints, Ints]:
+    """Return column and position from the end (1 = served last) of each row, so that the mean finish is the earliest.
+
+    time (row, column): how long the row takes there, above 0, inf where it cannot be served; machines (column,): how
+    many serve side by side. A row at position k delays k finishes, its own included, by its time: it costs k · time. So
+    a column of M machines is a column of capacity M for each position (Le et al., "AlloX: Compute Allocation in
+    Hybrid Clusters", EuroSys 2020, section 4). What rows have waited already is the same wherever they go. Rows that
+    no column serves have −1 twice.
+    """
+    open_time = np.where(machines > 0, time, np.inf)
+    served = np.flatnonzero(np.isfinite(open_time).any(axis=1))
+    served = served[np.argsort(-open_time[served].min(axis=1), kind="stable")]  # long rows seldom have to move again
+    deep = np.where(machines > 0, -(-len(served) // np.maximum(machines, 1)), 0)  # (column,) positions that may be used
+    column = np.repeat(np.arange(len(machines)), deep)
+    factor = np.concatenate([np.arange(1, depth + 1) for depth in deep]) if len(deep) else np.empty(0)
+    slot = _held(open_time[served], column, factor.astype(float), machines[column].astype(np.int64))
+    places = np.full((2, len(time)), -1)
+    places[:, served] = column[slot], factor[slot]
+    return places[0], places[1]
+
+
+def _held(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
+    """Return the slot of each row: slot c costs time[row, column[c]] · factor[c] and holds capacity[c] rows."""
+    slot = _paths(np.ascontiguousarray(time, dtype=float), column, factor, np.minimum(capacity, len(time)))
+    if (slot < 0).any():
+        row = int(np.flatnonzero(slot < 0)[0])
+        raise Infeasible(f"row {row} finds no column of finite cost that others can leave to it; allow it more columns")
+    return slot
+
+
+@njit(cache=True)
+def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
+    """Return the slot of each row, −1 from the first row on that cannot be held."""
+    rows, slots = len(time), len(column)
+    begin = np.zeros(slots + 1, np.int64)
+    begin[1:] = np.cumsum(capacity)
+    member, used = np.empty(begin[slots], np.int64), np.zeros(slots, np.int64)  # rows that a slot holds
+    slot, place = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
+    row_price, slot_price = np.zeros(rows), np.zeros(slots)
+    shortest, through = np.empty(slots), np.empty(slots, np.int64)
+    left, queue = np.empty(slots, np.int64), np.empty(rows, np.int64)
+    for row in range(rows):
+        end, length, reached = _search(
+            row,
+            time,
+            column,
+            factor,
+            capacity,
+            begin,
+            member,
+            used,
+            row_price,
+            slot_price,
+            shortest,
+            through,
+            left,
+            queue,
+        )
+        if end < 0:
+            break
+        row_price[row] += length
+        for c in left[slots - reached :]:  # slots passed, whose rows had to look elsewhere
+            slot_price[c] -= length - shortest[c]
+            for m in member[begin[c] : begin[c] + used[c]]:
+                row_price[m] += length - shortest[c]
+        free = begin[end] + used[end]
+        used[end] += 1
+        while True:
+            moved = through[end]
+            before, gap = slot[moved], place[moved]
+            member[free], slot[moved], place[moved] = moved, end, free
+            if moved == row:
+                break
+            end, free = before, gap
+    return slot
+
+
+@njit(cache=True)
+def _search(
+    row: int,
+    time: Floats,
+    column: Ints,
+    factor: Floats,
+    capacity: Ints,
+    begin: Ints,
+    member: Ints,
+    used: Ints,
+    row_price: Floats,
+    slot_price: Floats,
+    shortest: Floats,
+    through: Ints,
+    left: Ints,
+    queue: Ints,
+) -> tuple[int, float, int]:
+    """Return the nearest slot with room (−1: none), the length of the path, and how many full slots it looked through.
+
+    Fills shortest (distance of a slot), through (the row before it), and the end of left with the slots looked through.
+    """
+    slots = len(column)
+    shortest[:] = np.inf
+    left[:] = np.arange(slots)
+    remaining, length = slots, 0.0
+    queue[0], waiting = row, 1
+    while True:
+        for q in range(waiting):
+            i = queue[q]
+            for place in range(remaining):
+                c = left[place]
+                far = length + (time[i, column[c]] * factor[c] - row_price[i] - slot_price[c])
+                if far < shortest[c]:
+                    shortest[c], through[c] = far, i
+        nearest, best = -1, np.inf
+        for place in range(remaining):
+            c = left[place]
+            roomy = used[c] < capacity[c]
+            if shortest[c] < best or (shortest[c] == best and best < np.inf and roomy):
+                nearest, best = place, shortest[c]
+        if nearest < 0:
+            return -1, np.inf, slots - remaining
+        c, length = left[nearest], best
+        if used[c] < capacity[c]:
+            return c, length, slots - remaining
+        remaining -= 1
+        left[nearest], left[remaining] = left[remaining], c
+        waiting = used[c]
+        queue[:waiting] = member[begin[c] : begin[c] + waiting]

@@ -1,0 +1,180 @@
+"""The largest total that divisible capacity allows, with floors under what single rows get.
+
+    maximise Σ_ik c_ik x_ik   subject to   Σ_k T_ik x_ik ≥ f_i,   Σ_k x_ik ≤ 1,   Σ_i s_i x_ik ≤ N_k,   x ≥ 0
+
+c worth (may be negative: a cost), T rate, f floor, s size, N capacity. The proof is a price p_k ≥ 0 of each column and
+λ_i ≥ 0 of each floor: no x is worth more than
+
+    Σ_k p_k N_k + Σ_i ( y_i − λ_i f_i ),   y_i = max(0, max_k c_ik + λ_i T_ik − s_i p_k)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.solvers.blocks import Groups, blocks_of, lifted
+from eunomia.solvers.program import Infeasible, NoOptimum, Program
+from eunomia.solvers.totals.narrow import Rows
+from eunomia.solvers.totals.whole import optimum
+
+FEW = 300  # rows up to which the general solver is the fastest road
+GAP = 1e-9  # relative: what an answer must prove
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """An optimum, as the places where a row has a share, and its proof."""
+
+    shape: tuple[int, int]
+    row: Ints  # (entry,)
+    column: Ints  # (entry,)
+    share: Floats  # (entry,) above 0
+    objective: float
+    bound: float  # no x is worth more
+    scale: float  # sum of the sizes of the terms that the bound adds up: rounding is relative to it
+    price: Floats  # (column,) by how much the total rises per unit of capacity
+    time_price: Floats  # (row,) y: what the row's own time is worth
+    floor_price: Floats  # (row,) λ: by how much the total rises per unit by which the floor is lowered
+
+    @property
+    def gap(self) -> float:
+        """Return (bound − objective) relative to the terms that make them up."""
+        return max(self.bound - self.objective, 0.0) / max(self.scale, 1e-300)
+
+    @property
+    def x(self) -> Floats:
+        """Return the shares as one dense array (row, column)."""
+        x = np.zeros(self.shape)
+        x[self.row, self.column] = self.share
+        return x
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return row, column and share of every place above 0."""
+        return self.row, self.column, self.share
+
+
+def best_total(
+    worth: Floats, size: Floats, capacity: Floats, *, rate: Floats | None = None, floor: Floats | None = None
+) -> Total:
+    """Solve the program above; worth, rate (row, column), size, floor (row,), capacity (column,).
+
+    A negative rate with a negative floor is a ceiling. Raises Infeasible when the floors cannot all be met (then
+    `late_rows` says which to give up), NoOptimum when no proof to 1e-9 is found.
+    """
+    asked = floor is not None and rate is not None and bool(((floor > 0) | (rate < 0).any(axis=1)).any())
+    held = (rate, floor) if asked else (None, None)
+    if len(size) > FEW and (capacity > 0).any():
+        total = _by_prices(worth, size, capacity, *held)
+    else:
+        total = _by_program(worth, size, capacity, *held)
+    if not total.gap <= GAP:
+        raise NoOptimum(f"the proof leaves a gap of {total.gap:.1e}; check the worths for entries many decades apart")
+    return total
+
+
+def _usable(worth: Floats, capacity: Floats, rate: Floats, floor: Floats) -> Bools:
+    """Return (row, column) where a share may do any good."""
+    return (capacity > 0) & ((worth > 0) | ((rate > 0) & (floor > 0)[:, None]))
+
+
+def _by_program(
+    worth: Floats, size: Floats, capacity: Floats, rate: Floats | None = None, floor: Floats | None = None
+) -> Total:
+    """Solve it by the general solver, alike rows as one."""
+    rate = np.zeros_like(worth) if rate is None else rate
+    floor = np.zeros(len(size)) if floor is None else floor
+    usable = _usable(worth, capacity, rate, floor)
+    groups = Groups.alike(worth, rate, size, floor)
+    first, count = groups.first, groups.count
+    blocks = blocks_of(usable[first], size[first], count, capacity, rate[first], floor[first])
+    cost = worth[first][blocks.group, blocks.column]
+    solved = Program.of_entries(cost, blocks.row, blocks.variable, blocks.value, blocks.low, blocks.high).solve()
+    held, columns = len(count), len(capacity)
+    price = np.maximum(solved.row_price[held : held + columns], 0.0)
+    floor_price = np.zeros(held)
+    floor_price[blocks.floored] = np.maximum(-solved.row_price[held + columns :], 0.0) / blocks.floor_unit
+    return at_prices(
+        blocks.spread(solved.x, groups, columns), worth, size, capacity, rate, floor, price, floor_price[groups.of]
+    )
+
+
+def at_prices(
+    x: Floats,
+    worth: Floats,
+    size: Floats,
+    capacity: Floats,
+    rate: Floats,
+    floor: Floats,
+    price: Floats,
+    floor_price: Floats,
+) -> Total:
+    """Return the dense point x (row, column) with what the prices prove."""
+    gain = worth + floor_price[:, None] * rate - size[:, None] * price  # (row, column)
+    gain = np.where(capacity > 0, gain, -np.inf)
+    x = lifted(x, rate, floor, gain)
+    time_price = np.maximum(gain.max(axis=1, initial=0.0), 0.0)
+    row, column = np.nonzero(x)
+    return proven(worth, capacity, floor, price, floor_price, time_price, row, column, x[row, column])
+
+
+def _by_prices(
+    worth: Floats, size: Floats, capacity: Floats, rate: Floats | None = None, floor: Floats | None = None
+) -> Total:
+    """Solve it by narrowing boxes of prices; columns without capacity are left out."""
+    kept = np.flatnonzero(capacity > 0)
+    by_column, ceiling = _by_column(worth, kept), _ceiling(worth, size, floor is not None)
+    if rate is None or floor is None:
+        floor = np.zeros(len(size))
+        rows = Rows(by_column, size, np.empty((len(kept), 0)), np.empty(0), ceiling)
+    else:
+        asked = (floor > 0) | (rate < 0).any(axis=1)
+        floor = _reachable(floor, rate[:, kept])
+        rows = Rows(by_column, size, _by_column(rate, kept), np.where(asked, floor, -np.inf), ceiling)
+    found = optimum(rows, capacity[kept])
+    price = np.zeros(len(capacity))
+    price[kept] = found.price
+    places = found.row, kept[found.column], found.share
+    return proven(worth, capacity, floor, price, found.floor_price, found.time_price, *places)
+
+
+def _reachable(floor: Floats, rate: Floats) -> Floats:
+    """Return the floors, those that rounding alone puts out of reach lowered to what a row can get."""
+    most = np.maximum(rate.max(axis=1, initial=0.0), 0.0)
+    beyond = np.flatnonzero(floor > most * (1 + GAP))
+    if len(beyond):
+        raise Infeasible(f"row {beyond[0]} cannot reach its floor even alone; lower the floor or open a faster column")
+    lowered: Floats = np.minimum(floor, most)
+    return lowered
+
+
+def _by_column(values: Floats, kept: Ints) -> Floats:
+    """Return values (column, row) of the columns kept, without a copy where they already lie so."""
+    return np.ascontiguousarray(values.T if len(kept) == values.shape[1] else values.T[kept])
+
+
+def _ceiling(worth: Floats, size: Floats, held: bool) -> float:
+    """Return a price that no column reaches; with floors, one that is very far above what rows are worth."""
+    highest = float(np.maximum(worth.max(), -worth.min() if held else 0.0) / size.min())
+    return max(highest, 1e-300) * (1e3 if held else 2.0)
+
+
+def proven(
+    worth: Floats,
+    capacity: Floats,
+    floor: Floats,
+    price: Floats,
+    floor_price: Floats,
+    time_price: Floats,
+    row: Ints,
+    column: Ints,
+    share: Floats,
+) -> Total:
+    """Put a point and prices together, with the bound that the prices prove."""
+    terms = worth[row, column] * share
+    floors = floor_price * floor
+    bound = float(price @ capacity + time_price.sum() - floors.sum())
+    scale = max(float(np.abs(terms).sum()), float(price @ capacity + time_price.sum() + np.abs(floors).sum()))
+    return Total(worth.shape, row, column, share, float(terms.sum()), bound, scale, price, time_price, floor_price)

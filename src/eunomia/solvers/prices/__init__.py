@@ -1,0 +1,1 @@
+"""The price method: a program of many rows and few columns, solved in the prices of the columns."""

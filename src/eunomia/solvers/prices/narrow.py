@@ -1,0 +1,223 @@
+"""From a guess of the prices to the few rows that decide them, box by box.
+
+A sample of the rows gives prices to about 1 / √M. In a box around them most rows have a certain answer, which leaves
+the program as a known demand; the error of the next sample shrinks with the part of the demand that is left. A box
+that turns out too small is replaced by a larger one around better prices: that costs one level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.prices.barrier import barrier
+from eunomia.solvers.prices.response import classify
+from eunomia.solvers.prices.rows import Rows, sample
+
+FEW = 1024  # rows that the interior point method takes at once
+LAST = 120  # rows for the exact program
+_EXACT = 0.05  # gap of a sampled program, in half widths of the box that it is for
+_MARGIN = 1.25  # half width of a box in standard errors
+_ROUGH, _FINE, _SHARP = 1e-3, 1e-4, 1e-9  # gaps
+_POINT = 1e-5  # half width of a box that is not meant to be an estimate
+_NEARLY_FULL = 1 - 1e-6  # a row that must be full leaves the interior point method no interior
+_NOTHING = 1e-6  # value of all capacity, in parts of the level, from which on it counts
+_LEVEL = 2.0  # half width of the level's interval, in those of the prices: it hardly matters to what is certain
+_BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
+_WIDER = 2.0  # of a box that was missed
+_FLOOR = 0.5  # smallest price for a relative width, in mean prices
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """Where prices seem to be: value q (column,) of each column's whole capacity, sum 1 or 0; level t."""
+
+    value: Floats
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """low, high (column,) of the values q, the levels (least, middle, most), and the relative half width meant."""
+
+    low: Floats
+    high: Floats
+    t: Floats
+    spread: float
+
+    def reaches(self, t: float) -> bool:
+        """Return whether the level is one of the box."""
+        return bool(self.t[0] <= t <= self.t[2] * (1 + 1e-13))
+
+    @property
+    def middle(self) -> Floats:
+        """Return the values in the middle, (column,)."""
+        return 0.5 * (self.low + self.high)
+
+    def nearest(self, centre: Centre) -> Centre:
+        """Return the centre, or where it left the box."""
+        t = float(np.clip(centre.t, self.t[0], self.t[2]))
+        return Centre(np.clip(centre.value, self.low, self.high), t)
+
+    def misses(self, centre: Centre, spread: float) -> bool:
+        """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
+        width = spread * np.maximum(centre.value, _FLOOR / len(centre.value))
+        low, high = np.maximum(self.low, centre.value - width), np.minimum(self.high, centre.value + width)
+        reach = _LEVEL * spread
+        level = self.t[0] <= centre.t * (1 + reach) and centre.t * (1 - reach) <= self.t[2]
+        return bool((low > high).any() or low.sum() > 1 or high.sum() < 1) or not level
+
+    def touches(self, centre: Centre, top: float) -> bool:
+        """Return whether prices or level lie at a side of the box beyond which others are possible, or beyond it."""
+        under = (centre.value <= self.low * (1 + 1e-9)) & (self.low > 0)
+        over = (centre.value >= self.high * (1 - 1e-9)) & (self.high < 1)
+        beside = centre.t <= self.t[0] or (centre.t >= self.t[2] and self.t[2] < top)
+        return bool(under.any() or over.any() or beside)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A program: rows left open, and what the settled ask for, Σ_d fixed[d] (t − anchor)^d (3, column)."""
+
+    rows: Rows
+    places: Ints  # (row,) in the whole table
+    fixed: Floats
+    anchor: float
+    load: float  # part of the whole demand that the open rows carry
+    box: Box  # where this program is that of all rows
+    exact: float  # level at which what is settled was added up row by row
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Ends of the edge of every row (row,), as places among the priced columns, FREE else; rows still open."""
+
+    left: Array
+    right: Array
+    open: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What stays the same on the way: capacities N (column,) above 0, and no level above top."""
+
+    limit: Floats
+    top: float
+    renew: Callable[[Part, float], Part] | None = None  # adds up the settled rows anew at another level, if they bend
+
+    def centre(self, rows: Rows, fixed: Floats, anchor: float, begin: float, goal: float) -> Centre:
+        """Return the optimum of `rows` beside what is settled."""
+        best = np.maximum(rows.T.max(axis=0), rows.base)
+        T = np.concatenate((rows.T, rows.base[None])) / best
+        cap = None if rows.cap is None else np.minimum(rows.cap / best, _NEARLY_FULL)
+        begin = min(begin, 0.999 * self.top)
+        y, t, _, _ = barrier(
+            T, rows.size, rows.a / best, rows.b, rows.e, cap, self.limit, fixed, anchor, self.top, begin, goal
+        )
+        value = y * self.limit
+        return Centre(value / value.sum() if value.sum() > _NOTHING else np.zeros(len(y)), t)
+
+    def box(self, centre: Centre, spread: float, within: Box | None) -> Box:
+        """Return the box of relative half width `spread` around a centre, cut off where it leaves `within`."""
+        width = spread * np.maximum(centre.value, _FLOOR / len(centre.value))
+        low, high = np.maximum(centre.value - width, 0.0), np.minimum(centre.value + width, 1.0)
+        if spread >= 1:  # nothing is known
+            low, high = np.zeros(len(low)), np.ones(len(low))
+        reach = min(_LEVEL * spread, 0.9)
+        least, most = centre.t * (1 - reach), min(centre.t * (1 + reach), self.top)
+        if within is not None:
+            low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)
+            least, most = (float(np.clip(t, within.t[0], within.t[2])) for t in (least, most))
+        return Box(low, high, np.array([least, 0.5 * (least + most), most]), spread)
+
+    def settle(self, part: Part, box: Box, codes: Codes | None) -> Part:
+        """Return the part without the rows whose answer is certain in the box; write their codes."""
+        rows, K = part.rows, len(self.limit)
+        unsure = np.empty(rows.count + 1, dtype=np.int64)
+        left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
+        demand = np.zeros((3, K))
+        low, high = box.low / self.limit, box.high / self.limit
+        found = classify(rows.T, rows.base, rows.size, *rows.curve, low, high, box.t, left, right, demand, unsure)
+        if codes is not None:
+            codes.left[part.places], codes.right[part.places] = left, right
+        if found == rows.count:
+            return replace(part, box=box)
+        kept = unsure[:found].copy()
+        f, d = part.fixed, float(box.t[1]) - part.anchor
+        moved = np.stack((f[0] + d * (f[1] + d * f[2]), f[1] + 2 * d * f[2], f[2]))
+        load = part.load * found / max(rows.count, 1)
+        return Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
+
+    def look(self, part: Part, attempt: int = 0) -> tuple[Centre, float]:
+        """Return where the part's prices seem to be, and how far off that may be."""
+        rows, t = part.rows, float(part.box.t[1])
+        if rows.count <= FEW:
+            return self.centre(rows, part.fixed, part.anchor, t, _SHARP), _POINT
+        spread = max(_MARGIN / float(np.sqrt(FEW)) * part.load, _POINT)
+        best = np.maximum(rows.T.max(axis=0), rows.base)
+        some, _ = sample(rows, rows.size * rows.need(t)[0] / best, FEW, attempt)
+        return self.centre(some, part.fixed, part.anchor, t, min(_ROUGH, _EXACT * spread)), spread
+
+    def descend(self, stack: list[Part], codes: Codes | None, last: int = LAST, attempt: int = 0) -> Centre | None:
+        """Put smaller and smaller parts on the stack until few rows are open, or no box helps.
+
+        Returns a centre that is outside the last part's box, if one is met.
+        """
+        while stack[-1].rows.count > last:
+            centre, spread = self.look(stack[-1], attempt)
+            if self.renew is not None and abs(centre.t - stack[-1].exact) > _BENT * stack[-1].exact:
+                stack[-1] = self.renew(stack[-1], min(max(centre.t, stack[-1].box.t[0]), stack[-1].box.t[2]))
+                centre, spread = self.look(stack[-1], attempt)
+            if not centre.value.any():
+                return None
+            if stack[-1].box.misses(centre, spread):
+                return centre
+            smaller = self.settle(stack[-1], self.box(centre, spread, stack[-1].box), codes)
+            stuck = smaller.rows.count > 0.7 * stack[-1].rows.count
+            stack.append(smaller)
+            if stuck:
+                return None
+        return None
+
+    def approach(self, rows: Rows, fixed: Floats, whole: bool) -> tuple[Centre, float]:
+        """Return the optimum of rows that stand for all, or are all, and the half width of a box to draw around it."""
+        begin = 0.1 * self.top
+        if whole:
+            return self.centre(rows, fixed, 0.0, begin, _SHARP), _POINT
+        if rows.count <= 1.5 * FEW:
+            return self.centre(rows, fixed, 0.0, begin, _ROUGH), _MARGIN / float(np.sqrt(rows.count))
+        best = rows.T.max(axis=0)
+        some, _ = sample(rows, rows.size * rows.need(0.5 * self.top)[0] / best, FEW)
+        centre = self.centre(some, fixed, 0.0, begin, _ROUGH)
+        spread = _MARGIN / float(np.sqrt(FEW))
+        if not centre.value.any():
+            return centre, spread
+        box = self.box(centre, spread, None)
+        part = Part(rows, np.arange(rows.count), fixed, 0.0, 1.0, box, 0.0)
+        stack = [self.settle(part, box, None)]
+        missed = self.descend(stack, None, FEW)
+        part, last = stack[-1], stack[-1].box
+        if missed is None and part.rows.count <= 2 * FEW:
+            centre = self.centre(part.rows, part.fixed, part.anchor, float(last.t[1]), _FINE)
+            if not last.misses(centre, _EXACT * last.spread):
+                return centre, _MARGIN / float(np.sqrt(rows.count))
+        return Centre(last.middle, (missed or centre).t), _WIDER * last.spread
+
+    def level_at(self, rows: Rows, value: Floats, fixed: Floats) -> float:
+        """Return about the level at which what rows ask for costs all capacity, at given values (column,)."""
+        price, t = value / self.limit, self.top
+        for _ in range(30):
+            demand = fixed.copy()
+            left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
+            unsure = np.empty(rows.count + 1, dtype=np.int64)
+            at = np.full(3, t)
+            classify(rows.T, rows.base, rows.size, *rows.curve, price, price, at, left, right, demand, unsure)
+            over, rise = float(price @ demand[0]) - 1, float(price @ demand[1])
+            step = over / rise if rise > 0 else 0.0
+            t -= step
+            if abs(step) <= 1e-4 * t:
+                break
+        return min(max(t, 1e-6 * self.top), self.top)

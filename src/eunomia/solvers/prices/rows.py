@@ -1,0 +1,121 @@
+"""The rows of a program in the layout that the kernels read, and how some of them stand for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.prices.needs import FIXED, Curve, fullness
+
+_BLOCK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """T (column, row), contiguous by column; base f (row,) speed of the free alternative; size (row,); need curves."""
+
+    T: Floats
+    base: Floats
+    size: Floats
+    a: Floats
+    b: Curve
+    e: Curve
+    cap: Curve
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return int(self.T.shape[1])
+
+    @property
+    def curve(self) -> tuple[Floats, Curve, Curve, Curve]:
+        """Return what the kernels call a, b, e, cap."""
+        return self.a, self.b, self.e, self.cap
+
+    def some(self, chosen: Ints, times: Floats | float = 1.0) -> Rows:
+        """Return the rows listed, each standing for `times` of its like."""
+        parts = [None if v is None else v[chosen] for v in (self.b, self.e, self.cap)]
+        return Rows(
+            self.T[:, chosen],
+            self.base[chosen],
+            self.size[chosen] * times,
+            self.a[chosen],
+            parts[0],
+            parts[1],
+            parts[2],
+        )
+
+    def need(self, t: float) -> tuple[Floats, Floats]:
+        """Return r(t) and dr/dt (row,)."""
+        if self.b is not None and self.e is not None:
+            room = 1 / (self.b - self.e * t)
+            return self.a * t * room, self.a * self.b * room**2
+        if self.cap is not None:
+            below = (self.a < FIXED) & (self.a * t < self.cap)
+            return np.where(below, self.a * t, self.cap), np.where(below, self.a, 0.0)
+        return self.a * t, self.a
+
+
+@njit(cache=True, fastmath=True, error_model="numpy")
+def survey(
+    T: Floats, size: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, columns: Ints, weight: Floats
+) -> tuple[float, int]:
+    """Write size / t (row,), t the level at which a row is full; return the largest 1 / t, and how many rows lack.
+
+    A row lacks if it has a need that no column serves; its weight is 0.
+    """
+    best, full = np.empty(_BLOCK), np.empty(_BLOCK)
+    most, lack = 0.0, 0
+    for o in range(0, T.shape[1], _BLOCK):
+        nb = min(_BLOCK, T.shape[1] - o)
+        weights, sizes, asked = weight[o : o + nb], size[o : o + nb], a[o : o + nb]
+        for j in range(nb):
+            best[j] = 0.0
+        for k in columns:
+            Tk = T[k, o : o + nb]
+            for j in range(nb):
+                best[j] = Tk[j] if Tk[j] > best[j] else best[j]
+        fullness(best, a, b, e, cap, o, nb, full)
+        for j in range(nb):
+            most = full[j] if full[j] > most else most
+            weights[j] = full[j] * sizes[j]
+            lack += 1 if (asked[j] > 0.0) & (best[j] <= 0.0) else 0
+    return most, lack
+
+
+@njit(cache=True, error_model="numpy")
+def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: Ints, times: Floats) -> int:
+    """Draw rows along the running sum of even + per_weight · weight, one at a random place of each unit of it.
+
+    A row stands for `times` rows, so that sums over the drawn estimate sums over all without bias; one whose chance
+    is 1 or more is taken as it is.
+    Returns the number of drawn rows.
+    """
+    total, found = 0.0, 0
+    unit, point = 0, dice[0]
+    for i in range(len(weight)):
+        chance = even + per_weight * weight[i]
+        total += chance
+        hits = 0
+        while point < total and unit + 1 < len(dice):
+            hits += 1
+            unit += 1
+            point = unit + dice[unit]
+        if chance >= 1.0 or hits > 0:
+            chosen[found] = i
+            times[found] = 1.0 if chance >= 1.0 else hits / chance
+            found += 1
+    return found
+
+
+def sample(rows: Rows, weight: Floats, count: int, attempt: int = 0) -> tuple[Rows, Ints]:
+    """Return about `count` rows that stand for all, half of them drawn by weight, and their places; always the same."""
+    dice = np.random.default_rng((rows.count, count, attempt)).random(count + 2)
+    chosen, times = np.empty(2 * count + 4, dtype=np.int64), np.empty(2 * count + 4)
+    total = float(weight.sum())
+    per_weight = 0.5 * count / total if total > 0 else 0.0
+    found = draw(weight, 0.5 * count / rows.count, per_weight, dice, chosen, times)
+    return rows.some(chosen[:found], times[:found]), chosen[:found]

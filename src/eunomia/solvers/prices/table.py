@@ -1,0 +1,80 @@
+"""A whole problem as the engine sees it, and a first guess of its prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.prices.narrow import FEW, Centre, Search
+from eunomia.solvers.prices.rows import Rows, sample, survey
+from eunomia.solvers.program import NoOptimum
+
+_WARM = 0.005  # half width of the box around the prices of an earlier answer
+
+
+class Unserved(ValueError):
+    """A row has a need that no column with capacity serves: there is no level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A whole problem over all columns: rows (base 0), capacity N, open columns, what is settled, top level."""
+
+    rows: Rows
+    limit: Floats
+    open: Ints
+    fixed: Floats  # (3, column): Σ_d fixed[d] t^d is asked for by others
+    top: float
+    weight: Floats  # (row,) what rows ask for, for drawing samples
+
+
+def table_of(rows: Rows, limit: Floats, fixed: Floats | None, top: float) -> Table:
+    """Look once at all rows."""
+    weight = np.empty(rows.count)
+    opened = np.flatnonzero(limit > 0)
+    full, lack = survey(rows.T, rows.size, *rows.curve, opened, weight)
+    if lack:
+        raise Unserved
+    total = weight.sum()
+    if fixed is None:
+        fixed = np.zeros((3, len(limit)))
+        if rows.b is None and rows.cap is None and total > 0:  # all capacity at best speed is not enough for more
+            top = min(top, 1.5 * float(limit.sum() / total))
+    if rows.cap is not None:
+        best = rows.T[opened].max(axis=0)
+        weight = np.divide(rows.size * rows.cap, best, out=np.zeros(rows.count), where=best > 0)
+    top = min(top, 1 / full) if full > 0 else top
+    if not np.isfinite(top):
+        raise NoOptimum("no row has a need that grows: every level can be reached")
+    return Table(rows, limit, opened, fixed, float(top), weight)
+
+
+def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> tuple[Centre, float]:
+    """Return where the values of the open columns seem to be, on all columns, and the half width of a box for them.
+
+    A rough guess takes the smallest sample only.
+    """
+    rows, opened = table.rows, table.open
+    search = Search(table.limit[opened], table.top)
+    count = FEW if rough else max(FEW, rows.count // 32)
+    if rows.count <= FEW:
+        some = rows.some(np.flatnonzero(table.weight > 0))
+    else:
+        some = sample(rows, table.weight, count if start is None else 2 * FEW)[0]
+    some = replace(some, T=some.T[opened])
+    if start is not None:
+        value = start[opened] / max(start[opened].sum(), 1e-300)
+        centre, spread = Centre(value, search.level_at(some, value, table.fixed[:, opened])), _WARM
+    else:
+        centre, spread = search.approach(some, table.fixed[:, opened], whole=rows.count <= FEW)
+    value = np.zeros(len(table.limit))
+    value[opened] = centre.value
+    return Centre(value, centre.t), spread
+
+
+def cheap(table: Table, centre: Centre, spread: float) -> Ints:
+    """Return the open columns whose value cannot be told from zero."""
+    value = centre.value[table.open]
+    return table.open[value <= spread * np.maximum(value, 0.5 / len(table.open))]

@@ -1,0 +1,201 @@
+"""Proportional fairness: divide capacity so that the weighted product of what the rows get is largest.
+
+    maximise Σ_i w_i log(T_i·x_i)   subject to   Σ_k x_ik ≤ 1,   Σ_i s_i x_ik ≤ N_k,   x ≥ 0
+
+Solved in the prices p of the columns alone: at given prices a row's best share is a closed form (`smooth/response.py`),
+and the least of Σ_i max (w_i log(T_i·x_i) − s_i p·x_i) + p·N over p ≥ 0 is the optimum. That same value, at whatever
+prices, bounds every x: it is the certificate. Levels T_i·x_i are unique; shares are not where rows are tied between
+columns, and those of tied rows are then the central ones.
+
+The partial-allocation mechanism on top of it makes honest reports a best answer: R. Cole, V. Gkatzelis and G. Goel,
+"Mechanism Design for Fair Division: Allocating Divisible Items without Payments", EC 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.program import NoOptimum
+from eunomia.solvers.smooth.narrow import Market, Point, best_point, rougher_point, totals
+from eunomia.solvers.smooth.response import expand, listed
+from eunomia.solvers.smooth.tally import Rows
+from eunomia.solvers.smooth.without import totals_without
+
+GAP = 1e-6  # per unit of total weight; answers are usually within 1e-10
+_OVERUSE = 1e-10  # of a capacity: passed over
+_ROUNDING = 1e-6  # of a capacity: what an interior point may leave over or take too much
+_NOTHING = 1e-10  # of a row's level: shares that bring less are left out
+
+
+@dataclass(frozen=True)
+class Proportional:
+    """The fairest product and its certificate. `objective` = Σ w log level, at most `bound` for any x.
+
+    price (column,) is what one unit of a column is worth, in weight; 0 where it is not scarce.
+    """
+
+    objective: float
+    bound: float
+    price: Floats
+    shape: tuple[int, int]
+    _weight: float
+    _row: Ints  # (able row,) of those that get something
+    _column: Ints  # (open column,) of those that have something
+    _rows: Rows
+    _point: Point
+    _keep: Floats  # (open column,) what is kept of shares: 1 but for the rounding of a column that is full
+
+    @property
+    def gap(self) -> float:
+        """Return how far the objective may be from the best, per unit of total weight."""
+        return max(self.bound - self.objective, 0.0) / self._weight if self._weight > 0 else 0.0
+
+    @cached_property
+    def _expanded(self) -> tuple[Floats, Floats]:
+        """Return share of the right column, and level, of the settled able rows."""
+        share, level = np.zeros(len(self._rows)), np.zeros(len(self._rows))
+        rows, point = self._rows, self._point
+        expand(rows.rate, rows.size, rows.weight, point.price, point.chosen, share, level)
+        level[point.open] = (rows.rate[:, point.open] * point.x[1:]).sum(axis=0)
+        return share, level
+
+    @cached_property
+    def _listed(self) -> tuple[Ints, Ints, Floats]:
+        """Return able row, open column and share of every share above 0."""
+        point, able = self._point, len(self._rows)
+        most = 2 * able + len(point.open) * len(self._column)
+        row, column, share = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most)
+        count = listed(point.chosen, self._expanded[0], point.x, self._keep, row, column, share)
+        return row[:count], column[:count], share[:count]
+
+    @property
+    def level(self) -> Floats:
+        """Return T_i·x_i (row,)."""
+        level = np.zeros(self.shape[0])
+        level[self._row] = self._expanded[1]
+        if (self._keep < 1.0).any():
+            row, column, share = self._listed
+            level[self._row] = np.bincount(row, self._rows.rate[column, row] * share, len(self._rows))
+        return level
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return row, column and share of every share above 0, in order of rows and then columns."""
+        row, column, share = self._listed
+        return self._row[row], self._column[column], share
+
+    @cached_property
+    def x(self) -> Floats:
+        """Return the shares, dense (row, column)."""
+        row, column, share = self.entries()
+        x = np.zeros(self.shape)
+        x[row, column] = share
+        return x
+
+
+def fairest_product(
+    rate: Floats, size: Floats, capacity: Floats, weight: Floats, *, start: Floats | None = None
+) -> Proportional:
+    """Solve the program above. rate (row, column), size, weight (row,), capacity (column,); all ≥ 0, sizes > 0.
+
+    A row whose rate is 0 wherever there is capacity, or whose weight is 0, gets nothing and is left out of the product.
+    start (column,): prices of a problem nearly alike, which save time and change nothing. rate in Fortran order is not
+    copied. Raises NoOptimum unless the gap is at most 1e-6 per unit of total weight.
+    """
+    row, column, rows = _able(rate, size, capacity, weight)
+    if len(row) == 0:
+        empty = Point.empty()
+        return Proportional(0.0, 0.0, np.zeros(len(capacity)), rate.shape, 0.0, row, column, rows, empty, np.ones(0))
+    market = Market.of(capacity[column], float(rows.weight.sum()))
+    warm = None if start is None else np.maximum(start[column], 1e-9 * market.scale())
+    point, keep, objective, bound = _proven(rows, market, warm)
+    price = np.zeros(len(capacity))
+    price[column] = np.where(point.price * market.capacity < 1e-12 * market.weight, 0.0, point.price)
+    return Proportional(objective, bound, price, rate.shape, market.weight, row, column, rows, point, keep)
+
+
+def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return shares (row, column) and payments (row,): row i keeps the part f_i of its share of the fairest product.
+
+    With u the levels of that and u' those of the fairest product among the other rows alone,
+
+        f_i = (Π_{j≠i} u_j^w_j / Π_{j≠i} u'_j^w_j)^(1 / w_i)
+
+    and is in (0, 1]: what i's presence takes from the others. A row that gets nothing has f = 1. One more solve for
+    each row, of those rows whose choice its leaving can change.
+    """
+    best = fairest_product(rate, size, capacity, weight)
+    payments = np.ones(len(size))
+    if len(best._row):
+        rows = best._rows
+        market = Market.of(capacity[best._column], float(rows.weight.sum()))
+        others = best.objective - rows.weight * np.log(best.level[best._row])
+        without = totals_without(rows, market, best._point)
+        payments[best._row] = np.minimum(np.exp((others - without) / rows.weight), 1.0)
+    return best.x * payments[:, None], payments
+
+
+def _able(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple[Ints, Ints, Rows]:
+    """Return the rows that can get something, the columns that can serve one, and those rows on those columns."""
+    wanted = (capacity > 0) & (rate.max(axis=0, initial=0.0) > 0)
+    column = np.flatnonzero(wanted)
+    part = rate if wanted.all() else rate[:, column]
+    row = np.flatnonzero((part.max(axis=1, initial=0.0) > 0) & (weight > 0))
+    whole = len(row) == len(size)
+    by_column = np.ascontiguousarray((part if whole else part[row]).T)
+    return row, column, Rows(by_column, size if whole else size[row], weight if whole else weight[row])
+
+
+def _proven(rows: Rows, market: Market, start: Floats | None) -> tuple[Point, Floats, float, float]:
+    """Return a point, what to keep of its shares (column,) so that they fit, what that reaches at least, and its bound.
+
+    Raises NoOptimum unless the last two meet.
+    """
+    gap = np.inf
+    ways: tuple[Callable[[], Point], ...] = (
+        lambda: best_point(rows, market, start),
+        lambda: rougher_point(rows, market),
+    )
+    for find in ways:
+        point = _fitted(find(), rows, market)
+        keep = _keep(point, rows, market)
+        objective, bound = totals(point, rows, market)
+        objective += market.weight * float(np.log(keep.min()))
+        gap = (bound - objective) / market.weight
+        if gap <= GAP:
+            return point, keep, objective, bound
+    raise NoOptimum(f"proportional fairness: the gap per unit of weight is {gap:.1e}, more than {GAP:.0e}")
+
+
+def _keep(point: Point, rows: Rows, market: Market) -> Floats:
+    """Return 1 for each column that is not over-full, else its capacity over what is used of it (column,)."""
+    used = point.tally.demand(point.price) + point.x[1:] @ rows.size[point.open]
+    full = used / market.capacity
+    return np.where(full > 1.0 + _OVERUSE, 1.0 / full, 1.0)
+
+
+def _fitted(point: Point, rows: Rows, market: Market) -> Point:
+    """Return the point with rounding taken out of the open rows' shares: scarce columns full, none over-full.
+
+    The correction is the least one relative to the shares: s x (λ_k − Σ x λ) with λ from K equations.
+    """
+    x, ties = point.x.copy(), rows.part(point.open)
+    y = (ties.rate * x[1:]).sum(axis=0)
+    x[1:][ties.rate * x[1:] <= _NOTHING * y] = 0.0
+    x[1:] /= np.maximum(x[1:].sum(axis=0), 1.0)
+    missing = market.capacity - point.tally.demand(point.price) - x[1:] @ ties.size
+    full = (point.price * market.capacity > 1e-9 * market.weight) & (missing < _ROUNDING * market.capacity)
+    bound = np.flatnonzero(full | (missing < 0.0))
+    spread = (x[1:] * ties.size**2) @ x[1:].T
+    system = np.diag(x[1:] @ ties.size**2) - spread
+    pull = np.zeros(len(missing))
+    pull[bound] = np.linalg.lstsq(system[np.ix_(bound, bound)], missing[bound], rcond=1e-10)[0]
+    change = x[1:] * ties.size * (pull[:, None] - pull @ x[1:])
+    if (np.abs(change) <= 10.0 * _ROUNDING).all():
+        x[1:] = np.maximum(x[1:] + change, 0.0)
+        x[1:] /= np.maximum(x[1:].sum(axis=0), 1.0)
+    return Point(point.price, point.tally, point.chosen, point.open, x)

@@ -1,0 +1,243 @@
+"""From the prices of a sample to those of all rows, by looking again only at the rows that are left undecided.
+
+Prices of a sample of M rows are right to about 1/√M. In a box of that width around them most rows choose the same at
+every price; they are decided, and what they use is taken off the capacity. A sample of the others errs by as much less
+as they are fewer, so the next box is narrower by √M, and so on until few rows are open. Whether the boxes were wide
+enough is not trusted: the caller solves for the open rows exactly, and if its prices press against a box, that box is
+made wider and the steps after it are done again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.program import Infeasible
+from eunomia.solvers.totals.barrier import prices
+from eunomia.solvers.totals.response import OPEN, choose, choose_freely, in_play, proof
+
+SAMPLE = 800  # rows that the interior point method is asked to solve for at once, unless fewer are left
+_LARGEST = 32_768  # rows of the sample from which the first box over all rows is taken
+_WIDTH = 8.0  # of a box, in typical errors of a sample's prices
+_NARROW = 1e-5  # relative half-width of a box around prices that are not a sample's
+_LEAST = 1e-13  # half-width of a box over the ceiling of prices
+_FREE = 1e-3  # of the typical price: a price that may well be zero
+_TIED = 1e-2  # relative width of a box below which open rows are tied if they stay open
+_DEAR = 1e-2  # of the ceiling: a price at which one asks whether the floors can be met at all
+_ROUNDING = 1e-9  # relative
+_STRAYS = 6  # prices outside the boxes, in one narrowing, after which it is left as it is
+_MISSES = 16  # after which narrowing begins again with more caution
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A problem laid out for the kernels: (column, row) arrays; every column has capacity."""
+
+    worth: Floats  # (column, row) −inf where closed
+    size: Floats  # (row,)
+    rate: Floats  # (column, row); (column, 0) where no row has a floor
+    floor: Floats  # (row,) −inf where there is none; (0,) likewise
+    ceiling: float  # a price above all that may come out
+
+    @property
+    def free(self) -> bool:
+        """Return whether no row has a floor."""
+        return len(self.floor) == 0
+
+    def only(self, rows: Ints) -> Rows:
+        """Return the problem of these rows."""
+        rate, floor = (self.rate, self.floor) if self.free else (self.rate[:, rows], self.floor[rows])
+        return Rows(self.worth[:, rows], self.size[rows], rate, floor, self.ceiling)
+
+    def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
+        """Write each row's choice over the box; return what the decided rows use (column,)."""
+        if self.free:
+            return choose_freely(self.worth, self.size, centre, half, choice)
+        return choose(self.worth, self.size, self.rate, self.floor, centre, half, choice)
+
+    def refuse_if_proven(self, capacity: Floats, price: Floats) -> None:
+        """Raise Infeasible if at these prices the floors alone cost more than all capacity is worth."""
+        if self.free:
+            return
+        nothing = np.where(np.isfinite(self.worth), 0.0, -np.inf)
+        floor_price, time_price = proof(nothing, self.size, self.rate, self.floor, price)
+        asked = np.isfinite(self.floor)
+        value = price @ capacity + time_price.sum() - floor_price[asked] @ self.floor[asked]
+        if value < -_ROUNDING * (price @ capacity):
+            raise Infeasible("the floors together need more than the capacity; lower them or give some up")
+
+    def centre(self, count: float, capacity: Floats, tolerance: float) -> Floats:
+        """Return prices (column,) at which the rows, each `count` times, just fit."""
+        if self.free and not (self.worth > 0).any():
+            return np.zeros(len(self.worth))
+        rows = len(self.size)
+        across = np.ascontiguousarray(self.worth.T)
+        rate = np.zeros_like(across) if self.free else np.ascontiguousarray(self.rate.T)
+        floor = np.full(rows, -np.inf) if self.free else self.floor
+        room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
+        return prices(across, self.size, np.full(rows, count), rate, floor, room, self.ceiling, tolerance)[0]
+
+
+@dataclass(slots=True)
+class Box:
+    """One narrowing: which rows were open before, what was left for them, and the prices looked at."""
+
+    rows: Ints  # (open row,)
+    part: Rows  # their problem
+    room: Floats  # (column,) capacity left for them
+    centre: Floats  # (column,)
+    half: Floats  # (column,)
+    relative: float  # half-width over price
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """Return the least and the greatest price (column,) of the box."""
+        return np.maximum(self.centre - self.half, 0.0), np.minimum(self.centre + self.half, 2 * self.part.ceiling)
+
+
+@dataclass(slots=True)
+class Narrowing:
+    """All rows of a problem with the choices of the decided ones; `boxes` nest, the last one is the smallest."""
+
+    problem: Rows
+    capacity: Floats
+    choice: Array  # (row,)
+    boxes: list[Box] = field(default_factory=list)
+    misses: int = 0
+    caution: float = 1.0  # by how much boxes are wider than usual
+
+    @classmethod
+    def of(cls, problem: Rows, capacity: Floats) -> Narrowing:
+        """Begin with every row open."""
+        kind = np.int8 if problem.free else np.int16
+        return cls(problem, capacity, np.full(len(problem.size), OPEN, dtype=kind))
+
+    def narrow(self, few: int, *, known: float = 1.0, width: float = 0.0) -> tuple[Ints, Rows, Floats]:
+        """Return the rows still open, their problem, and the capacity left for them.
+
+        The prices of the rows are known to lie within a relative width `known`. Stops when no more than `few` are open,
+        when the last box was one of exact prices, or when its relative width is below `width`; and when narrowing has
+        become idle, because what is open is tied at any price.
+        """
+        rows, part, room = self._open()
+        relative, strays = self.boxes[-1].relative if self.boxes else known, 0
+        while len(rows) > few and relative > max(width, _NARROW):
+            sample = _sample_size(len(rows))
+            centre = _estimate(part, room, sample, relative, self.misses)
+            if not np.isfinite(centre).all() or strays > _STRAYS:
+                break  # what is open has no prices to speak of
+            if (centre > _DEAR * part.ceiling).any():
+                self.problem.refuse_if_proven(self.capacity, centre)
+            if self._strays(centre):
+                strays += 1
+                rows, part, room = self._open()
+                relative = self.boxes[-1].relative if self.boxes else known
+                continue
+            if sample < len(rows):
+                relative *= min(0.5, self.caution * _WIDTH / np.sqrt(sample))
+            else:
+                relative = self.caution * _NARROW
+            middle = _middle(part)
+            half = relative * (centre + 0.02 * middle) + _LEAST * part.ceiling
+            half = np.where(centre < _FREE * middle, np.maximum(half, 2 * centre), half)
+            self.boxes.append(Box(rows, part, room, centre, half, relative))
+            before = len(rows)
+            rows, part, room = self._look(self.boxes[-1])
+            if sample >= before or (relative < _TIED and len(rows) > 0.9 * before):
+                break
+        return rows, part, room
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Return the least and the greatest price (column,) that all boxes hold; greatest inf where there is no box."""
+        low, high = np.zeros(len(self.capacity)), np.full(len(self.capacity), np.inf)
+        for box in self.boxes:
+            least, greatest = box.ends()
+            low, high = np.maximum(low, least), np.minimum(high, greatest)
+        return low, high
+
+    def missed(self, outside: Floats) -> None:
+        """Widen the box that keeps a price from rising (outside above 0) or falling (below 0), and drop the later ones.
+
+        After many misses all boxes are dropped, and those to come are twice as wide.
+        """
+        low, high = self.bounds()
+        for place, box in enumerate(self.boxes):
+            least, greatest = box.ends()
+            below, above = (outside < 0) & (least >= low), (outside > 0) & (greatest <= high)
+            if (below | above).any():
+                self._widen(box, 3.0 * 2.0**self.misses, place + 1)
+                return
+        raise AssertionError("a price outside all boxes is kept there by one of them")
+
+    def _strays(self, centre: Floats) -> bool:
+        """Return whether prices lie outside a box, and widen it to hold them."""
+        for place, box in enumerate(self.boxes):
+            far = float((np.abs(centre - box.centre) / box.half).max())
+            if far > 1:
+                self._widen(box, 2 * far, place + 1)
+                return True
+        return False
+
+    def _widen(self, box: Box, factor: float, kept: int) -> None:
+        box.half = np.minimum(factor * box.half, 2 * box.part.ceiling)
+        box.relative = min(1.0, factor * box.relative)
+        self.misses += 1
+        del self.boxes[kept:]
+        if self.misses % _MISSES == 0:
+            self.boxes.clear()
+            self.choice[:] = OPEN
+            self.caution *= 2
+
+    def _open(self) -> tuple[Ints, Rows, Floats]:
+        if self.boxes:
+            return self._look(self.boxes[-1])
+        return np.arange(len(self.choice)), self.problem, self.capacity
+
+    def _look(self, box: Box) -> tuple[Ints, Rows, Floats]:
+        """Decide what can be decided in the box; return what stays open."""
+        low, high = box.ends()
+        choice = np.empty(len(box.rows), dtype=self.choice.dtype)
+        used = box.part.choose((low + high) / 2, (high - low) / 2, choice)
+        self.choice[box.rows] = choice
+        left = np.flatnonzero(choice == OPEN)
+        return box.rows[left], box.part.only(left), box.room - used
+
+    def masked(self, part: Rows) -> Rows:
+        """Return the open rows' problem with the places closed that no price of the last box makes best."""
+        if not self.boxes or not part.free:
+            return part
+        box = self.boxes[-1]
+        low, high = box.ends()
+        left = in_play(part.worth, part.size, (low + high) / 2, (high - low) / 2, np.arange(len(part.size)))
+        return Rows(np.ascontiguousarray(left.T), part.size, part.rate, part.floor, part.ceiling)
+
+
+def _sample_size(rows: int) -> int:
+    return rows if rows <= 2 * SAMPLE else int(np.clip(rows // 16, SAMPLE, _LARGEST))
+
+
+def _estimate(part: Rows, room: Floats, sample: int, known: float, draw: int) -> Floats:
+    """Return prices from a sample of the rows, itself narrowed first where it is large."""
+    rows = len(part.size)
+    if sample >= rows:
+        return part.centre(1.0, room, 1e-7)
+    drawn = part.only(_spread(rows, sample, draw))
+    if sample <= 2 * SAMPLE:
+        return drawn.centre(rows / sample, room, 1e-4)
+    inner = Narrowing.of(drawn, room * (sample / rows))
+    inner.narrow(0, known=known, width=0.5 * known / np.sqrt(sample))
+    return inner.boxes[-1].centre if inner.boxes else drawn.centre(rows / sample, room, 1e-4)
+
+
+def _spread(rows: int, sample: int, draw: int) -> Ints:
+    """Return one row out of each of as many equal stretches, the same each time for the same draw."""
+    rng = np.random.default_rng((rows, sample, draw))
+    return ((np.arange(sample) + rng.random(sample)) * (rows / sample)).astype(np.int64)
+
+
+def _middle(part: Rows) -> float:
+    """Return a price of the right order: the mean worth per unit of size of some rows."""
+    few = slice(None, None, max(1, len(part.size) // 512))
+    worth = np.where(np.isfinite(part.worth[:, few]), np.abs(part.worth[:, few]), 0.0)
+    return float((worth.max(axis=0) / part.size[few]).mean())

@@ -1,0 +1,193 @@
+"""Lexicographic water filling: raise the lowest level as far as it goes, then the next, until nothing can rise.
+
+    level[i] = Σ_k T[i,k] x[i,k] / a[i]     subject to   Σ_k x[i,k] ≤ 1,   Σ_i s[i] x[i,k] ≤ N[k],   x ≥ 0
+
+T rate, a need, s size, N capacity; who rises how fast is a matter of the tree (solvers/tree.py). One phase finds the
+last moment U at which the needs r(U) fit, and prices p of the columns (Σ p N = 1) at which they cost all there is.
+Every later answer costs as much, so no row ever spends more than its cheapest mix. Hence a row whose next bit costs
+something is stopped for good, and a row whose next bit is free keeps to the free columns, whose best rate is from now
+on its room. Each phase takes at least one column from those that go on: there are at most as many phases as columns.
+
+Inside a phase U comes down from above: any prices give a moment that cannot be passed, the root of
+Σ_i cost_i(p, r_i(U)) = p·N, and the needs at that moment give better prices, until they fit.
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
+OSDI 2020, section 4.3, where each level takes a linear and a mixed-integer program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.solvers.classes import group
+from eunomia.solvers.narrow import Settled
+from eunomia.solvers.program import NoOptimum
+from eunomia.solvers.tree import Clock, Tree, flat
+from eunomia.solvers.waterfill_many import Scarce, Serving
+
+_FEW = 160  # distinct rows that the general solver takes as they are
+_MOST = 3_000  # distinct rows that it takes where nothing else helps
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Where every row stopped, and the prices that prove it could not go on."""
+
+    level: Floats  # (row,) Σ_k T x / a; 0 for rows that no column serves
+    frozen_in: Ints  # (row,) the phase, from 1, in which it stopped; 0 for rows that no column serves
+    own: Bools  # (row,) stopped at its own cap or full speed, not by a price
+    price: tuple[Floats, ...]  # of each phase, (column,), Σ price · capacity = 1; zeros where nothing was scarce
+    gap: float  # the most by which the needs of any phase exceeded capacity, relative, before shares were cut to fit
+    columns: int
+    sparse: tuple[Ints, Ints, Floats] = field(repr=False)
+
+    @property
+    def phases(self) -> int:
+        """Return how many times prices were found and rows stopped."""
+        return len(self.price)
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return the shares that are not zero: row, column, share; no place twice."""
+        return self.sparse
+
+    def spread(self, of: Ints, count: Floats) -> Filled:
+        """Return the same for rows each of which is like the row `of` it here, (row,), where that stands for count."""
+        share = self.x[of]
+        row, column = np.nonzero(share)
+        own, frozen_in, level = self.own[of], self.frozen_in[of], (self.level / count)[of]
+        return replace(self, level=level, own=own, frozen_in=frozen_in, sparse=(row, column, share[row, column]))
+
+    @cached_property
+    def x(self) -> Floats:
+        """Return the shares, (row, column)."""
+        row, column, share = self.sparse
+        dense = np.zeros((len(self.level), self.columns))
+        dense[row, column] = share
+        return dense
+
+
+def fill(
+    rate: Floats, size: Floats, capacity: Floats, need: Floats, *, cap: Floats | None = None, tree: Tree | None = None
+) -> Filled:
+    """Fill to the last row; rate (row, column) ≥ 0, size, need (row,) > 0, capacity (column,) ≥ 0.
+
+    cap (row,) is the rate that a row may not exceed, none if it is left out. Without a tree all levels rise alike.
+    Rate in Fortran order costs no copy. Raises NoOptimum when a phase cannot be proven to 1e-9.
+    """
+    tree = flat(len(rate)) if tree is None else tree
+    most = _most(rate, capacity, cap)
+    alike = _alike(rate, size, need, most, tree)
+    if alike is None:
+        return _fill_many((rate.T, size, capacity, need, most, tree))
+    of, first, count = alike
+    fewer = replace(tree, group_of=tree.group_of[first], row_weight=tree.row_weight[first] * count)
+    problem = (rate[first].T, size[first] * count, capacity, need[first] / count, most[first], fewer)
+    filled = _Filling(*problem).run_few() if len(count) <= _FEW else _fill_many(problem)
+    return filled.spread(of, count)
+
+
+def _most(rate: Floats, capacity: Floats, cap: Floats | None) -> Floats:
+    """Return the highest rate that each row could have."""
+    most = np.zeros(len(rate))
+    for k in np.flatnonzero(capacity > 0):
+        np.maximum(most, rate[:, k], out=most)
+    return most if cap is None else np.minimum(most, cap)
+
+
+def _alike(rate: Floats, size: Floats, need: Floats, most: Floats, tree: Tree) -> tuple[Ints, Ints, Floats] | None:
+    """Return class of each row, first row and count of each class, or None where few rows have a twin.
+
+    Rows that a group serves one after the other have none.
+    """
+    n = len(size)
+    first = np.array([False, *(inner == "first" for inner in tree.inner)])
+    alone = np.where(first[tree.group_of + 1], np.arange(n), -1)
+    facts = (*rate.T, size, need, most, tree.row_weight, tree.group_of, alone)
+    if n > _MOST and len(group(*(fact[:_MOST] for fact in facts))) > _MOST // 2:
+        return None
+    classes = group(*facts)
+    return classes.of, classes.representative, classes.count.astype(float)
+
+
+_Problem: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Tree]
+
+
+def _fill_many(problem: _Problem) -> Filled:
+    """Fill by phases in which the rows that paid leave; anew where a column that was taken for free is not."""
+    paid = np.zeros(len(problem[2]), dtype=bool)
+    try:
+        for _ in range(len(paid) + 1):
+            try:
+                return _Filling(*problem).run_many(paid)
+            except Scarce as scarce:
+                paid[scarce.columns] = True
+        raise NoOptimum("the columns that nobody pays for cannot serve those who need no other")
+    except NoOptimum:
+        return _Filling(*problem).run_few()
+
+
+class _Filling:
+    """The state between phases: what room each row has, and the columns that are still free."""
+
+    def __init__(self, rate: Floats, load: Floats, capacity: Floats, need: Floats, most: Floats, tree: Tree):
+        """Take rate (column, row), load, need, most (row,), capacity (column,)."""
+        self.rate, self.load, self.capacity, self.need, self.tree = rate, load, capacity, need, tree
+        self.room = most / need
+        self.free = capacity > 0
+        self.own = np.ones(len(load), dtype=bool)
+        self.frozen_in = np.zeros(len(load), dtype=np.int64)
+        self.prices: list[Floats] = []
+        self.gap, self.moment = 0.0, 0.0
+        self.got = np.zeros(len(load))
+
+    def run_few(self) -> Filled:
+        """Run phases until no row can rise, all rows in each, by the general solver."""
+        serving = Serving(self.rate, self.load, self.capacity, self.need, self.tree, self.capacity < 0)
+        while (self.got < self.room).any():
+            clock = Clock(self.tree, self.room)
+            settled = serving.exactly(self.room, self.got, self.moment, clock.end)
+            self._stop(clock, settled, serving.columns)
+            serving.hold(settled)
+        return self._filled(serving)
+
+    def run_many(self, paid: Bools) -> Filled:
+        """Run phases until no row can rise, each without the rows that paid in those before."""
+        serving = Serving(self.rate, self.load, self.capacity, self.need, self.tree, paid)
+        while (self.got < self.room).any():
+            clock = Clock(self.tree, self.room)
+            settled = serving.last(self.room, self.got, self.moment, clock.end)
+            self._stop(clock, settled, serving.columns)
+            serving.serve(settled, self.got)
+        serving.finish(self.got)
+        return self._filled(serving)
+
+    def _stop(self, clock: Clock, settled: Settled, columns: Ints) -> None:
+        """Take the room of rows that are full or whose next bit costs something; the others keep to free columns."""
+        self.moment, self.gap = settled.moment, max(self.gap, settled.over)
+        self.got, _ = clock.at(self.moment)
+        price = np.zeros(len(self.capacity))
+        price[columns] = settled.price[:-1]
+        self.prices.append(price)
+        left = self.free & (price == 0)
+        if (left == self.free).all() and (self.got < self.room).any():
+            raise NoOptimum("water filling came to a halt: prices stop no row; check for entries many decades apart")
+        self.free = left
+        best = np.zeros(len(self.got))
+        for k in np.flatnonzero(left):
+            np.maximum(best, self.rate[k], out=best)
+        best /= self.need
+        full = self.got >= self.room
+        priced = ~full & (self.got >= best * (1 - 1e-12))
+        self.own[priced] = False
+        self.frozen_in[(full | priced) & (self.frozen_in == 0) & (self.room > 0)] = len(self.prices)
+        self.room = np.where(full | priced, self.got, np.minimum(self.room, best))
+
+    def _filled(self, serving: Serving) -> Filled:
+        row, column, share = serving.fitting(self.got * self.need)
+        columns = len(self.capacity)
+        sparse = (row, column, share)
+        return Filled(self.got, self.frozen_in, self.own, tuple(self.prices), self.gap, columns, sparse)

@@ -1,0 +1,277 @@
+"""What the papers promise of the policies that share time, on drawn problems with gangs, ties and zeros."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import oracles
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats
+from eunomia.model.equal_part import alone_throughput, equal_part
+from eunomia.model.policy import Policy
+from eunomia.model.tenants import Tenant, Tenants
+from eunomia.model.view import View
+from eunomia.policies import build
+
+CLOSE = 1e-7
+
+
+def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
+    """Return the problem as a view, with what the policy needs; all jobs came at once unless told otherwise."""
+    jobs, types = one.rate.shape
+    tenants = Tenants.of(["a", "b"], {"a": Tenant(1.0), "b": Tenant(2.0)})
+    columns: dict[str, Any] = {
+        "throughput": one.rate,
+        "capacity": one.capacity,
+        "scale_factor": one.size.astype(np.int64),
+        "weight": one.weight,
+        "remaining": one.need * 100,
+        "submitted": np.zeros(jobs),
+        "isolated": alone_throughput(one.rate, one.size, one.capacity),
+        "price": np.linspace(1.0, 3.0, types),
+        "deadline": np.full(jobs, np.inf),
+        "tenant": np.arange(jobs) % 2,
+        "tenants": tenants,
+        **more,
+    }
+    memory = {name: np.full(jobs, value) for name, value in policy.info.remembers.items()}
+    needed = {name: columns[name] for name in policy.info.needs}
+    return View(at=0.0, types=tuple("abcdef"[:types]), jobs=jobs, columns=needed, memory=memory)
+
+
+def usable(one: oracles.Instance) -> Floats:
+    """Return the rates with zeros where a gang is wider than the type."""
+    return np.where(one.size[:, None] > one.capacity, 0.0, one.rate)
+
+
+def decide(spelling: str, one: oracles.Instance, **more: Any) -> Shares:
+    """Return the answer of a policy to a problem; its proof is tight."""
+    policy = build(spelling)
+    answer = policy.decide(view_of(one, policy, **more))
+    assert isinstance(answer, Shares)
+    if answer.certificate is not None:
+        assert answer.certificate.gap <= 1e-6
+    return answer
+
+
+def equal_weights(one: oracles.Instance) -> dict[str, Any]:
+    """Return the weights of a problem in which all jobs count alike."""
+    return {"weight": np.ones(len(one.size))}
+
+
+problems = oracles.problems(most_rows=20, most_columns=4, decades=3)
+
+
+class TestMaxMinFairness:
+    """Least attained service of Gavel, section 4.1."""
+
+    @given(problems)
+    @settings(max_examples=40, deadline=None)
+    def test_the_worst_off_gets_what_the_textbook_program_gives_it(self, one: oracles.Instance) -> None:
+        T, E = usable(one), one.capacity / max(one.capacity.sum(), 1.0)
+        best = oracles.highest_level(T, one.size, one.capacity, one.weight * (T @ E) / one.size)
+        proof = decide("max_min_fairness", one).certificate
+        assert proof is not None
+        assert proof.objective == pytest.approx(best, rel=CLOSE, abs=1e-12)
+
+    @given(problems)
+    @settings(max_examples=40, deadline=None)
+    def test_no_job_of_equal_weight_is_below_its_isolated_share(self, one: oracles.Instance) -> None:
+        """The sharing incentive: an equal part of the cluster is itself one of the allocations."""
+        T = usable(one)
+        x = decide("max_min_fairness", one, **equal_weights(one)).x
+        level, alone = ((one.size[:, None] * T * y).sum(axis=1) for y in (x, equal_part(one.size, one.capacity)))
+        normal = T @ one.capacity
+        able = normal > 0
+        if able.any():
+            assert (level / np.where(able, normal, 1))[able].min() >= (alone[able] / normal[able]).min() * (1 - CLOSE)
+
+    @given(problems)
+    @settings(max_examples=40, deadline=None)
+    def test_no_other_allocation_gives_somebody_more_and_nobody_less(self, one: oracles.Instance) -> None:
+        """Pareto efficiency, by a program that looks for such an allocation."""
+        T = usable(one)
+        x = decide("max_min_fairness", one).x
+        got = (T * x).sum(axis=1)
+        per_best = np.divide(T, T.max(axis=1)[:, None], out=np.zeros_like(T), where=T.max(axis=1)[:, None] > 0)
+        most = oracles.best_total(per_best, one.size, one.capacity, T, got * (1 - 1e-9))
+        assert most is not None
+        assert most <= (per_best * x).sum() * (1 + 1e-6) + 1e-9
+
+    @given(problems, st.floats(0.01, 100))
+    @settings(max_examples=20, deadline=None)
+    def test_agnostic_does_not_care_how_fast_a_job_is(self, one: oracles.Instance, factor: float) -> None:
+        faster = replace(one, rate=one.rate * factor)
+        mine, other = (decide("max_min_fairness?types=agnostic", each).certificate for each in (one, faster))
+        assert mine is not None
+        assert other is not None
+        assert mine.objective == pytest.approx(other.objective, rel=1e-6, abs=1e-12)
+
+
+class TestWhichOptimum:
+    """Where many allocations are as good, the caller may choose."""
+
+    def test_the_closest_one_leaves_everybody_who_can_stay_where_he_sits(self) -> None:
+        one = oracles.Instance(np.ones((4, 2)), np.ones(4), np.array([2.0, 2.0]), np.ones(4), np.ones(4))
+        seats = np.array([1, 0, 1, 0])
+        answer = decide("max_min_fairness?point=closest", one, on_type=seats)
+        np.testing.assert_allclose(answer.x, np.eye(2)[seats], atol=1e-8)
+
+    def test_the_central_one_treats_alike_jobs_alike(self) -> None:
+        one = oracles.Instance(np.ones((4, 2)), np.ones(4), np.array([2.0, 2.0]), np.ones(4), np.ones(4))
+        answer = decide("max_min_fairness?point=central", one)
+        np.testing.assert_allclose(answer.x, np.full((4, 2), 0.5), atol=1e-6)
+
+    @given(problems, st.sampled_from(["closest", "central"]), st.integers(0, 2**32 - 1))
+    @settings(max_examples=30, deadline=None)
+    def test_every_choice_is_an_optimum(self, one: oracles.Instance, point: str, seed: int) -> None:
+        seats = np.random.default_rng(seed).integers(-1, one.rate.shape[1], len(one.size))
+        x = decide(f"max_min_fairness?point={point}", one, on_type=seats).x
+        any_one = decide("max_min_fairness", one).certificate
+        T, E = usable(one), one.capacity / max(one.capacity.sum(), 1.0)
+        need = one.weight * (T @ E) / one.size
+        able = need > 0
+        assert any_one is not None
+        assert (one.size @ x <= one.capacity * (1 + 1e-9) + 1e-9).all()
+        assert (x.sum(axis=1) <= 1 + 1e-9).all()
+        if able.any():
+            level = ((T * x).sum(axis=1)[able] / need[able]).min()
+            assert level == pytest.approx(any_one.objective, rel=1e-6, abs=1e-12)
+
+
+class TestMakespan:
+    """Section 4.2."""
+
+    @given(problems)
+    @settings(max_examples=30, deadline=None)
+    def test_it_is_the_least_there_is_and_more_accelerators_never_make_it_longer(self, one: oracles.Instance) -> None:
+        T = usable(one)
+        if not (T > 0).any():
+            return
+        proof = decide("makespan", one).certificate
+        more = replace(one, rate=T, capacity=one.capacity + 1)
+        larger = decide("makespan", more).certificate
+        assert proof is not None
+        assert larger is not None
+        least = oracles.shortest_makespan(T, one.size, one.capacity, one.need * 100)
+        assert proof.objective == pytest.approx(least, rel=CLOSE)
+        assert larger.objective <= proof.objective * (1 + CLOSE)
+
+
+class TestFinishTimeFairness:
+    """Section 4.2, with Gavel's definition."""
+
+    @given(problems, st.integers(0, 2**32 - 1))
+    @settings(max_examples=30, deadline=None)
+    def test_the_most_delayed_job_is_delayed_as_little_as_can_be(self, one: oracles.Instance, seed: int) -> None:
+        T = usable(one)
+        age = np.random.default_rng(seed).exponential(1e3, len(one.size))
+        alone = alone_throughput(T, one.size, one.capacity)
+        able = alone > 0
+        if not able.any():
+            return
+        steps = one.need * 100
+        part = (T[able], one.size[able], one.capacity, steps[able], age[able], steps[able] / alone[able])
+        proof = decide("finish_time_fairness", one, submitted=-age, isolated=alone).certificate
+        assert proof is not None
+        assert proof.objective == pytest.approx(oracles.least_unfairness(*part), rel=1e-6)
+
+    def test_time_alone_is_counted_with_the_equal_part_of_each_question(self) -> None:
+        one = oracles.Instance(np.array([[2.0], [2.0]]), np.ones(2), np.array([1.0]), np.ones(2), np.array([1.0, 1.0]))
+        policy = build("finish_time_fairness")
+        first = policy.decide(view_of(one, policy, remaining=np.array([100.0, 100.0])))
+        again = view_of(one, policy, remaining=np.array([40.0, 100.0]))
+        later = policy.decide(View(**{**_parts(again), "memory": first.memory, "at": 50.0}))
+        np.testing.assert_allclose(later.memory["alone_time"], [60.0, 0.0])  # 60 steps at 1 step/s, an equal part
+
+
+def _parts(view: View) -> dict[str, Any]:
+    return {name: getattr(view, name) for name in ("at", "types", "jobs", "columns", "seed", "memory")}
+
+
+class TestTotals:
+    """Throughput, throughput per dollar, and dollars."""
+
+    @given(problems)
+    @settings(max_examples=30, deadline=None)
+    def test_raw_throughput_is_the_most_there_is(self, one: oracles.Instance) -> None:
+        proof = decide("max_throughput?normalised=false", one).certificate
+        assert proof is not None
+        most = oracles.best_total(usable(one), one.size, one.capacity)
+        assert proof.objective == pytest.approx(most, rel=CLOSE, abs=1e-9)
+
+    @given(problems)
+    @settings(max_examples=30, deadline=None)
+    def test_the_cheapest_allocation_leaves_nobody_below_an_equal_part_and_costs_no_more(
+        self, one: oracles.Instance
+    ) -> None:
+        T, part = usable(one), equal_part(one.size, one.capacity)
+        answer = decide("min_cost", one)
+        alone = (T * part).sum(axis=1)
+        assert ((T * answer.x).sum(axis=1) >= alone * (1 - 1e-6)).all()
+        price = np.linspace(1.0, 3.0, T.shape[1])
+        bill = [float((one.size[:, None] * price * np.where(T > 0, x, 0.0)).sum()) for x in (answer.x, part)]
+        assert bill[0] <= bill[1] * (1 + 1e-6) + 1e-9
+
+    def test_two_deadlines_that_cannot_both_be_met_make_the_lighter_job_late_and_name_it(self) -> None:
+        one = oracles.Instance(np.ones((3, 1)), np.ones(3), np.array([1.0]), np.ones(3), np.array([1.0, 2.0, 1.0]))
+        deadlines = np.array([200.0, 200.0, np.inf])
+        more = {"deadline": deadlines, "remaining": np.array([150.0, 150.0, 10.0])}
+        answer = decide("throughput_per_cost?objective=sum&deadlines=true", one, **more)
+        assert answer.certificate is not None
+        assert answer.certificate.late == (0,)
+        assert "late" in answer.why[0]
+        assert answer.x[1, 0] >= 0.75 * (1 - 1e-9)
+
+
+class TestWaterFilling:
+    """Section 4.3."""
+
+    @given(problems)
+    @settings(max_examples=30, deadline=None)
+    def test_the_worst_off_is_as_well_off_as_under_max_min_fairness(self, one: oracles.Instance) -> None:
+        filled, level = (
+            decide(name, one, **equal_weights(one)).certificate for name in ("water_filling", "max_min_fairness")
+        )
+        assert filled is not None
+        assert level is not None
+        assert filled.objective == pytest.approx(level.objective, rel=1e-6, abs=1e-12)
+
+    def test_tenants_share_by_weight_and_their_jobs_share_what_they_get(self) -> None:
+        one = oracles.Instance(np.ones((4, 1)), np.ones(4), np.array([2.0]), np.ones(4), np.array([1.0, 1.0, 3.0, 1.0]))
+        answer = decide("hierarchical", one)  # jobs 0 and 2 are a's, jobs 1 and 3 are b's, who weighs twice as much
+        np.testing.assert_allclose(answer.x[:, 0], [1 / 6, 2 / 3, 1 / 2, 2 / 3], rtol=1e-9)
+
+    def test_inner_fifo_serves_the_first_job_of_each_tenant(self) -> None:
+        one = oracles.Instance(np.ones((4, 1)), np.ones(4), np.array([1.5]), np.ones(4), np.ones(4))
+        answer = decide("hierarchical?inner=fifo", one)
+        np.testing.assert_allclose(answer.x[:, 0], [0.5, 1.0, 0.0, 0.0], atol=1e-9)
+
+    def test_an_inner_policy_shares_out_what_its_tenant_got(self) -> None:
+        T = np.array([[1.0], [1.0], [2.0], [4.0]])
+        one = oracles.Instance(T, np.ones(4), np.array([1.5]), np.ones(4), np.ones(4))
+        answer = decide("hierarchical?inner=max_throughput?normalised=false", one)
+        assert answer.rows is not None
+        served = dict(zip(answer.rows.job.tolist(), answer.x.tolist(), strict=True))
+        assert served == pytest.approx({2: 0.5, 3: 1.0})
+
+
+@given(problems)
+@settings(max_examples=20, deadline=None)
+def test_one_part_of_pop_is_the_whole(one: oracles.Instance) -> None:
+    whole, part = decide("max_min_fairness", one), decide("pop?parts=1", one)
+    assert part.rows is not None
+    x = np.zeros_like(whole.x)
+    x[part.rows.job, part.rows.type] = part.x
+    np.testing.assert_array_equal(x, whole.x)
+
+
+def test_proportional_time_goes_by_weight_until_a_job_has_all_it_can_use() -> None:
+    one = oracles.Instance(np.ones((3, 2)), np.ones(3), np.array([1.0, 1.0]), np.ones(3), np.array([1.0, 1.0, 8.0]))
+    np.testing.assert_allclose(decide("proportional", one).x.sum(axis=1), [0.5, 0.5, 1.0])

@@ -1,0 +1,236 @@
+"""Lexicographic water filling against a plain sequence of linear programs, one level and one row at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eunomia.model.arrays import Bools, Floats
+from eunomia.solvers.tree import Tree, flat
+from eunomia.solvers.waterfill import Filled, _Filling, fill
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One problem; `cap` and `tree` may be absent."""
+
+    rate: Floats
+    size: Floats
+    capacity: Floats
+    need: Floats
+    cap: Floats | None = None
+    tree: Tree | None = None
+
+    def fill(self) -> Filled:
+        return fill(self.rate, self.size, self.capacity, self.need, cap=self.cap, tree=self.tree)
+
+
+def trees(rng: np.random.Generator, rows: int) -> Tree:
+    """Draw a tree of up to three floors; rows may hang anywhere, groups may be empty."""
+    groups = int(rng.integers(1, 6))
+    inner = [("share", "first")[i] for i in rng.integers(0, 2, groups)]
+    return Tree(
+        parent=np.array([rng.integers(max(-1, g - 3), g) for g in range(groups)]),
+        weight=rng.integers(1, 4, groups).astype(float),
+        inner=tuple(inner),  # type: ignore[arg-type]
+        group_of=rng.integers(-1 if rng.random() < 0.3 else 0, groups, rows),
+        row_weight=rng.integers(1, 4, rows).astype(float),
+    )
+
+
+@st.composite
+def instances(draw: st.DrawFn, *, most_rows: int = 12, with_tree: bool = True) -> Instance:
+    """Small problems, scarce or plenty, with ties, zeros, rows nobody serves and columns without capacity."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows, columns = draw(st.integers(1, most_rows)), draw(st.integers(1, 5))
+    alike, kinds = draw(st.booleans()), draw(st.integers(1, 4))
+    if alike:  # few kinds of rows, in whole numbers
+        rate = rng.integers(0, 4, (kinds, columns)).astype(float)[rng.integers(0, kinds, rows)]
+        need = rng.integers(1, 3, rows).astype(float)
+    else:
+        rate = rng.lognormal(0, 1, (rows, columns)) * (rng.random((rows, columns)) > 0.2)
+        need = rng.lognormal(0, 1, rows)
+    size = rng.choice([1.0, 2.0, 4.0], rows)
+    capacity = rng.integers(0 if draw(st.booleans()) else 1, 5, columns).astype(float)
+    capacity *= draw(st.sampled_from([1.0, size.sum() / max(capacity.sum(), 1.0)]))
+    cap = rng.uniform(0.1, 2.0, rows) if draw(st.booleans()) else None
+    tree = trees(rng, rows) if with_tree and draw(st.booleans()) else None
+    return Instance(rate, size, capacity, need, cap, tree)
+
+
+class Textbook:
+    """The program with a variable for every row and column, and t; solved for one thing after another."""
+
+    def __init__(self, problem: Instance):
+        self.rate, (self.rows, self.columns) = problem.rate, problem.rate.shape
+        self.t = self.rows * self.columns
+        inf = highspy.kHighsInf
+        self.highs = highspy.Highs()
+        self.highs.setOptionValue("output_flag", False)
+        for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            self.highs.setOptionValue(option, 1e-10)
+        for _ in range(self.t + 1):
+            self.highs.addVar(0.0, inf)
+        place = np.arange(self.t, dtype=np.int32).reshape(problem.rate.shape)
+        ones = np.ones(self.columns)
+        for i in range(self.rows):  # rows 0 … are the levels: rate · x − pace · t ≥ so far, and ≤ cap
+            values = np.append(problem.rate[i], 0.0)
+            self.highs.addRow(0.0, inf, self.columns + 1, np.append(place[i], self.t).astype(np.int32), values)
+        for i in range(self.rows):
+            self.highs.addRow(-inf, 1.0, self.columns, place[i], ones)
+            if problem.cap is not None:
+                self.highs.addRow(-inf, problem.cap[i], self.columns, place[i], problem.rate[i])
+        for k in range(self.columns):
+            self.highs.addRow(-inf, problem.capacity[k], self.rows, place[:, k].copy(), problem.size)
+        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+
+    def most(self, cost: Floats, so_far: Floats, pace: Floats) -> float:
+        """Return the most of cost · (x, t) when row i has so_far[i] + pace[i] t at least, but for rounding."""
+        self.highs.changeColsCost(self.t + 1, np.arange(self.t + 1, dtype=np.int32), cost)
+        for rounding in (1e-12, 1e-11, 1e-10, 1e-9):
+            for i in range(self.rows):
+                self.highs.changeRowBounds(i, so_far[i] * (1 - rounding), highspy.kHighsInf)
+                self.highs.changeCoeff(i, self.t, -pace[i])
+            self.highs.run()
+            if self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                return float(self.highs.getInfo().objective_function_value)
+            self.highs.clearSolver()
+        raise AssertionError(self.highs.modelStatusToString(self.highs.getModelStatus()))
+
+    def of_row(self, i: int, so_far: Floats) -> float:
+        """Return the highest rate of row i when no row falls below so_far."""
+        cost = np.zeros(self.t + 1)
+        cost[i * self.columns : (i + 1) * self.columns] = self.rate[i]
+        return self.most(cost, so_far, np.zeros(self.rows))
+
+    def of_all(self, so_far: Floats, pace: Floats) -> float:
+        """Return the largest t."""
+        return self.most(np.append(np.zeros(self.t), 1.0), so_far, pace)
+
+
+def paces(tree: Tree | None, active: Bools) -> Floats:
+    """Return at what pace each row rises while those active are the ones that can."""
+    if tree is None:
+        return active.astype(float)
+    children: dict[int, list[tuple[str, int, float]]] = {g: [] for g in range(-1, len(tree.parent))}
+    for g in range(len(tree.parent)):
+        children[tree.parent[g]].append(("group", g, tree.weight[g]))
+    for i in range(len(active)):
+        children[tree.group_of[i]].append(("row", i, tree.row_weight[i]))
+    pace = np.zeros(len(active))
+
+    def rises(kind: str, index: int) -> bool:
+        return bool(active[index]) if kind == "row" else any(rises(k, c) for k, c, _ in children[index])
+
+    def give(group: int, amount: float) -> None:
+        rising = [child for child in children[group] if rises(*child[:2])]
+        served = rising[:1] if group >= 0 and tree.inner[group] == "first" else rising
+        whole = sum(weight for *_, weight in served)
+        for kind, index, weight in served:
+            if kind == "row":
+                pace[index] = amount * weight / whole
+            else:
+                give(index, amount * weight / whole)
+
+    give(-1, 1.0)
+    return pace
+
+
+def by_sequence(problem: Instance) -> Floats:
+    """Return the levels, raised one after the other; a row stops when it can gain 3e-8 of its best rate at most."""
+    book, need = Textbook(problem), problem.need
+    so_far = np.zeros(len(need))
+    best = np.array([book.of_row(i, so_far) for i in range(len(need))])
+    active = best > 1e-9
+    while active.any():
+        pace = paces(problem.tree, active) * need
+        scale = pace.max()
+        so_far = so_far + pace / scale * book.of_all(so_far, pace / scale)
+        gain = np.array([book.of_row(i, so_far) for i in range(len(need))]) - so_far
+        assert (gain <= 3e-8 * best)[active & (pace > 0)].any(), "a level program ended though every row can rise"
+        active &= gain > 3e-8 * best
+    return so_far / need
+
+
+def demand_valid(problem: Instance, filled: Filled) -> None:
+    """The shares fit, and reach the levels."""
+    x = filled.x
+    assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()
+    assert (problem.size @ x <= problem.capacity * (1 + 1e-9)).all()
+    reached = (problem.rate * x).sum(axis=1)
+    np.testing.assert_allclose(reached, filled.level * problem.need, rtol=1e-9, atol=1e-12)
+    if problem.cap is not None:
+        assert (reached <= problem.cap * (1 + 1e-9)).all()
+
+
+@given(instances())
+@settings(deadline=None, max_examples=120)
+def test_every_level_is_what_a_sequence_of_linear_programs_finds(problem: Instance) -> None:
+    filled = problem.fill()
+    demand_valid(problem, filled)
+    np.testing.assert_allclose(filled.level * problem.need, by_sequence(problem) * problem.need, rtol=1e-7, atol=1e-8)
+
+
+@given(instances(most_rows=30))
+@settings(deadline=None, max_examples=50)
+def test_there_are_no_more_phases_than_columns_and_one_in_which_the_rest_fits(problem: Instance) -> None:
+    filled = problem.fill()
+    assert filled.phases <= problem.rate.shape[1] + 1
+    assert filled.gap <= 1e-9
+    for price in filled.price:
+        assert (price >= 0).all()
+        assert not price.any() or price @ problem.capacity == pytest.approx(1)
+
+
+@given(instances(with_tree=False), st.integers(2, 5))
+@settings(deadline=None, max_examples=30)
+def test_rows_that_are_alike_get_alike_whatever_their_number(problem: Instance, times: int) -> None:
+    one = problem.fill()
+    cap = None if problem.cap is None else np.tile(problem.cap, times)
+    rate, size, need = np.tile(problem.rate, (times, 1)), np.tile(problem.size, times), np.tile(problem.need, times)
+    many = fill(rate, size, problem.capacity * times, need, cap=cap)
+    np.testing.assert_allclose(many.level, np.tile(one.level, times), rtol=1e-9, atol=1e-12)
+
+
+def crowded(seed: int, rows: int, columns: int, supply: float, kind: str) -> Instance:
+    """Draw many rows, no two alike, whose sizes fill `supply` times the capacity's inverse."""
+    rng = np.random.default_rng(seed)
+    rate = rng.lognormal(0, 1, (rows, 1)) * rng.uniform(0.2, 1, columns) * np.exp(rng.normal(0, 0.35, (rows, columns)))
+    size = rng.choice([1.0, 2.0, 4.0, 8.0], rows, p=[0.7, 0.1, 0.15, 0.05])
+    capacity = rng.dirichlet(np.full(columns, 3.0)) * size.sum() * supply
+    need = rate @ capacity / capacity.sum() / size
+    tree = None if kind == "flat" else trees(rng, rows)
+    return Instance(rate, size, capacity, need, None, tree)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(200, 400),
+    st.integers(1, 4),
+    st.sampled_from([0.125, 0.8, 1.1, 2.0]),
+    st.sampled_from(["flat", "tree"]),
+)
+@settings(deadline=None, max_examples=25)
+def test_many_rows_are_filled_as_the_general_solver_fills_them(
+    seed: int, rows: int, columns: int, supply: float, kind: str
+) -> None:
+    problem = crowded(seed, rows, columns, supply, kind)
+    quick = problem.fill()
+    demand_valid(problem, quick)
+    tree = flat(rows) if problem.tree is None else problem.tree
+    most = problem.rate.max(axis=1)
+    slow = _Filling(problem.rate.T, problem.size, problem.capacity, problem.need, most, tree).run_few()
+    np.testing.assert_allclose(quick.level, slow.level, rtol=1e-6, atol=1e-7 * slow.level.max())
+
+
+def test_twenty_thousand_rows_leave_no_gap_and_give_the_same_bytes_twice() -> None:
+    problem = crowded(1, 20_000, 3, 0.8, "flat")
+    first, again = problem.fill(), problem.fill()
+    demand_valid(problem, first)
+    assert first.gap <= 1e-9 and first.phases <= 4
+    assert first.x.tobytes() == again.x.tobytes() and first.level.tobytes() == again.level.tobytes()
