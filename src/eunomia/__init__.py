@@ -1,6 +1,7 @@
 """Eunomia: a scheduler for deep-learning accelerator clusters that people share.
 
-`simulate` runs a scenario and returns a `Result`; everything else is in the rooms below.
+`simulate` runs a scenario and returns a `Result`; `solve` asks a policy once about a problem and returns a `Solution`.
+Everything else is in the rooms below.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eunomia.experiment import Result as Result
     from eunomia.experiment import simulate as simulate
+    from eunomia.solution import AllocationProblem as AllocationProblem
+    from eunomia.solution import Solution as Solution
+    from eunomia.solution import solve as solve
 
 __version__ = "0.1.0"
-__all__ = ["Result", "__version__", "simulate"]
+__all__ = ["AllocationProblem", "Result", "Solution", "__version__", "simulate", "solve"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from eunomia import experiment
 
         return getattr(experiment, name)
+    if name in ("AllocationProblem", "Solution", "solve"):
+        from eunomia import solution
+
+        return getattr(solution, name)
     raise AttributeError(f"module 'eunomia' has no attribute {name!r}")

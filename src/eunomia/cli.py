@@ -80,8 +80,9 @@ def _policy_mistakes() -> tuple[type[Exception], ...]:
     """Return what says a policy's mistake so plainly that no traceback is needed."""
     from eunomia.model.answers import InvalidAnswer
     from eunomia.model.view import UndeclaredColumn
+    from eunomia.solvers.program import NoOptimum
 
-    return InvalidAnswer, UndeclaredColumn
+    return InvalidAnswer, UndeclaredColumn, NoOptimum
 
 
 @app.callback(invoke_without_command=True)
@@ -291,6 +292,38 @@ def explain(
             print(json.dumps(found.as_dict(), allow_nan=False))
         else:
             show_explanation(found, at)
+
+
+@app.command()
+def solve(
+    policy: Annotated[str, typer.Option(metavar="NAME", help="NAME, 'NAME?key=value&…', or path.py:Class.")],
+    problem: Annotated[Path, typer.Option(metavar="FILE", help="The problem, .json or .npz: see docs/solve.md.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the whole answer to this .json or .npz.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a policy once, without a simulation.
+
+    Prints who gets what share of time on which accelerators, how good that is, and what nobody could do better than.
+    """
+    with _answering_errors(as_json):
+        from eunomia.cli_output import show_solution
+        from eunomia.solution import check_place, write_solution
+        from eunomia.solution import solve as ask
+
+        if out is not None:
+            check_place(out, force=force)
+        found = ask(policy, problem)
+        if out is not None:
+            write_solution(found, out)
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            show_solution(found)
+            if out is not None:
+                print(f"answer: {out}")
 
 
 @app.command()

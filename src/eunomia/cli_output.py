@@ -11,12 +11,16 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
     from eunomia.experiment.simulation import Progress, Result
     from eunomia.explain import Explanation
+    from eunomia.solution import Solution
 
+JOBS_SHOWN = 20  # of a solution
+SMALL = 1e-9  # a share that is nothing but rounding
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -106,14 +110,51 @@ def show_explanation(found: Explanation, at: float | None) -> None:
         console.print(f"  {clock(wait.from_s)} to {end}{lasted}: {wait.text} [{wait.reason}]", markup=False)
 
 
+def show_solution(found: Solution) -> None:
+    """Print how good a decision is, then the first jobs, one row each."""
+    console = Console(highlight=False)
+    problem, proof = found.problem, found.certificate
+    told = f"{found.policy}: {found.status} in {found.seconds:.3g} s, {problem.jobs:,} job{'s' * (problem.jobs != 1)}"
+    console.print(told, markup=False, soft_wrap=True)
+    if proof is not None:
+        reached = f"objective {proof.objective:.10g}, bound {proof.bound:.10g}, relative gap {proof.gap:.2g}"
+        console.print(reached, markup=False, soft_wrap=True)
+        if proof.price is not None:
+            console.print(f"prices: {proof.exchange(problem.types)}", markup=False, soft_wrap=True)
+        if proof.late:
+            late = ", ".join(str(problem.name(m)) for m in proof.late[:JOBS_SHOWN])
+            more = f" and {len(proof.late) - JOBS_SHOWN:,} more" * (len(proof.late) > JOBS_SHOWN)
+            console.print(f"late, and as few as can be: {late}{more}", markup=False, soft_wrap=True)
+    console.print(_shares_table(found))
+    if problem.jobs > JOBS_SHOWN:
+        console.print(f"… and {problem.jobs - JOBS_SHOWN:,} jobs more; --json or --out FILE tells them all")
+
+
+def _shares_table(found: Solution) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("job")
+    for name in (*found.problem.types, "steps/s"):
+        table.add_column(escape(name), justify="right", no_wrap=True)
+    partners = found.partners(JOBS_SHOWN)
+    if partners is not None:
+        table.add_column("beside")
+    for m in range(min(found.problem.jobs, JOBS_SHOWN)):
+        shares = ["–" if share < SMALL else f"{share:.3f}" for share in found.x[m].tolist()]
+        beside = [] if partners is None else [escape(", ".join(map(str, partners[m])))]
+        table.add_row(escape(str(found.problem.name(m))), *shares, f"{found.effective_throughput[m]:.4g}", *beside)
+    return table
+
+
 def policy_cards(name: str | None) -> list[dict[str, Any]]:
     """Return the cards of all policies, or of one. Raises InvalidInput for a name that is not known."""
     from eunomia.experiment.policy import known_policies, policy_class
 
-    return [_card(policy_class(key)) for key in ([name] if name else known_policies())]
+    return [_card(policy_class(key)) for key in ([name] if name else known_policies(presets=False))]
 
 
 def _card(policy: Any) -> dict[str, Any]:
+    from eunomia.policies.presets import PRESETS
+
     info = policy.info
     time_cut = info.mechanism
     return {
@@ -130,6 +171,7 @@ def _card(policy: Any) -> dict[str, Any]:
             "recall": time_cut.recall,
         },
         "parameters": {field.name: field.default for field in fields(policy)},
+        "presets": {preset: said for preset, (name, said) in PRESETS.items() if name == info.name},
         "doc": inspect.getdoc(inspect.getmodule(policy)),
     }
 
@@ -141,7 +183,10 @@ def show_policies(cards: Sequence[dict[str, Any]]) -> None:
         table.add_column(name, no_wrap=name in {"policy", "door"})
     for card in cards:
         table.add_row(card["name"], card["door"], card["objective"], card["paper"])
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    names = [name for card in cards for name in card["presets"] if ":" in name]
+    console.print(f"\nNames of other systems: {', '.join(names)}", highlight=False)
 
 
 def show_policy(card: dict[str, Any]) -> None:
@@ -150,3 +195,6 @@ def show_policy(card: dict[str, Any]) -> None:
     console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
     parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
     console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
+    for preset, said in card["presets"].items():
+        meaning = "&".join(f"{key}={str(value).lower()}" for key, value in said.items())
+        console.print(f"{preset} = {card['name']}{'?' * bool(said)}{meaning}", markup=False)
