@@ -1,0 +1,1 @@
+"""What the pages about policies are made of: worked examples, a small workload, pictures and texts."""

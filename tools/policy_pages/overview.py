@@ -1,0 +1,56 @@
+"""The page of all policies: one table of them, and one of the names that other systems give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eunomia.policies import POLICIES, load
+from eunomia.policies.presets import PRESETS
+from policy_pages.page import needs_oracle, told
+
+HEAD = """# Policies
+
+A policy is chosen by name, with its parameters: `fifo?backfill=skip` on the command line, keys of `[policy]` in a
+[scenario](scenario.md). `eunomia policies` lists them, `eunomia policies NAME` tells of one,
+[`eunomia solve`](solve.md) asks one about a problem. [Which one should I use?](which-policy.md) To write one, see the
+[tutorial](tutorial.md#write-a-policy).
+
+A policy answers through one of three doors: *shares* of time that each job should get, an *order* of who is next, or
+*grants* of seats. Symbols: job m, accelerator type j, throughput T, allocation X, scale factor z, weight w, capacity C.
+An oracle knows how much work is left in a job.
+
+The pages are made from the docstrings by `make docs`."""
+
+PRESETS_HEAD = """## Presets
+
+Names under which users of other systems know our policies; `gavel:` are the names of Gavel's command line. Parameters
+may be added: `gavel:fifo?backfill=skip`."""
+
+
+def overview() -> str:
+    """Return the page."""
+    return "\n\n".join([HEAD, _policies(), PRESETS_HEAD, _presets()]) + "\n"
+
+
+def _policies() -> str:
+    rows = ["| policy | door | objective | oracle | use it when |", "| --- | --- | --- | --- | --- |"]
+    for name in POLICIES:
+        policy: Any = load(name)
+        info, oracle = policy.info, "yes" if needs_oracle(policy) else "no"
+        rows.append(f"| [{name}](policies/{name}.md) | {info.door} | {info.objective} | {oracle} | {use(name)} |")
+    return "\n".join(rows)
+
+
+def use(name: str) -> str:
+    """Return in one sentence when to use a policy."""
+    words = " ".join(told(name).use.split()).removeprefix("Use it when ")
+    sentence, _, _ = words.partition(". ")
+    return sentence.rstrip(".")
+
+
+def _presets() -> str:
+    rows = ["| preset | policy | parameters |", "| --- | --- | --- |"]
+    for preset, (name, parameters) in PRESETS.items():
+        said = ", ".join(f"`{key}={str(value).lower()}`" for key, value in parameters.items()) or "as they are"
+        rows.append(f"| `{preset}` | [{name}](policies/{name}.md) | {said} |")
+    return "\n".join(rows)
