@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests import oracles
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.activities import ALONE, Activities
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.expand import Entries, expand
-from eunomia.solvers.histories import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.parting import parted
+from eunomia.solvers.pairs.activities import ALONE, Activities
+from eunomia.solvers.pairs.expand import Entries, expand
+from eunomia.solvers.pairs.histories import best_shared_total_own, highest_shared_level_own
+from eunomia.solvers.pairs.parting import parted
+from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level
 from eunomia.solvers.program import Infeasible
-from eunomia.solvers.sharing import Shared, best_shared_total, highest_shared_level
 
 EXAMPLES = settings(max_examples=40)
 

@@ -21,9 +21,9 @@ from eunomia.model.certificate import Certificate
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import per, times
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.expand import Entries, expand
-from eunomia.solvers.histories import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.sharing import Shared, best_shared_total, highest_shared_level
+from eunomia.solvers.pairs.expand import Entries, expand
+from eunomia.solvers.pairs.histories import best_shared_total_own, highest_shared_level_own
+from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level
 
 NEEDS = frozenset({"kind", "paired"})
 MANY = 200  # classes; beyond, needs are told apart within a class of one kind

@@ -28,13 +28,13 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.solvers.activities import ALONE, Activities, activities, fastest, reach
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.expand import Entries, Parts, expand
-from eunomia.solvers.growing import KEEP, Prices, SharingProgram, in_some_units
-from eunomia.solvers.parting import parted
+from eunomia.solvers.pairs.activities import ALONE, Activities, activities, fastest, reach
+from eunomia.solvers.pairs.expand import Entries, Parts, expand
+from eunomia.solvers.pairs.growing import KEEP, Prices, SharingProgram, in_some_units
+from eunomia.solvers.pairs.parting import parted
+from eunomia.solvers.pairs.sharing import GAP, Shared, fitting, largest, proven, worth_of
 from eunomia.solvers.program import INF, Infeasible, NoOptimum
-from eunomia.solvers.sharing import GAP, Shared, fitting, largest, proven, worth_of
 
 _STILL = 1e-10  # t has settled, and a demand holds, when off by less, relative
 _AIM = 1 - 4e-10  # of t is asked when rows are parted, so that roundings of a class do not fall on one row

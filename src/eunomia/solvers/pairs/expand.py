@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.activities import ALONE
 from eunomia.solvers.classes import Classes
-from eunomia.solvers.sharing import Shared
+from eunomia.solvers.pairs.activities import ALONE
+from eunomia.solvers.pairs.sharing import Shared
 
 _FINE = 2.0**52  # widths of unequal rows are told apart to this part of the whole
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.solvers.activities import ALONE, Activities, fastest
+from eunomia.solvers.pairs.activities import ALONE, Activities, fastest
 from eunomia.solvers.program import INF, Infeasible, NoOptimum, Program, Solved
 
 Found = TypeVar("Found")

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.activities import ALONE, Activities, activities, fastest, reach
-from eunomia.solvers.growing import KEEP, Prices, SharingProgram, in_some_units
+from eunomia.solvers.pairs.activities import ALONE, Activities, activities, fastest, reach
+from eunomia.solvers.pairs.growing import KEEP, Prices, SharingProgram, in_some_units
 from eunomia.solvers.program import Infeasible, NoOptimum
 
 GAP = 1e-9
