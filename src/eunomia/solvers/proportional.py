@@ -175,7 +175,7 @@ def _keep(point: Point, rows: Rows, market: Market) -> Floats:
     """Return 1 for each column that is not over-full, else its capacity over what is used of it (column,)."""
     used = point.tally.demand(point.price) + point.x[1:] @ rows.size[point.open]
     full = used / market.capacity
-    return np.where(full > 1.0 + _OVERUSE, 1.0 / full, 1.0)
+    return np.where(full > 1.0 + _OVERUSE, 1.0 / np.maximum(full, 1.0), 1.0)
 
 
 def _fitted(point: Point, rows: Rows, market: Market) -> Point:

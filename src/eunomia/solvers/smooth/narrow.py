@@ -26,7 +26,7 @@ _GOAL = 1e-10  # gap per unit of weight at which an interior point ends
 _ROUGHER = 1e-8  # where that fails
 _ROUGH = 1e-5  # the same for a sample, whose prices are rougher than that
 _TIES = (1e-6, 1e-4, 1e-2)  # half widths of the box, relative, that parts ties from rows with one best edge
-_MOST_BOXES = 12
+_MOST_BOXES = 8  # that prices may leave before all rows are taken at once
 _TOO_MANY = 0.85  # of the rows, to go on with as open ones
 _START_BOX = 2e-3
 _WIDTH = 2.0  # half width of a box in 1 / √picks; prices of samples are off by less than 1.7
@@ -102,13 +102,13 @@ def totals(point: Point, rows: Rows, market: Market) -> tuple[float, float]:
     value = point.tally.value(price)
     at_best = settled(ties, price, -price)[0].value(price)
     objective = value + float(price @ point.tally.demand(price) + ties.weight @ np.log(level))
-    return objective, value + at_best + float(price @ market.capacity)
+    return float(objective), float(value + at_best + price @ market.capacity)
 
 
 def best_point(rows: Rows, market: Market, start: Floats | None = None) -> Point:
     """Return the optimum of the rows in the market; start (column,) are prices of a problem nearly alike.
 
-    Raises NoOptimum when the prices do not settle down.
+    Raises NoOptimum when the interior point does not converge.
     """
     if len(rows) <= FEW:
         return all_at_once(rows, market, start)
@@ -130,10 +130,10 @@ def best_point(rows: Rows, market: Market, start: Floats | None = None) -> Point
         inner = best_point(rows.part(open_rows), narrower, price if len(open_rows) <= FEW else None)
         if narrower.holds(inner.price, market):
             return _joined(inner, chosen, open_rows)
-        price, width = inner.price, 3.0 * width
+        price, width = inner.price, (3.0 if boxes < 2 else 10.0) * width
         if start is not None and boxes == 1:
             price, width = _of_a_sample(rows, market, picks)
-    raise NoOptimum(f"prices of {len(rows)} rows left {_MOST_BOXES} boxes in turn")
+    return all_at_once(rows, market, price)
 
 
 def _joined(inner: Point, chosen: Edges, open_rows: Ints) -> Point:

@@ -147,7 +147,7 @@ def _doubts(rate: Floats, ratio: Floats, price: Floats, box: Floats, o: int, m: 
             A = rate[k, o + j]
             after, before, span = A - f[AL + j], f[AR + j] - A, f[AR + j] - f[AL + j]
             above = p * span - before * f[PL + j] - after * f[PR + j]
-            sure = above >= -9.0 * d * span + abs(before) * f[DL + j] + abs(after) * f[DR + j]
+            sure = above >= d * span + abs(before) * f[DL + j] + abs(after) * f[DR + j]
             sure = sure | (f[L + j] == name) | (f[R + j] == name) | (A == 0.0)
             f[DOUBT + j] = f[DOUBT + j] if sure else 1.0
 
