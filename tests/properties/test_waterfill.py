@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.solvers.tree import Tree, flat
+from eunomia.solvers.routing import Routing
+from eunomia.solvers.tree import Inner, Tree, flat
 from eunomia.solvers.waterfill import Filled, _Filling, fill
 
 
@@ -234,3 +235,76 @@ def test_twenty_thousand_rows_leave_no_gap_and_give_the_same_bytes_twice() -> No
     demand_valid(problem, first)
     assert first.gap <= 1e-9 and first.phases <= 4
     assert first.x.tobytes() == again.x.tobytes() and first.level.tobytes() == again.level.tobytes()
+
+
+def few_kinds(seed: int, rows: int, columns: int, supply: float, inner: Inner | None) -> Instance:
+    """Draw rows of few kinds, multiples of each other in part, whose needs and weights are no two alike."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.lognormal(0, 1, (6, columns)) * (rng.random((6, columns)) > 0.15)
+    rate = kinds[rng.integers(0, 6, rows)] * rng.choice([1.0, rng.uniform(0.5, 2)], rows)[:, None]
+    size = rng.choice([1.0, 2.0, 4.0, 8.0], rows, p=[0.7, 0.1, 0.15, 0.05])
+    capacity = rng.dirichlet(np.full(columns, 3.0)) * size.sum() * supply
+    need = rng.lognormal(0, 0.5, rows)
+    if inner is None:
+        return Instance(rate, size, capacity, need)
+    tree = Tree(
+        parent=np.array([-1, -1, 0, 0]),
+        weight=rng.integers(1, 4, 4).astype(float),
+        inner=("share", inner, "share", inner),
+        group_of=rng.integers(1, 4, rows),
+        row_weight=rng.uniform(1, 4, rows),
+    )
+    return Instance(rate, size, capacity, need, None, tree)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(200, 400),
+    st.integers(1, 4),
+    st.sampled_from([0.125, 0.9, 1.1]),
+    st.sampled_from([None, "share", "first"]),
+)
+@settings(deadline=None, max_examples=15)
+def test_rows_of_few_kinds_with_needs_of_their_own_are_filled_like_any_others(
+    seed: int, rows: int, columns: int, supply: float, inner: Inner | None
+) -> None:
+    """Beside it the textbook program on all rows, each by itself: without a tree the lowest level is what it finds."""
+    problem = few_kinds(seed, rows, columns, supply, inner)
+    quick = problem.fill()
+    demand_valid(problem, quick)
+    served = problem.rate.max(axis=1) > 0
+    if inner is None and served.any():
+        lowest = Textbook(problem).of_all(np.zeros(rows), problem.need * served)
+        assert quick.level[served].min() == pytest.approx(lowest, rel=1e-7)
+
+
+@pytest.mark.parametrize("inner", [None, "share", "first"])
+def test_a_hundred_thousand_rows_of_few_kinds_leave_no_gap(inner: Inner | None) -> None:
+    problem = few_kinds(0, 100_000, 3, 0.5, inner)
+    filled = problem.fill()
+    demand_valid(problem, filled)
+    assert filled.gap <= 1e-9
+
+
+@pytest.mark.parametrize(("seed", "supply"), [(8, 1.0), (20, 1.1)])
+def test_a_large_tree_near_balance_has_an_optimum(seed: int, supply: float) -> None:
+    """Rows served one after the other have small differences of large sums; a phase may take too much for free."""
+    problem = crowded(seed, 100_000, 4, supply, "tree")
+    filled = problem.fill()
+    demand_valid(problem, filled)
+    assert filled.gap <= 1e-9
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.integers(1, 5))
+@settings(deadline=None, max_examples=30)
+def test_what_is_found_for_a_bundle_serves_each_of_its_rows(seed: int, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    rate = rng.lognormal(0, 1, columns) * rng.choice([0.5, 1.0, 2.0], rows)[:, None]
+    best, load = rate.max(axis=1), rng.choice([1.0, 2.0], rows)
+    need = best * rng.choice([0.0, rng.random(), 1.0, *(rate[0] / rate[0].max())], rows)
+    capacity = rng.uniform(0.5, 1.5, columns) * rows
+    routing = Routing(rate, load, capacity, np.zeros(columns), np.ones(columns))
+    found = routing.at(need, np.zeros(columns))
+    np.testing.assert_allclose((rate * found.share).sum(axis=1), need, rtol=1e-9, atol=1e-9)
+    assert (found.share.sum(axis=1) <= 1 + 1e-9).all()
+    assert (load @ found.share / capacity).max() <= 1 + found.over + 1e-9

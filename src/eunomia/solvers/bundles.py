@@ -70,7 +70,8 @@ class Bundles:
             return share
         base, tilt = share.copy(), np.zeros_like(share)
         _corners(self.gain, self._speed, self._alone, self._amount, self._time, base, tilt)
-        return np.clip(base[self._of] + self._part[:, None] * tilt[self._of], 0.0, 1.0)
+        found: Floats = np.clip(base[self._of] + self._part[:, None] * tilt[self._of], 0.0, 1.0)
+        return found
 
 
 @njit(cache=True)

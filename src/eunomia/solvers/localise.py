@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from eunomia.model.arrays import Bools, Floats
 from eunomia.solvers.crowd import Costs, Crowd
@@ -49,6 +50,36 @@ def localise(crowd: Crowd, low: float, high: float, goal: float) -> Place:
     return Place(moment, worth, radius)
 
 
+def errors(crowd: Crowd, worth: Floats, moment: float, noise: float) -> tuple[Floats, float]:
+    """Return by how much worth (column,) and the moment, relative, are off if the crowd is a sample.
+
+    Loads that a sample gives are off by about √(load of one row · load) each, and the answer by as much as undoes that:
+    loads are looked at again at prices and moments that differ by twice the noise.
+    """
+    costs = Costs(crowd)
+    inverse = np.divide(1.0, crowd.capacity)
+    some = np.flatnonzero(worth > 0)
+    if len(some) == 0:
+        return np.zeros(len(worth)), noise
+    step = 2 * noise
+    price = worth * inverse
+    tilt = np.empty((len(some), len(some) + 1))
+    for at, k in enumerate(some):
+        factor = np.ones(len(worth))
+        factor[k] = 1 + step
+        change = costs.demand(price * factor, moment) - costs.demand(price / factor, moment)
+        tilt[:, at] = (change * inverse)[some] / (2 * step)
+    change = costs.demand(price, moment * (1 + step)) - costs.demand(price, moment / (1 + step))
+    tilt[:, -1] = (change * inverse)[some] / (2 * step)
+    chosen = np.maximum(costs.demand(price, moment) - costs.at(moment)[2], 0.0) * inverse
+    one = crowd.load.mean() * inverse
+    answer = np.linalg.pinv(tilt, rcond=1e-4) * np.sqrt(chosen * one)[some]
+    off = np.minimum(np.sqrt((answer**2).sum(axis=1)), 1.0)
+    error = np.zeros(len(worth))
+    error[some] = worth[some] * off[:-1]
+    return error, float(off[-1])
+
+
 def _start(crowd: Crowd) -> tuple[Floats, Floats, Floats]:
     """Return a point inside the crowd's bounds of worth, and these as side · q ≥ bound."""
     costly = np.isfinite(crowd.capacity)
@@ -62,35 +93,81 @@ def _start(crowd: Crowd) -> tuple[Floats, Floats, Floats]:
 def _centre(side: Floats, bound: Floats, worth: Floats, moving: Bools) -> tuple[Floats, Floats]:
     """Return the analytic centre of side · q > bound, Σ q = 1, from a point on its last side, and its radii."""
     some = np.flatnonzero(moving)
-    side = side[:, some]
+    side = np.ascontiguousarray(side[:, some])
     length = np.maximum(np.abs(side).max(axis=1), 1e-300)
-    side, bound, q = side / length[:, None], bound / length, worth[some].copy()
-    before = _curvature(side[:-1], side[:-1] @ q - bound[:-1])
-    inward = before @ side[-1]
-    q += 0.7 / np.sqrt(max(side[-1] @ inward, 1e-300)) * inward
-    inverse = before
+    q, radius = _newton(side / length[:, None], bound / length, worth[some])
+    result, radii = np.zeros_like(worth), np.zeros_like(worth)
+    result[some], radii[some] = q / q.sum(), radius
+    return result, radii
+
+
+@njit(cache=True)
+def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """Return the centre and the square roots of its inverse curvature's diagonal, by Newton's steps from `start`."""
+    cuts, n = side.shape
+    q, room = start.copy(), np.empty(cuts)
+    _room(side, bound, q, room)
+    inverse = _curvature(side[:-1], room[:-1])
+    inward = _times(inverse, side[-1])
+    q += 0.7 / np.sqrt(max((side[-1] * inward).sum(), 1e-300)) * inward
     for _ in range(_NEWTON):
-        room = side @ q - bound
-        if (room <= 0).any():
+        _room(side, bound, q, room)
+        if room.min() <= 0.0:
             break
         inverse = _curvature(side, room)
-        pull = (side / room[:, None]).sum(axis=0)
-        step = inverse @ pull
-        decrement = np.sqrt(max(pull @ step, 0.0))
-        toward = side @ step
-        short = (0.95 * room / np.maximum(-toward, 1e-300)).min()
+        pull = np.zeros(n)
+        for cut in range(cuts):
+            pull += side[cut] / room[cut]
+        step = _times(inverse, pull)
+        decrement = np.sqrt(max((pull * step).sum(), 0.0))
+        short = 1e300
+        for cut in range(cuts):
+            toward = (side[cut] * step).sum()
+            short = min(short, 0.95 * room[cut] / max(-toward, 1e-300))
         q += min(1.0 if decrement < 0.5 else 1 / (1 + decrement), short) * step
         if decrement < 0.05:
             break
-    result, radius = np.zeros_like(worth), np.zeros_like(worth)
-    result[some], radius[some] = q / q.sum(), np.sqrt(np.maximum(np.diag(inverse), 0.0))
-    return result, radius
+    radius = np.empty(n)
+    for k in range(n):
+        radius[k] = np.sqrt(max(inverse[k, k], 0.0))
+    return q, radius
 
 
+@njit(cache=True)
+def _room(side: Floats, bound: Floats, q: Floats, room: Floats) -> None:
+    for cut in range(len(bound)):
+        room[cut] = (side[cut] * q).sum() - bound[cut]
+
+
+@njit(cache=True)
+def _times(matrix: Floats, vector: Floats) -> Floats:
+    found = np.empty(len(vector))
+    for k in range(len(vector)):
+        found[k] = (matrix[k] * vector).sum()
+    return found
+
+
+@njit(cache=True)
 def _curvature(side: Floats, room: Floats) -> Floats:
     """Return the inverse of the barrier's curvature on Σ dq = 0."""
-    scaled = side / room[:, None]
-    inverse = np.linalg.inv(scaled.T @ scaled)
-    whole = inverse.sum(axis=0)
-    found: Floats = inverse - np.outer(whole, whole) / whole.sum()
-    return found
+    n = side.shape[1]
+    left, inverse = np.zeros((n, n)), np.eye(n)
+    for cut in range(len(side)):
+        for k in range(n):
+            left[k] += side[cut] * (side[cut, k] / (room[cut] * room[cut]))
+    for k in range(n):  # Gauss and Jordan; it is positive definite, so no row need change its place
+        pivot = max(left[k, k], 1e-300)
+        left[k] /= pivot
+        inverse[k] /= pivot
+        for other in range(n):
+            if other != k:
+                times = left[other, k]
+                left[other] -= times * left[k]
+                inverse[other] -= times * inverse[k]
+    whole, total = np.zeros(n), 0.0
+    for k in range(n):
+        whole += inverse[k]
+        total += inverse[k].sum()
+    for k in range(n):
+        inverse[k] -= whole * (whole[k] / total)
+    return inverse

@@ -12,11 +12,11 @@ import numpy as np
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.crowd import FITS, Crowd, Sums, last_moment
 from eunomia.solvers.edges import OPEN, add_up, keep
-from eunomia.solvers.localise import localise
+from eunomia.solvers.localise import errors, localise
 
 FEW = 160  # rows that go to the general solver as they are
 _SAMPLE = 4_096  # rows of a first sample
-_SPREAD = 1.0  # error of a sample's prices is about this over √size, times the part of rows it stands for
+_SPREAD = 2.0  # standard errors of a sample's answer that a box is wide to either side
 _ROUGH = 5.0  # cutting planes go on to this error over the number of all rows
 _TRIES = 4  # boxes around one guess
 _LITTLE = 0.1  # part of all the worth, above which a column is not taken for free
@@ -53,38 +53,53 @@ class _Guess:
 
 def settle(crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> Settled:
     """Return the last moment in [low, high] that fits. Raises NoOptimum when boxes lead nowhere."""
-    n, size = len(crowd.load), _SAMPLE
-    if n <= FEW:
-        return settle_few(crowd, low, high)
-    while True:
-        guess, times = _guess(crowd, size, low, high, rng), 1.0
-        for _ in range(_TRIES):
-            slim = _without_free(crowd, guess, times)
-            box = _around(guess, slim, times, low, high)
-            left, right, fewer = _narrow(slim, box)
-            rows = np.flatnonzero(left == OPEN)
-            if len(rows) > _PARTED * n:
-                break
-            found = settle(fewer, box.low, box.high, rng)
-            if not box.missed(found, slim, low, high):
-                return _spread(found, slim, left, right, rows)
-            worth = found.worth if found.worth.any() else guess.worth  # none is known where all fits to the box's end
-            guess, times = replace(guess, moment=found.moment, worth=worth), 3 * times
-        if size >= n:
-            return settle_few(crowd, low, high)
-        size *= 4
+    size = _SAMPLE
+    while len(crowd.load) > FEW:
+        found = _settle_from(_guess(crowd, size, low, high, rng), crowd, low, high, rng)
+        if found is not None:
+            return found
+        if size >= len(crowd.load):
+            break
+        size *= 8
+    return settle_few(crowd, low, high)
+
+
+def _settle_from(guess: _Guess, crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> Settled | None:
+    """Return the same from a first guess, or None where its boxes lead nowhere."""
+    times = 1.0
+    for _ in range(_TRIES):
+        slim = _without_free(crowd, guess, times)
+        box = _around(guess, slim, times, low, high)
+        left, right, fewer = _narrow(slim, box)
+        rows = np.flatnonzero(left == OPEN)
+        if len(rows) > _PARTED * len(left):
+            return None
+        found = settle(fewer, box.low, box.high, rng)
+        if not box.missed(found, slim, low, high):
+            return _spread(found, slim, left, right, rows)
+        worth = found.worth if found.worth.any() else guess.worth  # none is known where all fits to the box's end
+        guess, times = replace(guess, moment=found.moment, worth=worth), 3 * times
+    return None
 
 
 def _guess(crowd: Crowd, size: int, low: float, high: float, rng: np.random.Generator) -> _Guess:
     """Return where cutting planes find the answer of about `size` rows, all if there are no more."""
-    whole = len(crowd.load) <= size
-    noise = 0.0 if whole else _SPREAD * crowd.part / np.sqrt(size)
-    goal = max(0.2 * noise, _ROUGH * crowd.part / len(crowd.load))
-    place = localise(crowd if whole else _sample(crowd, size, rng), low, high, goal)
-    blur = 3 * place.radius + noise * np.maximum(place.worth, 0.5 / crowd.columns)
+    if len(crowd.load) <= size:
+        goal = _ROUGH * crowd.part / len(crowd.load)
+        place = localise(crowd, low, high, goal)
+        return _Guess(place.moment, *_named(crowd, place.worth, 3 * place.radius), goal)
+    some, noise = _sample(crowd, size, rng), crowd.part / np.sqrt(size)
+    place = localise(some, low, high, 0.2 * noise)
+    error, spread = errors(some, place.worth, place.moment, noise)
+    blur = 3 * place.radius + _SPREAD * error
+    return _Guess(place.moment, *_named(crowd, place.worth, blur), 0.2 * noise + _SPREAD * spread)
+
+
+def _named(crowd: Crowd, worth: Floats, blur: Floats) -> tuple[Floats, Floats]:
+    """Return both by the columns as given, (column + 1,)."""
     named = np.zeros((2, crowd.columns + 1))
-    named[:, crowd.column] = place.worth, blur
-    return _Guess(place.moment, named[0], named[1], goal + noise)
+    named[:, crowd.column] = worth, blur
+    return named[0], named[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +136,7 @@ def _around(guess: _Guess, crowd: Crowd, times: float, low: float, high: float) 
 def rough_price(crowd: Crowd, moment: float, rng: np.random.Generator) -> Floats:
     """Return prices (column,) at which a sample of the crowd loads no column more than others by much."""
     part = _sample(crowd, _SAMPLE, rng) if len(crowd.load) > _SAMPLE else crowd
-    spare = replace(part, capacity=part.capacity * (1 - _SPREAD / np.sqrt(len(part.load) + 1)))
+    spare = replace(part, capacity=part.capacity * (1 - 1 / np.sqrt(len(part.load) + 1)))
     return localise(spare, moment, moment, 0.01).worth / crowd.capacity
 
 

@@ -16,6 +16,7 @@ OSDI 2020, section 4.3, where each level takes a linear and a mixed-integer prog
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -117,15 +118,9 @@ _Problem: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Tree]
 
 
 def _fill_many(problem: _Problem) -> Filled:
-    """Fill by phases in which the rows that paid leave; anew where a column that was taken for free is not."""
-    paid = np.zeros(len(problem[2]), dtype=bool)
+    """Fill by phases in which the rows that paid leave; by the general solver where that leads nowhere."""
     try:
-        for _ in range(len(paid) + 1):
-            try:
-                return _Filling(*problem).run_many(paid)
-            except Scarce as scarce:
-                paid[scarce.columns] = True
-        raise NoOptimum("the columns that nobody pays for cannot serve those who need no other")
+        return _Filling(*problem).run_many()
     except NoOptimum:
         return _Filling(*problem).run_few()
 
@@ -154,16 +149,32 @@ class _Filling:
             serving.hold(settled)
         return self._filled(serving)
 
-    def run_many(self, paid: Bools) -> Filled:
-        """Run phases until no row can rise, each without the rows that paid in those before."""
-        serving = Serving(self.rate, self.load, self.capacity, self.need, self.tree, paid)
-        while (self.got < self.room).any():
-            clock = Clock(self.tree, self.room)
-            settled = serving.last(self.room, self.got, self.moment, clock.end)
-            self._stop(clock, settled, serving.columns)
-            serving.serve(settled, self.got)
-        serving.finish(self.got)
-        return self._filled(serving)
+    def run_many(self) -> Filled:
+        """Run phases until no row can rise, each without the rows that paid in those before.
+
+        A phase that took columns for free which cannot serve those left to them is run again.
+        """
+        none = np.zeros(len(self.capacity), dtype=bool)
+        filling, serving = self, Serving(self.rate, self.load, self.capacity, self.need, self.tree, none)
+        begun: list[tuple[_Filling, Serving]] = []
+        while True:
+            begun.append((copy(filling), copy(serving)))
+            try:
+                if not (filling.got < filling.room).any():
+                    serving.finish(filling.got)
+                    return filling._filled(serving)
+                filling._phase(serving)
+                serving.paid = none
+            except Scarce as scarce:
+                begun.pop()
+                filling, serving = _last_without(scarce.columns, begun)
+
+    def _phase(self, serving: Serving) -> None:
+        """Find the next moment at which rows stop, and serve those that pay."""
+        clock = Clock(self.tree, self.room)
+        settled = serving.last(self.room, self.got, self.moment, clock.end)
+        self._stop(clock, settled, serving.columns)
+        serving.serve(settled, self.got)
 
     def _stop(self, clock: Clock, settled: Settled, columns: Ints) -> None:
         """Take the room of rows that are full or whose next bit costs something; the others keep to free columns."""
@@ -171,7 +182,7 @@ class _Filling:
         self.got, _ = clock.at(self.moment)
         price = np.zeros(len(self.capacity))
         price[columns] = settled.price[:-1]
-        self.prices.append(price)
+        self.prices = [*self.prices, price]
         left = self.free & (price == 0)
         if (left == self.free).all() and (self.got < self.room).any():
             raise NoOptimum("water filling came to a halt: prices stop no row; check for entries many decades apart")
@@ -182,8 +193,9 @@ class _Filling:
         best /= self.need
         full = self.got >= self.room
         priced = ~full & (self.got >= best * (1 - 1e-12))
-        self.own[priced] = False
-        self.frozen_in[(full | priced) & (self.frozen_in == 0) & (self.room > 0)] = len(self.prices)
+        self.own = self.own & ~priced
+        stopped = (full | priced) & (self.frozen_in == 0) & (self.room > 0)
+        self.frozen_in = np.where(stopped, len(self.prices), self.frozen_in)
         self.room = np.where(full | priced, self.got, np.minimum(self.room, best))
 
     def _filled(self, serving: Serving) -> Filled:
@@ -191,3 +203,14 @@ class _Filling:
         columns = len(self.capacity)
         sparse = (row, column, share)
         return Filled(self.got, self.frozen_in, self.own, tuple(self.prices), self.gap, columns, sparse)
+
+
+def _last_without(paid: Ints, begun: list[tuple[_Filling, Serving]]) -> tuple[_Filling, Serving]:
+    """Return the last phase begun, taken from the list, that took one of the columns `paid` for free; it will not."""
+    while begun:
+        filling, serving = begun.pop()
+        if not serving.paid[paid].all():
+            serving.paid = serving.paid.copy()
+            serving.paid[paid] = True
+            return filling, serving
+    raise NoOptimum("the columns that nobody pays for cannot serve those who need no other")

@@ -123,15 +123,15 @@ class Serving:
         found = serve(rate, need, load, pays, settled.left, settled.right, fastest, place, column, share, used)
         whole = len(need) == len(self.load)
         row = place[:found] if whole else self.waiting[place[:found]]
-        self.entries.append((row, self.columns[column[:found]], share[:found]))
-        self.capacity[self.columns] -= used
+        self.entries = [*self.entries, (row, self.columns[column[:found]], share[:found])]
+        self.capacity = self.capacity - np.bincount(self.columns, used, len(self.capacity))
 
     def _note(self, rows: Ints, columns: Ints, share: Floats) -> None:
         """Write shares down and take them from the capacity."""
         some = share > 0
         rows, columns, share = rows[some], columns[some], share[some]
-        self.entries.append((rows, columns, share))
-        self.capacity -= np.bincount(columns, self.load[rows] * share, len(self.capacity))
+        self.entries = [*self.entries, (rows, columns, share)]
+        self.capacity = self.capacity - np.bincount(columns, self.load[rows] * share, len(self.capacity))
 
     def hold(self, settled: Settled) -> None:
         """Take the shares of all rows as they were found, in place of any from before."""
