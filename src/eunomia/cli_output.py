@@ -121,10 +121,10 @@ def show_solution(found: Solution) -> None:
         console.print(reached, markup=False, soft_wrap=True)
         if proof.price is not None:
             console.print(f"prices: {proof.exchange(problem.types)}", markup=False, soft_wrap=True)
-        if proof.late:
-            late = ", ".join(str(problem.name(m)) for m in proof.late[:JOBS_SHOWN])
-            more = f" and {len(proof.late) - JOBS_SHOWN:,} more" * (len(proof.late) > JOBS_SHOWN)
-            console.print(f"late, and as few as can be: {late}{more}", markup=False, soft_wrap=True)
+    if found.answer.late:
+        late = ", ".join(str(problem.name(m)) for m in found.answer.late[:JOBS_SHOWN])
+        more = f" and {len(found.answer.late) - JOBS_SHOWN:,} more" * (len(found.answer.late) > JOBS_SHOWN)
+        console.print(f"late: {late}{more}", markup=False, soft_wrap=True)
     console.print(_shares_table(found))
     if problem.jobs > JOBS_SHOWN:
         console.print(f"… and {problem.jobs - JOBS_SHOWN:,} jobs more; --json or --out FILE tells them all")

@@ -1,7 +1,8 @@
 """Gavel's own answers to nine problems: ours are as good or better in the objective that each policy maximises.
 
 Gavel's allocations come from a general solver and are not unique, so values are compared; where an answer is unique
-(isolation, queues) it is the same. Needs the published instances; see docs/policies.md for by how much ours is better.
+(isolation, queues) it is the same. Needs the published instances; docs/gavel-answers.md tells by how much ours are
+better.
 """
 
 from __future__ import annotations

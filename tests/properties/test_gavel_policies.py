@@ -18,6 +18,7 @@ from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View
 from eunomia.policies import build
+from eunomia.solvers.program import NoOptimum
 
 CLOSE = 1e-7
 
@@ -224,8 +225,7 @@ class TestTotals:
         deadlines = np.array([200.0, 200.0, np.inf])
         more = {"deadline": deadlines, "remaining": np.array([150.0, 150.0, 10.0])}
         answer = decide("throughput_per_cost?objective=sum&deadlines=true", one, **more)
-        assert answer.certificate is not None
-        assert answer.certificate.late == (0,)
+        assert answer.late == (0,)
         assert "late" in answer.why[0]
         assert answer.x[1, 0] >= 0.75 * (1 - 1e-9)
 
@@ -275,3 +275,61 @@ def test_one_part_of_pop_is_the_whole(one: oracles.Instance) -> None:
 def test_proportional_time_goes_by_weight_until_a_job_has_all_it_can_use() -> None:
     one = oracles.Instance(np.ones((3, 2)), np.ones(3), np.array([1.0, 1.0]), np.ones(3), np.array([1.0, 1.0, 8.0]))
     np.testing.assert_allclose(decide("proportional", one).x.sum(axis=1), [0.5, 0.5, 1.0])
+
+
+class TestMendedEdges:
+    """Problems that once had no answer, or a wrong one."""
+
+    BASE = oracles.Instance(
+        np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 2.0]]), np.ones(3), np.array([1.0, 2.0]), np.ones(3), np.ones(3)
+    )
+
+    @given(problems, st.integers(0, 2**32 - 1))
+    @settings(max_examples=30, deadline=None)
+    def test_the_ratio_is_found_when_every_job_has_a_deadline(self, one: oracles.Instance, seed: int) -> None:
+        soon = np.random.default_rng(seed).uniform(50, 5000, len(one.size))
+        answer = decide("throughput_per_cost?deadlines=true", one, deadline=soon)
+        assert (one.size @ answer.x <= one.capacity * (1 + 1e-9) + 1e-9).all()
+
+    @given(st.integers(0, 2**32 - 1))
+    @settings(max_examples=30, deadline=None)
+    def test_a_nearly_finished_job_beside_long_ones_has_a_finish_time_too(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        steps, age = 10.0 ** rng.uniform(-2, 6, 3), 10.0 ** rng.uniform(2, 6, 3)
+        assert decide("finish_time_fairness", self.BASE, remaining=steps, submitted=-age).certificate is not None
+
+    def test_of_weights_decades_apart_only_those_jobs_are_late_that_must_be(self) -> None:
+        more = {
+            "remaining": np.full(3, 1e4),
+            "deadline": np.array([5995.0, 4284.4, 4999.0]),
+            "price": np.array([2.0, 1]),
+        }
+        answer = decide("min_cost", replace(self.BASE, weight=np.array([1e-6, 1.0, 1e6])), **more)
+        assert answer.late == (2,)  # whatever the others do it cannot be in time
+
+    def test_a_wrapper_says_what_the_policy_inside_says(self) -> None:
+        more = {"remaining": np.full(3, 1e4), "deadline": np.array([1.0, np.inf, np.inf])}
+        for spelling in ("pop?inner=min_cost&parts=1", "hierarchical?inner=min_cost", "pop?inner=min_cost&parts=3"):
+            answer = decide(spelling, self.BASE, **more)
+            assert answer.late == (0,)
+            assert "late" in answer.why[0]
+
+    def test_the_proof_of_water_filling_counts_weights(self) -> None:
+        one = oracles.Instance(np.ones((2, 1)), np.ones(2), np.array([1.0]), np.ones(2), np.array([1.0, 9.0]))
+        proof = decide("water_filling", one).certificate
+        assert proof is not None
+        assert proof.objective == pytest.approx(0.1)  # 1/10 for a weight of 1, 9/10 for 9
+
+    def test_payments_that_rounding_would_decide_are_refused(self) -> None:
+        with pytest.raises(NoOptimum, match="decades apart"):
+            decide("strategy_proof", replace(self.BASE, weight=np.array([1e-8, 1.0, 1e8])))
+
+    @pytest.mark.parametrize(
+        "spelling",
+        ["pop?parts=2.5", "pop?parts=true", "pop?inner=3", "allox?alpha=x", "max_throughput?normalised=maybe",
+         "throughput_per_cost?deadlines=yes", "finish_time_fairness?weighted=2"],
+    )  # fmt: skip
+    def test_a_parameter_of_another_type_is_refused_by_name(self, spelling: str) -> None:
+        name = spelling.partition("?")[2].partition("=")[0]
+        with pytest.raises(ValueError, match=f"{name} is "):
+            build(spelling)

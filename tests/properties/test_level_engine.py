@@ -13,12 +13,26 @@ from tests.oracles import Instance, problems
 
 from eunomia.solvers import level
 from eunomia.solvers.level import Level, highest_level
+from eunomia.solvers.prices.alike import sorts
+from eunomia.solvers.prices.rows import Rows
 
 
 def many(one: Instance, **more: object) -> Level:
     """Return the level by the road of many rows, however few there are."""
     with mock.patch.object(level, "_distinct", return_value=None):
         return highest_level(one.rate, one.size, one.capacity, one.need, **more)  # type: ignore[arg-type]
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> Instance:
+    """Draw hundreds of rows of few sorts of speeds that each need another level, as jobs of few models do."""
+    rows, columns = draw(st.integers(130, 260)), draw(st.integers(2, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    speed = np.round(rng.uniform(0.5, 5, (draw(st.integers(1, 4)), columns)), draw(st.integers(0, 3)))
+    rate, size = speed[rng.integers(len(speed), size=rows)], rng.choice([1.0, 2.0, 4.0], rows)
+    capacity = rng.dirichlet(np.ones(columns)) * size.sum() / draw(st.sampled_from([0.8, 1.2, 1.5, 8.0]))
+    need = rng.lognormal(0, draw(st.sampled_from([0.1, 0.5, 2.0])), rows)
+    return Instance(rate, size, capacity, need, np.ones(rows))
 
 
 def assert_it_fits(found: Level, one: Instance, need: np.ndarray) -> None:
@@ -46,6 +60,45 @@ def test_few_rows_as_one_program_have_the_level_of_the_textbook_program(one: Ins
     best = oracles.highest_level(one.rate, one.size, one.capacity, one.need)
     assert found.objective == pytest.approx(best, rel=1e-7, abs=1e-300)
     assert_it_fits(found, one, one.need * found.objective)
+
+
+@given(kinds(), st.integers(0, 2**32 - 1))
+def test_what_rows_of_one_sort_get_together_is_dealt_out_so_that_each_has_its_need(one: Instance, seed: int) -> None:
+    rows = Rows(one.rate.T, np.zeros(len(one.need)), one.size, one.need, None, None, None)
+    t = 0.7 * float((one.rate.max(axis=1) / one.need).min())
+    alike = sorts(rows, t, t)
+    speed, need = alike.merged(t).T, alike.need(t)[0]
+    x = np.random.default_rng(seed).dirichlet(np.ones(len(speed) + 1), speed.shape[1]).T[:-1]
+    reached, best = (speed * x).sum(axis=0), speed.max(axis=0)
+    part = np.clip((best - need) / np.maximum(best - reached, 1e-12), 0, 1)  # some have more than their sort needs
+    x = part * x + (1 - part) * (np.arange(len(speed))[:, None] == speed.argmax(axis=0))
+    dealt, _ = alike.dealt(x, np.zeros(speed.shape[1]), t)
+    assert (dealt >= 0).all() and (dealt.sum(axis=0) <= 1 + 1e-12).all()
+    assert ((rows.T * dealt).sum(axis=0) >= one.need * t * (1 - 1e-9)).all()
+    for k in range(len(speed)):
+        together = np.bincount(alike.classes.of, one.size * dealt[k])
+        np.testing.assert_allclose(together, alike.size * x[k], rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=100)
+@given(kinds())
+def test_rows_of_few_sorts_of_speeds_have_the_level_of_the_textbook_program(one: Instance) -> None:
+    found = many(one)
+    assert found.objective == pytest.approx(oracles.highest_level(one.rate, one.size, one.capacity, one.need), rel=1e-7)
+    assert found.objective <= found.bound <= found.objective * (1 + 1e-9)
+    assert_it_fits(found, one, one.need * found.objective)
+
+
+@settings(max_examples=40)
+@given(kinds(), st.integers(0, 2**32 - 1))
+def test_rows_of_few_sorts_of_speeds_reach_the_level_that_their_ages_allow(one: Instance, seed: int) -> None:
+    """A bisection of textbook programs would take minutes: at the level found, straight needs reach 1 and no more."""
+    rng = np.random.default_rng(seed)
+    alone, age = rng.uniform(0.5, 2, len(one.need)), rng.uniform(0, 1, len(one.need))
+    found = many(one, base=alone, age=age)
+    need = one.need * found.objective / (alone - age * found.objective)
+    assert_it_fits(found, one, need)
+    assert many(Instance(one.rate, one.size, one.capacity, need, one.weight)).objective == pytest.approx(1, rel=1e-8)
 
 
 @settings(max_examples=60)

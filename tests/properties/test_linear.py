@@ -17,6 +17,8 @@ from eunomia.solvers.linear import Total, best_total
 from eunomia.solvers.program import Infeasible
 from eunomia.solvers.ratio import best_ratio
 from eunomia.solvers.totals import narrow, whole
+from eunomia.solvers.totals.alike import alike
+from eunomia.solvers.totals.rows import Rows
 
 KINDS = ("plain", "weighted", "cost", "ceiling", "floor", "too much")
 
@@ -80,16 +82,18 @@ def many(rows: int, seed: int, kind: str) -> tuple[Floats, Floats, Floats, Float
     """Return worth, size, capacity, rate, floor of a large problem."""
     rng = np.random.default_rng(seed)
     rate = rng.lognormal(size=(rows, 1)) * rng.uniform(1, 5, 3) * rng.lognormal(0, 0.35, (rows, 3))
+    if kind == "floors, few rates":
+        rate = rate[rng.integers(0, 50, rows)]
     size = rng.choice([1.0, 2.0, 4.0, 8.0], rows)
-    worth = {"alike": rate[rng.integers(0, 50, rows)], "best is 1": rate / rate.max(axis=1, keepdims=True)}.get(
-        kind, rate
-    )
-    floor = rate.min(axis=1) * rng.uniform(0, 0.2, rows) * (kind == "floors")
+    worth = rate[rng.integers(0, 50, rows)] if kind == "alike" else rate
+    if "best is 1" in kind:
+        worth = rate / rate.max(axis=1, keepdims=True)
+    floor = rate.min(axis=1) * rng.uniform(0, 0.2, rows) * ("floors" in kind)
     capacity = rng.uniform(0.2, 1, 3) * size.sum() / 6
     return np.asfortranarray(worth), size, capacity, rate, floor
 
 
-@pytest.mark.parametrize("kind", ["plain", "alike", "best is 1", "floors"])
+@pytest.mark.parametrize("kind", ["plain", "alike", "best is 1", "floors", "floors, best is 1", "floors, few rates"])
 def test_of_many_rows_primal_and_dual_meet(kind: str) -> None:
     worth, size, capacity, rate, floor = many(5_000, 7, kind)
     total = best_total(worth, size, capacity, rate=rate, floor=floor)
@@ -99,6 +103,36 @@ def test_of_many_rows_primal_and_dual_meet(kind: str) -> None:
     assert ((rate * x).sum(axis=1) >= floor * (1 - 1e-9)).all()
     again = best_total(worth, size, capacity, rate=rate, floor=floor)
     assert again.share.tobytes() == total.share.tobytes() and again.price.tobytes() == total.price.tobytes()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.floats(1, 10), st.floats(0, 1))
+def test_what_a_class_gets_for_its_mean_floor_meets_the_floor_of_each_row(
+    seed: int, columns: int, bend: float, more: float
+) -> None:
+    """Floors anywhere between two neighbouring rates; shares between the least that will do and all at the fastest."""
+    rng = np.random.default_rng(seed)
+    speed, rows = rng.uniform(0.1, 5, columns), 7
+    ends = np.sort(np.append(speed, 0.0))
+    upper = int(rng.integers(1, columns + 1))
+    floor = ends[upper - 1] + (ends[upper] - ends[upper - 1]) * rng.uniform(1e-6, 1, rows) ** bend
+    scaled = rng.choice([0.5, 1.0, 2.0], rows)  # powers of two: no rounding tells the rows apart
+    part = Rows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
+    classes = alike(part)
+    assert classes is not None and classes.rows.count is not None and len(classes.rows.size) == 1
+    slow = np.where(ends < ends[upper], ends, -1).argmax()  # in order of speed, idling among them
+    least = np.zeros(columns + 1)
+    mean = classes.rows.floor[0] * speed.max()
+    least[upper] = (mean - ends[slow]) / (ends[upper] - ends[slow])
+    least[slow] += 1 - least[upper]
+    x = (1 - more) * least + more * (np.arange(columns + 1) == columns)
+    order = np.argsort(speed)
+    row, column, share = classes.shares(np.zeros(columns, int), order, x[1:])
+    dense = np.zeros((rows, columns))
+    dense[row, column] = share
+    assert np.allclose(dense.sum(axis=0)[order], rows * x[1:], rtol=1e-9, atol=1e-12)
+    assert (dense >= -1e-12).all() and (dense.sum(axis=1) <= 1 + 1e-9).all()
+    assert (dense @ speed >= floor * (1 - 1e-9)).all()
 
 
 def test_floors_that_many_rows_cannot_have_together_are_refused() -> None:

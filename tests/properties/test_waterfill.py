@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.solvers.routing import Routing
-from eunomia.solvers.tree import Inner, Tree, flat
-from eunomia.solvers.waterfill import Filled, _Filling, fill
+from eunomia.solvers.filling.routing import Routing
+from eunomia.solvers.filling.tree import Inner, Tree, flat
+from eunomia.solvers.filling.waterfill import Filled, _Filling, fill
 
 
 @dataclass(frozen=True)

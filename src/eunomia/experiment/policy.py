@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from eunomia.model.nearest import nearest
-from eunomia.model.policy import Policy, PolicyInfo
+from eunomia.model.policy import Policy, PolicyInfo, check_values
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
@@ -64,6 +64,8 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
     if problems:
         raise InvalidInput(problems)
     try:
+        if isinstance(cls, type):
+            check_values(cls, parameters)
         return cls(**parameters)
     except (TypeError, ValueError) as error:
         file, row = where(("policy", next(iter(parameters), "name")))

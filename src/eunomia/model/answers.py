@@ -47,6 +47,7 @@ class Answer:
     memory: Mapping[str, Array] = field(default_factory=dict, kw_only=True)  # comes back in the next view
     refuse: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> reason; never one that ran
     why: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> why it waits
+    late: tuple[int, ...] = field(default=(), kw_only=True)  # jobs whose deadlines cannot be met beside the others'
     certificate: Certificate | None = field(default=None, kw_only=True)  # of an optimised answer
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 
 BOUGHT, OWN_TIME, UNBOUND, NO_SHARE = 0, 1, 2, 3
 BINDINGS = (
@@ -28,7 +28,6 @@ class Certificate:
     point: str = ""  # which of the optima this is
     scale: float = 0.0  # size of the terms that an objective near 0 is the sum of
     tolerance: float = 1e-9  # gap up to which its engine calls an answer optimal
-    late: tuple[int, ...] = ()  # jobs whose deadlines cannot all be met together with the others'
 
     @property
     def gap(self) -> float:
@@ -53,14 +52,12 @@ class Certificate:
 
     def tell(self, job: int, types: tuple[str, ...]) -> str:
         """Say why this job's share is what it is."""
-        if job in self.late:
-            return "its deadline cannot be met together with the others'; it is among the fewest that are late"
         reason = BINDINGS[int(self.binding[job])] if self.binding is not None else "its share is part of the optimum"
         return f"{reason} ({self.exchange(types)})"
 
 
-def bindings(price: Floats, used: Floats, full: Floats) -> Ints:
-    """Return which of BINDINGS sets each share: prices (type,), used X (job, type), full speed reached (job,)."""
-    pays = (used * price > 0).any(axis=1)
-    told = np.where(pays, BOUGHT, np.where(full > 0, OWN_TIME, UNBOUND))
+def bindings(price: Floats, used: Bools, full: Bools) -> Ints:
+    """Return which of BINDINGS sets each share: price (type,), used (job, type), full = has all its time (job,)."""
+    pays = (used & (price > 0)).any(axis=1)
+    told = np.where(pays, BOUGHT, np.where(full, OWN_TIME, UNBOUND))
     return np.where(used.any(axis=1), told, NO_SHARE)

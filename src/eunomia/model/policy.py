@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, get_type_hints
 
 from eunomia.model.answers import Answer
 from eunomia.model.view import COLUMNS, View
@@ -66,3 +66,16 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
     if more:
         oracle = info.oracle or "remaining" in more
         object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+
+
+_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def check_values(policy: type, parameters: Mapping[str, object]) -> None:
+    """Raise ValueError for a parameter whose value is of another type than its field says; words check themselves."""
+    kinds = get_type_hints(policy)
+    for name, value in parameters.items():
+        kind = kinds.get(name)
+        fits = type(value) is kind or (kind is float and type(value) is int)
+        if kind in _WORDS and not fits:
+            raise ValueError(f"{name} is {value!r}; it is {_WORDS[kind]}")

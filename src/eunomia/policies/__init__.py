@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, cast
 
-from eunomia.model.policy import Policy
+from eunomia.model.policy import Policy, check_values
 from eunomia.policies.presets import PRESETS
 
 POLICIES: dict[str, str] = {
@@ -48,8 +48,10 @@ def build(spelling: str) -> Policy:
     if policy not in POLICIES:
         raise ValueError(f"there is no policy {name!r}; there are {', '.join([*POLICIES, *PRESETS])}")
     pairs = dict(part.partition("=")[::2] for part in rest.split("&") if part)
+    said = {**parameters, **{key: _value(text) for key, text in pairs.items()}}
+    check_values(load(policy), said)
     try:
-        return load(policy)(**parameters, **{key: _value(text) for key, text in pairs.items()})
+        return load(policy)(**said)
     except TypeError as error:
         raise ValueError(f"policy {name!r}: {error}") from error
 

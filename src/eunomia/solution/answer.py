@@ -83,7 +83,7 @@ class Solution:
             "effective_throughput": self.effective_throughput.tolist(),
             "prices": None if proof is None or proof.price is None else proof.price.tolist(),
             "point": proof.point if proof else "",
-            "late": [problem.name(m) for m in proof.late] if proof else [],
+            "late": [problem.name(m) for m in self.answer.late],
             "why": self.why(),
             "seconds": self.seconds,
         }
@@ -140,10 +140,9 @@ class Solution:
 
 def _told(proof: Certificate, problem: AllocationProblem) -> list[str]:
     """Return the reason of each job; jobs with the same reason share one text."""
-    if proof.binding is None and not len(proof.late):
+    if proof.binding is None:
         return [""] * problem.jobs
-    code = np.full(problem.jobs, -1) if proof.binding is None else proof.binding.copy()
-    code[list(proof.late)] = -2
+    code = proof.binding
     first = {int(c): int(np.argmax(code == c)) for c in np.unique(code)}
     text = {c: proof.tell(m, problem.types) for c, m in first.items()}
     return [text[c] for c in code.tolist()]

@@ -103,9 +103,10 @@ def _restored(answer: Answer, rows: Rows | None, share: Floats, order: Ints) -> 
     proof = answer.certificate
     if proof is not None:
         binding = None if proof.binding is None else proof.binding[place]
-        proof = replace(proof, binding=binding, late=tuple(sorted(int(order[m]) for m in proof.late)))
+        proof = replace(proof, binding=binding)
     why, refuse = ({int(order[m]): text for m, text in said.items()} for said in (answer.why, answer.refuse))
-    answer = replace(answer, why=why, refuse=refuse, certificate=proof)
+    late = tuple(sorted(int(order[m]) for m in answer.late))
+    answer = replace(answer, why=why, refuse=refuse, late=late, certificate=proof)
     if rows is None:
         return answer, None, share[place]
     partner = None if rows.partner is None else np.where(rows.partner >= 0, order[rows.partner], -1)

@@ -14,7 +14,7 @@ import numpy as np
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import Problems
-from eunomia.solution.numbers import Names, first_of, short
+from eunomia.solution.numbers import Names, first_of, is_number, short
 from eunomia.solution.texts import read_texts
 
 _Kind: TypeAlias = tuple[str, int]  # job type, scale factor
@@ -87,7 +87,7 @@ def _check_record(record: Any, row: int, known: set[str], names: Names, problems
             wrong(field, "no job is of this type" if field != "type" else "there is no such type", mend, record[field])
     for field in ("steps_per_s", "partner_steps_per_s"):
         value = record.get(field, 0.0)
-        if type(value) not in (int, float) or not 0 <= value < np.inf:
+        if not is_number(type(value)) or not 0 <= value < np.inf:
             wrong(field, "must be a finite number, at least 0", "give steps/s; 0 = they do not fit", short(value))
     value = record.get("scale_factor", 1)
     if type(value) is not int or value < 1:

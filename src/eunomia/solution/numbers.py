@@ -53,6 +53,10 @@ def _at_least_0(x: Array) -> Bools:
     return np.asarray((x >= 0) & (x < math.inf))
 
 
+def _accelerators(x: Array) -> Bools:
+    return np.asarray((x >= 0) & (x <= MOST))
+
+
 def _above_0(x: Array) -> Bools:
     return np.asarray((x > 0) & (x < math.inf))
 
@@ -82,7 +86,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "accelerators_per_node": ("type",),
 }
 RULES: dict[str, Rule] = {
-    "capacity": Rule(_AT_LEAST_0, "give the accelerators of this type", _at_least_0),
+    "capacity": Rule(f"a number, at least 0 and at most {MOST:,}", "give the accelerators of this type", _accelerators),
     "throughput": Rule(_AT_LEAST_0, "give steps/s of the whole gang; 0 = it cannot run there", _at_least_0),
     "scale_factor": Rule("a whole number, at least 1", "give the accelerators that the gang holds", _gang),
     "weight": Rule(_ABOVE_0, "give 1 to a job like any other", _above_0),
@@ -175,18 +179,18 @@ def _numbers_only(
     """Return nested lists with what a null stands for, and 1 in place of what is no number, which is noted."""
     if len(at) < len(axes) - 1:
         return [_numbers_only(field, part, axes, names, (*at, i), problems, rule) for i, part in enumerate(raw)]
-    if all(_is_number(kind) for kind in set(map(type, raw))):
+    if all(is_number(kind) for kind in set(map(type, raw))):
         return raw
     cells = [rule.null if value is None else value for value in raw]
     for i, value in enumerate(cells):
-        if not _is_number(type(value)):
+        if not is_number(type(value)):
             row, column = names.place(field, axes, (*at, i))
             problems.add(f"must be {rule.says}", rule.mend, row=row, column=column, value=short(value))
             cells[i] = 1.0
     return cells
 
 
-def _is_number(kind: type) -> bool:
+def is_number(kind: type) -> bool:
     return issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
 
 

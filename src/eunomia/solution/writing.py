@@ -67,10 +67,11 @@ def _arrays(solution: Solution) -> dict[str, Array]:
         "why": why,
         "seconds": solution.seconds,
     }
+    found["late"] = np.array(solution.answer.late, dtype=np.int64)
     if solution.certificate is not None:
         proof = solution.certificate
         found |= {"objective": proof.objective, "bound": proof.bound, "gap": proof.gap, "prices": proof.price}
-        found |= {"late": np.array(proof.late, dtype=np.int64), "point": proof.point}
+        found["point"] = proof.point
     if solution.rows is not None:
         partner, _, within = solution.rows.filled()
         found |= {"job": solution.rows.job, "type": solution.rows.type, "partner": partner, "within": within}

@@ -18,11 +18,12 @@ from numba import njit
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.blocks import Groups, blocks_of
-from eunomia.solvers.linear import FEW
-from eunomia.solvers.program import INF, Program
+from eunomia.solvers.linear import FEW, best_total
+from eunomia.solvers.program import INF, Infeasible, Program
 from eunomia.solvers.totals.response import cheapest
 
 _NODES = 20_000  # of the search over few rows
+_TRIED = 30  # late rows of a search that are tried again one by one
 _ROUNDING = 1e-12  # relative: what summing may add to a capacity that is filled exactly
 _SAMPLE = 1_000  # rows from which the prices of many are taken
 
@@ -66,7 +67,23 @@ def _searched(
     """Return the late rows and a bound on their weight, by a search over how many of each group are late."""
     solved = _program(rate, size, floor, weight, capacity, groups, whole=True).solve(nodes=_NODES)
     given_up = np.round(solved.x[-len(groups.count) :])  # (group,)
-    return np.flatnonzero(_later(groups) < given_up[groups.of]), max(solved.bound, 0.0)
+    late = np.flatnonzero(_later(groups) < given_up[groups.of])
+    return _needed(late, rate, size, floor, weight, capacity), max(solved.bound, 0.0)
+
+
+def _needed(late: Ints, rate: Floats, size: Floats, floor: Floats, weight: Floats, capacity: Floats) -> Ints:
+    """Return those that must be late, the heaviest tried first: a search forgives what is light beside the heaviest."""
+    kept = floor.copy()
+    kept[late] = 0.0
+    found = []
+    for row in late[np.argsort(-weight[late], kind="stable")].tolist() if len(late) <= _TRIED else ():
+        kept[row] = floor[row]
+        try:
+            best_total(np.zeros_like(rate), size, capacity, rate=rate, floor=kept)
+        except Infeasible:
+            kept[row] = 0.0
+            found.append(row)
+    return np.sort(np.array(found, dtype=np.int64)) if len(late) <= _TRIED else late
 
 
 def _program(

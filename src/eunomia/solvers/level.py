@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.prices.assemble import Edges
 from eunomia.solvers.prices.rows import Rows
@@ -91,7 +92,7 @@ def highest_level(
         return _nothing(rows, len(capacity))
     try:
         few = _distinct(rows, second)
-        found = _together(rows, capacity, second, *few) if few else _by_prices(rows, capacity, second, start)
+        found = _together(rows, capacity, second, few) if few else _by_prices(rows, capacity, second, start)
     except Unserved:
         lost = (rows.a > 0) & (rows.T.max(axis=0, initial=0.0) <= 0)
         if not lost.any():
@@ -124,28 +125,20 @@ def _nothing(rows: Rows, columns: int) -> Level:
     return Level(0.0, 0.0, np.zeros(columns), edges, np.arange(rows.count))
 
 
-def _distinct(rows: Rows, second: Floats | None) -> tuple[Ints, Ints, Floats] | None:
-    """Return one row of each sort, the sort of each row, and their numbers; None where many differ."""
+def _distinct(rows: Rows, second: Floats | None) -> Classes | None:
+    """Return the sorts of rows; None where many differ."""
+    facts = [*rows.T, rows.size, *(v for v in rows.curve if v is not None), *([] if second is None else second.T)]
     if rows.count > FEW:
         glance = np.linspace(0, rows.count - 1, _GLANCE).astype(np.int64)
-        if len(np.unique(_alike(rows, second, glance), axis=0)) > FEW // 2:
+        if len(group(*(fact[glance] for fact in facts))) > FEW // 2:
             return None
-    everyone = np.arange(rows.count)
-    _, first, sort, count = np.unique(
-        _alike(rows, second, everyone), axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    return (first, sort.ravel(), count.astype(float)) if len(first) <= FEW else None
+    found = group(*facts)
+    return found if len(found) <= FEW else None
 
 
-def _alike(rows: Rows, second: Floats | None, chosen: Ints) -> Floats:
-    """Return all that tells rows apart, (chosen, fact)."""
-    facts = [rows.T[:, chosen].T, rows.size[chosen, None], rows.a[chosen, None]]
-    facts += [v[chosen, None] for v in (rows.b, rows.e) if v is not None]
-    return np.concatenate(facts if second is None else [*facts, second[chosen]], axis=1)
-
-
-def _together(rows: Rows, capacity: Floats, second: Floats | None, first: Ints, sort: Ints, count: Floats) -> Found:
+def _together(rows: Rows, capacity: Floats, second: Floats | None, few: Classes) -> Found:
     """Solve one linear program over the sorts of rows."""
+    first, sort, count = few.representative, few.of, few.count.astype(float)
     K, opened = len(capacity), np.flatnonzero(capacity > 0)
     asking = np.flatnonzero(rows.a[first] > 0)
     chosen = first[asking]
@@ -165,9 +158,10 @@ def _together(rows: Rows, capacity: Floats, second: Floats | None, first: Ints, 
         everyone = rows.some(first, count)
         floor = everyone.need(found.t)[0] * (1 - 1e-12)
         reached = (everyone.T * x).sum(axis=0)
-        x = best_total(
-            second[first] * count[:, None], everyone.size, capacity, rate=everyone.T.T, floor=np.minimum(floor, reached)
-        ).x.T
+        better = _spent(
+            second[first] * count[:, None], everyone.size, capacity, everyone.T.T, np.minimum(floor, reached)
+        )
+        x = x if better is None else better.T
     codes = np.full(rows.count, -1, dtype=np.int8)
     edges = Edges(K, rows, found.t, codes, codes, np.arange(rows.count), x[:, sort])
     return Found(
@@ -185,5 +179,15 @@ def _by_prices(rows: Rows, capacity: Floats, second: Floats | None, start: Float
     spare = capacity[free] - edges.used()[free] + rows.size[idle] @ x
     rate = rows.T[np.ix_(free, idle)].T
     floor = np.minimum(rows.need(found.t)[0][idle], (rate * x).sum(axis=1)) * (1 - 1e-12)
-    spent = best_total(second[np.ix_(idle, free)], rows.size[idle], np.maximum(spare, 0.0), rate=rate, floor=floor)
-    return Found(found.t, found.bound, found.value, edges.instead(idle, free, spent.x.T), idle, free)
+    better = _spent(second[np.ix_(idle, free)], rows.size[idle], np.maximum(spare, 0.0), rate, floor)
+    if better is None:
+        return found
+    return Found(found.t, found.bound, found.value, edges.instead(idle, free, better.T), idle, free)
+
+
+def _spent(second: Floats, size: Floats, capacity: Floats, rate: Floats, floor: Floats) -> Floats | None:
+    """Return shares that spend what is left over; None where no best way is proven: the level is, and it stands."""
+    try:
+        return best_total(second, size, capacity, rate=rate, floor=floor).x
+    except NoOptimum:
+        return None

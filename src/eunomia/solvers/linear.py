@@ -10,14 +10,14 @@ c worth (may be negative: a cost), T rate, f floor, s size, N capacity. The proo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.blocks import Groups, blocks_of, lifted
 from eunomia.solvers.program import Infeasible, NoOptimum, Program
-from eunomia.solvers.totals.narrow import Rows
+from eunomia.solvers.totals.rows import Rows
 from eunomia.solvers.totals.whole import optimum
 
 FEW = 300  # rows up to which the general solver is the fastest road
@@ -57,12 +57,19 @@ class Total:
 
 
 def best_total(
-    worth: Floats, size: Floats, capacity: Floats, *, rate: Floats | None = None, floor: Floats | None = None
+    worth: Floats,
+    size: Floats,
+    capacity: Floats,
+    *,
+    rate: Floats | None = None,
+    floor: Floats | None = None,
+    scale: float = 0.0,
 ) -> Total:
     """Solve the program above; worth, rate (row, column), size, floor (row,), capacity (column,).
 
-    A negative rate with a negative floor is a ceiling. Raises Infeasible when the floors cannot all be met (then
-    `late_rows` says which to give up), NoOptimum when no proof to 1e-9 is found.
+    `scale` is the size of what worths are differences of, if they are: the gap is relative to no less. A negative
+    rate with a negative floor is a ceiling. Raises Infeasible when the floors cannot all be met (then `late_rows`
+    says which to give up), NoOptimum when no proof to 1e-9 is found.
     """
     asked = floor is not None and rate is not None and bool(((floor > 0) | (rate < 0).any(axis=1)).any())
     held = (rate, floor) if asked else (None, None)
@@ -70,6 +77,7 @@ def best_total(
         total = _by_prices(worth, size, capacity, *held)
     else:
         total = _by_program(worth, size, capacity, *held)
+    total = replace(total, scale=max(total.scale, scale))
     if not total.gap <= GAP:
         raise NoOptimum(f"the proof leaves a gap of {total.gap:.1e}; check the worths for entries many decades apart")
     return total

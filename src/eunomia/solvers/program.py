@@ -18,9 +18,12 @@ import numpy as np
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 
 TOLERANCE = 1e-10
+_OFF = 1e-9  # by how much an answer may miss its sides, relative to them or to 1
+_IPM_STEPS, _SIMPLEX_STEPS = 500, 10_000_000
 INF = float("inf")
 Method: TypeAlias = Literal["simplex", "interior"]
 _Status = highspy.HighsModelStatus
+_SCALING = "simplex_scale_strategy"
 _NO_POINT = "no point satisfies all constraints; loosen a side or a bound"
 
 
@@ -150,12 +153,20 @@ class Program:
         if self.columns == 0:
             return self._nothing()
         self.highs.setOptionValue("mip_max_nodes", 2**31 - 1 if nodes is None else nodes)
-        for attempt in _attempts(method, crossover):
+        scaling = self.highs.getOptionValue(_SCALING)[1]
+        try:
+            return self._tried(_attempts(method, crossover), nodes)
+        finally:
+            self.highs.setOptionValue(_SCALING, scaling)
+
+    def _tried(self, attempts: list[dict[str, Any]], nodes: int | None) -> Solved:
+        """Return the first answer that keeps its sides; HiGHS's scaling may lose them though it reports an optimum."""
+        for attempt in attempts:
             for option, setting in attempt.items():
                 self.highs.setOptionValue(option, setting)
             self.highs.run()
             status = self.highs.getModelStatus()
-            if status == _Status.kOptimal or (nodes is not None and self._found_some(status)):
+            if (status == _Status.kOptimal and self._kept()) or (nodes is not None and self._found_some(status)):
                 return self._solved()
             if status == _Status.kInfeasible:
                 raise Infeasible(_NO_POINT)
@@ -164,6 +175,15 @@ class Program:
             self.highs.clearSolver()
         name = self.highs.modelStatusToString(status)
         raise NoOptimum(f"the general solver stopped with {name!r}; check the data for entries many decades apart")
+
+    def _kept(self) -> bool:
+        """Return whether the rows of the point found are within their sides; a search has tolerances of its own."""
+        if self.whole:
+            return True
+        at = np.array(self.highs.getSolution().row_value, dtype=float)
+        over, under = at - self.high, self.low - at
+        far = (over > _OFF * np.maximum(np.abs(self.high), 1)) | (under > _OFF * np.maximum(np.abs(self.low), 1))
+        return not far.any()
 
     def _found_some(self, status: Any) -> bool:
         """Return whether the search ended at its limit with a point in hand."""
@@ -215,6 +235,7 @@ def _quiet() -> Any:
     """Return a silent solver of one thread with tight tolerances."""
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     settings = {"output_flag": False, "threads": 1, "mip_rel_gap": TOLERANCE, "mip_abs_gap": TOLERANCE}
+    settings |= {"ipm_iteration_limit": _IPM_STEPS, "simplex_iteration_limit": _SIMPLEX_STEPS}  # it may circle for ever
     for side in ("primal_feasibility", "dual_feasibility", "ipm_optimality", "mip_feasibility"):
         settings[f"{side}_tolerance"] = TOLERANCE
     for option, setting in settings.items():
@@ -230,4 +251,5 @@ def _attempts(method: Method, crossover: bool) -> list[dict[str, Any]]:
     if method == "interior" and not crossover:
         return [inside]
     again = [{**simplex, "presolve": "off"}, {**simplex, "presolve": "off", "simplex_strategy": 4}]
-    return [interior, *again] if method == "interior" else [simplex, *again, interior]
+    unscaled = {**simplex, "presolve": "off", _SCALING: 0}
+    return [interior, unscaled, *again] if method == "interior" else [simplex, unscaled, *again, interior]

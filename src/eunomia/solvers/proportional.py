@@ -30,6 +30,7 @@ GAP = 1e-6  # per unit of total weight; answers are usually within 1e-10
 _OVERUSE = 1e-10  # of a capacity: passed over
 _ROUNDING = 1e-6  # of a capacity: what an interior point may leave over or take too much
 _NOTHING = 1e-10  # of a row's level: shares that bring less are left out
+_PAYMENT = 1e-4  # relative error of a payment that is let pass
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,9 @@ def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats)
         others = best.objective - rows.weight * np.log(best.level[best._row])
         without = totals_without(rows, market, best._point)
         payments[best._row] = np.minimum(np.exp((others - without) / rows.weight), 1.0)
+        doubt = 2 * best.gap * float(rows.weight.sum() / rows.weight.min())  # of the logarithm of a payment
+        if doubt > _PAYMENT:
+            raise NoOptimum(f"a payment is only known to {doubt:.0e} of itself; weights are too many decades apart")
     return best.x * payments[:, None], payments
 
 

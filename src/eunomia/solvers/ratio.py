@@ -9,6 +9,7 @@ exactly when max Σ (a − q b) x = q d. Each step takes the ratio of the last p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,11 +54,12 @@ def best_ratio(
     Raises Infeasible when the floors cannot all be met, NoOptimum when no ratio is proven to 1e-9 or all x are worth
     nothing per nothing.
     """
-    held = {"rate": rate, "floor": floor}
+    held: dict[str, Any] = {"rate": rate, "floor": floor}
     total = best_total(top, size, capacity, **held)
     ratio = _ratio(total, top, bottom, base)
     for _ in range(_STEPS):
-        after = best_total(top - ratio * bottom, size, capacity, **held)
+        scale = _sum(top, total) + ratio * (base + _sum(bottom, total))
+        after = best_total(top - ratio * bottom, size, capacity, **held, scale=scale)
         excess = after.bound - ratio * base  # what the point of the largest ratio may still win
         if excess <= GAP / 10 * ratio * (base + _sum(bottom, total)) or _ratio(after, top, bottom, base) <= ratio:
             bound = ratio + max(excess, 0.0) / _least(bottom, size, capacity, base, **held) if excess > 0 else ratio

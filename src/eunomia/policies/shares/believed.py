@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.certificate import Certificate
+from eunomia.model.certificate import Certificate, bindings
 from eunomia.model.view import View
 
 Types = Literal["aware", "agnostic"]
@@ -44,7 +44,8 @@ def speeds(view: View, types: Types) -> Floats:
 
 def equal_share(view: View) -> Floats:
     """Return E (type,): a job's time split by capacity."""
-    return np.asarray(view.capacity / max(float(view.capacity.sum()), 1.0))
+    total = float(view.capacity.sum())
+    return np.asarray(view.capacity / (total if total > 0 else 1.0))
 
 
 def of_fastest(T: Floats) -> Floats:
@@ -76,6 +77,8 @@ def answered(
     tolerance: float = 1e-9,
 ) -> Shares:
     """Return X (job, type) with its certificate; `read` turns a solver's value into the policy's own unit."""
+    if binding is None and price is not None:
+        binding = bindings(price, x > 0, x.sum(axis=1) >= 1 - 1e-9)
     proof = Certificate(
         objective=read(objective),
         bound=read(bound),

@@ -26,6 +26,7 @@ class Floors:
     floor: Floats  # (job,) steps/s, 0 = none
     dropped: Bools  # (job,) a floor was asked for and is not kept
     late: tuple[int, ...]  # those of them that had a deadline
+    fewest: bool = True  # it is proven that no lighter set can be late
 
     @classmethod
     def only(cls, floor: Floats) -> Floors:
@@ -33,8 +34,12 @@ class Floors:
         return cls(floor, np.zeros(len(floor), dtype=bool), ())
 
     def why(self) -> dict[int, str]:
-        """Say of each late job that it is."""
-        return dict.fromkeys(self.late, "late: its deadline cannot be met together with the others'")
+        """Say of each job whose floor is not kept which one that is."""
+        told = dict.fromkeys(
+            np.flatnonzero(self.dropped).tolist(), "its equal part cannot be kept beside the deadlines"
+        )
+        set_of = "late, in the smallest set found" if not self.fewest else "late"
+        return told | dict.fromkeys(self.late, f"{set_of}: its deadline cannot be met together with the others'")
 
 
 def floors(view: View, T: Floats, other: Floats | None = None) -> Floors:
@@ -51,4 +56,4 @@ def floors(view: View, T: Floats, other: Floats | None = None) -> Floors:
     floor[found.rows] = 0.0
     late = hopeless.copy()
     late[found.rows] = True
-    return Floors(floor, late, tuple(np.flatnonzero(late & timed).tolist()))
+    return Floors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), found.least)

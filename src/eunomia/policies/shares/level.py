@@ -51,7 +51,7 @@ def level_shares(
     z, C = view.scale_factor.astype(float), view.capacity
     found = highest_level(T, z, C, need, base=base, age=age, second=of_fastest(T) if point == "any" else None)
     x = found.x
-    if point != "any":
+    if point != "any" and need.any():
         face = of_level(T, z, C, x)
         x = central(face) if point == "central" else closest(face, _seats(view))
     return answered(x, found.objective, found.bound, price=found.price, binding=found.binding, point=point, read=read)

@@ -12,7 +12,7 @@ Example (examples/two_jobs.json). Time on the v100 instead of a k80 gains image 
 So the v100 goes to image, and the objective is 1 + 1/2.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
-2020, section 4.3 and its artifact.
+2020, section 4.2 and its artifact.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MaxThroughput:
         door="shares",
         objective="most total throughput",
         technique="linear program through capacity prices",
-        paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
+        paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
         needs=NEEDS,
         mechanism=ROUNDS,
     )

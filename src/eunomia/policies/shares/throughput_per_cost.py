@@ -7,7 +7,8 @@
 
 X share of time (job, type), T throughput (job, type), p price per accelerator-hour (type,), z scale factor (job,), C
 capacity (type,), r remaining steps (job,), d deadline (job,), t now; v_m = 1 / max_j T[m,j], so that a step of every
-model counts by what its best type does. The ratio is the paper's; the sum is what its artifact computes, in raw steps.
+model counts by what its best type does. The ratio is the
+paper's, with steps made comparable by v; the sum is what its artifact computes, in raw steps.
 A ratio alone runs only the cheapest work: give jobs deadlines, or take `min_cost`. A type without a price counts as a
 millionth of the dearest.
 
@@ -44,10 +45,8 @@ def prices(view: View) -> Floats:
 
 
 def late_named(answer: Shares, floors: deadlines.Floors) -> Shares:
-    """Return the answer with the jobs that are late, in certificate and words."""
-    if not floors.late or answer.certificate is None:
-        return answer
-    return replace(answer, certificate=replace(answer.certificate, late=floors.late), why=floors.why())
+    """Return the answer with the jobs that are late, and what is said of all whose floors were dropped."""
+    return replace(answer, late=floors.late, why=floors.why())
 
 
 @dataclass(frozen=True)

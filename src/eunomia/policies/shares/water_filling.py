@@ -29,8 +29,8 @@ from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, speeds, times
-from eunomia.solvers.tree import Tree, flat
-from eunomia.solvers.waterfill import Filled, fill
+from eunomia.solvers.filling.tree import Tree, flat
+from eunomia.solvers.filling.waterfill import Filled, fill
 
 
 def filled(view: View, T: Floats, tree: Tree) -> Filled:
@@ -40,10 +40,10 @@ def filled(view: View, T: Floats, tree: Tree) -> Filled:
     return fill(T, view.scale_factor.astype(float), view.capacity, need, tree=tree)
 
 
-def answer_of(found: Filled) -> Shares:
-    """Return X (job, type) with the level of the worst-off and what sets each share."""
+def answer_of(found: Filled, speed: Floats) -> Shares:
+    """Return X (job, type) with the lowest level / speed, (job,), and what sets each share."""
     served = found.frozen_in > 0
-    worst = float(found.level[served].min()) if served.any() else 0.0
+    worst = float((found.level / speed)[served].min()) if served.any() else 0.0
     binding = np.where(found.own, OWN_TIME, BOUGHT)
     proof = Certificate(
         objective=worst,
@@ -84,4 +84,4 @@ class WaterFilling:
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
         tree = replace(flat(view.jobs), row_weight=view.weight)
-        return answer_of(filled(view, speeds(view, self.types), tree))
+        return answer_of(filled(view, speeds(view, self.types), tree), view.weight)

@@ -32,7 +32,7 @@ from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds
 from eunomia.policies.shares.water_filling import answer_of, filled
 from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
-from eunomia.solvers.tree import Inner, Tree
+from eunomia.solvers.filling.tree import Inner, Tree
 
 _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 
@@ -72,7 +72,7 @@ class Hierarchical:
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or the rows of the inner policy."""
         found = filled(view, speeds(view, self.types), self._tree(view))
-        return self._inside(view, found.x) if self._calls_another else answer_of(found)
+        return self._inside(view, found.x) if self._calls_another else answer_of(found, np.ones(view.jobs))
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each splitting as it says or as `inner` says for all."""

@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from eunomia.model.answers import InvalidAnswer, Rows, Shares
+from eunomia.model.answers import ANYWHERE, InvalidAnswer, Rows, Shares
 from eunomia.model.arrays import Array, Ints
+from eunomia.model.certificate import Certificate
 from eunomia.model.policy import Policy
 from eunomia.model.view import View
 
@@ -54,23 +55,40 @@ def joined(
 ) -> Shares:
     """Return answers about parts as one about all; each comes with the rows of its jobs."""
     parts = [_rows(jobs, answer) for jobs, answer in answers]
-    job, type, partner, x = (np.concatenate([part[i] for part in parts]) if parts else np.empty(0) for i in range(4))
+    columns = (np.concatenate([part[i] for part in parts]) if parts else np.empty(0) for i in range(5))
+    job, type, partner, within, x = columns
     kept = dict(memory)
     for name, value in remembers.items():
         kept[name] = np.full(view.jobs, value)
         for jobs, answer in answers:
             kept[name][jobs] = answer.memory.get(name, view.memory[name][jobs])
-    rows = Rows(job.astype(np.int64), type.astype(np.int64), partner=partner.astype(np.int64))
-    fill = all(answer.fill for _, answer in answers)
-    again = min((answer.again_at for _, answer in answers), default=np.inf)
-    return Shares(x.astype(float), rows, fill, memory=kept, again_at=again)
+    job, type, partner, within = (column.astype(np.int64) for column in (job, type, partner, within))
+    rows = Rows(job, type, partner=partner, within=within)
+    return Shares(
+        x.astype(float),
+        rows,
+        all(answer.fill for _, answer in answers),
+        memory=kept,
+        again_at=min((answer.again_at for _, answer in answers), default=np.inf),
+        why={int(jobs[m]): text for jobs, answer in answers for m, text in answer.why.items()},
+        refuse={int(jobs[m]): text for jobs, answer in answers for m, text in answer.refuse.items()},
+        late=tuple(sorted(int(jobs[m]) for jobs, answer in answers for m in answer.late)),
+        certificate=_whole(view, answers),
+    )
 
 
-def _rows(jobs: Ints, answer: Shares) -> tuple[Ints, Ints, Ints, Array]:
-    """Return job, type, partner and share of an answer, in rows of the whole view."""
+def _whole(view: View, answers: Sequence[tuple[Ints, Shares]]) -> Certificate | None:
+    """Return the proof of the only part, if it holds all jobs; the proofs of several do not add up to one."""
+    whole = len(answers) == 1 and len(answers[0][0]) == view.jobs
+    return answers[0][1].certificate if whole else None
+
+
+def _rows(jobs: Ints, answer: Shares) -> tuple[Ints, Ints, Ints, Ints, Array]:
+    """Return job, type, partner, placement and share of an answer, in rows of the whole view."""
     if answer.rows is None:
         job, type = np.nonzero(answer.x > 0)
-        return jobs[job], type, np.full(len(job), -1), answer.x[job, type]
-    partner, _, _ = answer.rows.filled()
+        none = np.full(len(job), -1)
+        return jobs[job], type, none, none + 1 + ANYWHERE, answer.x[job, type]
+    partner, _, within = answer.rows.filled()
     mates = np.where(partner >= 0, jobs[partner], -1)
-    return jobs[answer.rows.job], answer.rows.type, mates, answer.x
+    return jobs[answer.rows.job], answer.rows.type, mates, within, answer.x

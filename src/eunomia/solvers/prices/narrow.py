@@ -13,14 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.prices.alike import sorts
 from eunomia.solvers.prices.barrier import barrier
 from eunomia.solvers.prices.response import classify
-from eunomia.solvers.prices.rows import Rows, sample
+from eunomia.solvers.prices.rows import Rows, drawn, sample
 
 FEW = 1024  # rows that the interior point method takes at once
 LAST = 120  # rows for the exact program
 _EXACT = 0.05  # gap of a sampled program, in half widths of the box that it is for
 _MARGIN = 1.25  # half width of a box in standard errors
+_UNLUCKY, _LEARNT = 8, 0.25  # boxes missed from which on they are wider, and by how much of it for each
 _ROUGH, _FINE, _SHARP = 1e-3, 1e-4, 1e-9  # gaps
 _POINT = 1e-5  # half width of a box that is not meant to be an estimate
 _NEARLY_FULL = 1 - 1e-6  # a row that must be full leaves the interior point method no interior
@@ -102,11 +104,19 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What stays the same on the way: capacities N (column,) above 0, and no level above top."""
+    """What stays the same on the way: capacities N (column,) above 0, no level above top, whether rows are alike."""
 
     limit: Floats
     top: float
+    alike: bool = False
     renew: Callable[[Part, float], Part] | None = None  # adds up the settled rows anew at another level, if they bend
+
+    def merged(self, part: Part) -> Rows:
+        """Return what stands for the rows of a part: themselves, or one of each sort where many have equal speeds."""
+        if not self.alike or part.rows.count <= LAST:
+            return part.rows
+        least, middle, most = (float(t) for t in part.box.t)
+        return sorts(part.rows, least, most).merged(middle)
 
     def centre(self, rows: Rows, fixed: Floats, anchor: float, begin: float, goal: float) -> Centre:
         """Return the optimum of `rows` beside what is settled."""
@@ -151,14 +161,16 @@ class Search:
         load = part.load * found / max(rows.count, 1)
         return Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
 
-    def look(self, part: Part, attempt: int = 0) -> tuple[Centre, float]:
-        """Return where the part's prices seem to be, and how far off that may be."""
-        rows, t = part.rows, float(part.box.t[1])
+    def look(self, part: Part, rows: Rows, attempt: int = 0) -> tuple[Centre, float]:
+        """Return where the prices of a part seem to be, of which `rows` are the sorts, and how far off that may be."""
+        t = float(part.box.t[1])
         if rows.count <= FEW:
             return self.centre(rows, part.fixed, part.anchor, t, _SHARP), _POINT
-        spread = max(_MARGIN / float(np.sqrt(FEW)) * part.load, _POINT)
-        best = np.maximum(rows.T.max(axis=0), rows.base)
-        some, _ = sample(rows, rows.size * rows.need(t)[0] / best, FEW, attempt)
+        weight = rows.size * rows.need(t)[0] / np.maximum(rows.T.max(axis=0), rows.base)
+        some = sample(rows, weight, FEW, attempt)
+        load = part.load if rows is part.rows else part.load * drawn(weight, FEW)
+        margin = _MARGIN * (1 + _LEARNT * max(attempt - _UNLUCKY, 0))
+        spread = max(margin / float(np.sqrt(FEW)) * load, _POINT)
         return self.centre(some, part.fixed, part.anchor, t, min(_ROUGH, _EXACT * spread)), spread
 
     def descend(self, stack: list[Part], codes: Codes | None, last: int = LAST, attempt: int = 0) -> Centre | None:
@@ -166,19 +178,19 @@ class Search:
 
         Returns a centre that is outside the last part's box, if one is met.
         """
-        while stack[-1].rows.count > last:
-            centre, spread = self.look(stack[-1], attempt)
+        rows = self.merged(stack[-1])
+        while rows.count > last:
+            centre, spread = self.look(stack[-1], rows, attempt)
             if self.renew is not None and abs(centre.t - stack[-1].exact) > _BENT * stack[-1].exact:
                 stack[-1] = self.renew(stack[-1], min(max(centre.t, stack[-1].box.t[0]), stack[-1].box.t[2]))
-                centre, spread = self.look(stack[-1], attempt)
+                centre, spread = self.look(stack[-1], rows, attempt)
             if not centre.value.any():
                 return None
             if stack[-1].box.misses(centre, spread):
                 return centre
-            smaller = self.settle(stack[-1], self.box(centre, spread, stack[-1].box), codes)
-            stuck = smaller.rows.count > 0.7 * stack[-1].rows.count
-            stack.append(smaller)
-            if stuck:
+            stack.append(self.settle(stack[-1], self.box(centre, spread, stack[-1].box), codes))
+            before, rows = rows.count, self.merged(stack[-1])
+            if rows.count > 0.7 * before:
                 return None
         return None
 
@@ -190,7 +202,7 @@ class Search:
         if rows.count <= 1.5 * FEW:
             return self.centre(rows, fixed, 0.0, begin, _ROUGH), _MARGIN / float(np.sqrt(rows.count))
         best = rows.T.max(axis=0)
-        some, _ = sample(rows, rows.size * rows.need(0.5 * self.top)[0] / best, FEW)
+        some = sample(rows, rows.size * rows.need(0.5 * self.top)[0] / best, FEW)
         centre = self.centre(some, fixed, 0.0, begin, _ROUGH)
         spread = _MARGIN / float(np.sqrt(FEW))
         if not centre.value.any():
@@ -206,16 +218,19 @@ class Search:
                 return centre, _MARGIN / float(np.sqrt(rows.count))
         return Centre(last.middle, (missed or centre).t), _WIDER * last.spread
 
+    def over(self, rows: Rows, value: Floats, fixed: Floats, t: float) -> tuple[float, float]:
+        """Return what level t costs at given values (column,) beyond all capacity, and the derivative in t."""
+        price, demand = value / self.limit, fixed.copy()
+        left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
+        unsure = np.empty(rows.count + 1, dtype=np.int64)
+        classify(rows.T, rows.base, rows.size, *rows.curve, price, price, np.full(3, t), left, right, demand, unsure)
+        return float(price @ demand[0]) - 1, float(price @ demand[1])
+
     def level_at(self, rows: Rows, value: Floats, fixed: Floats) -> float:
         """Return about the level at which what rows ask for costs all capacity, at given values (column,)."""
-        price, t = value / self.limit, self.top
+        t = self.top
         for _ in range(30):
-            demand = fixed.copy()
-            left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
-            unsure = np.empty(rows.count + 1, dtype=np.int64)
-            at = np.full(3, t)
-            classify(rows.T, rows.base, rows.size, *rows.curve, price, price, at, left, right, demand, unsure)
-            over, rise = float(price @ demand[0]) - 1, float(price @ demand[1])
+            over, rise = self.over(rows, value, fixed, t)
             step = over / rise if rise > 0 else 0.0
             t -= step
             if abs(step) <= 1e-4 * t:

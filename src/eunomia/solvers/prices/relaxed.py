@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.prices.alike import sorts
 from eunomia.solvers.prices.assemble import demand_at
 from eunomia.solvers.prices.narrow import Box, Centre, Codes, Part, Search
 from eunomia.solvers.prices.response import FREE, screen
@@ -38,16 +39,16 @@ def relaxed(
     codes = Codes(np.full(n, FREE, dtype=np.int8), np.full(n, FREE, dtype=np.int8), _NO_PLACES)
     if len(priced) == 0:
         return Vertex(np.empty((0, 0)), np.empty(0), table.top, table.top, np.empty(0), 0.0), codes
-    search = Search(table.limit[priced], table.top, _renewal(table, priced, free, codes))
+    search = Search(table.limit[priced], table.top, table.alike, _renewal(table, priced, free, codes))
     value = centre.value[priced]
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
     begin = Centre(value / value.sum(), centre.t)
-    stack = [_screened(table, search, priced, free, search.box(begin, spread, None), codes)]
+    stack = [screened(table, search, priced, free, search.box(begin, spread, None), codes)]
     for attempt in range(_TRIES):
         met = search.descend(stack, codes, attempt=attempt)
         part = stack[-1]
-        if met is None and part.rows.count > _MANY and not patient:
+        if met is None and search.merged(part).count > _MANY and not patient:
             return None
         if met is None:
             found = _finish(search, part)
@@ -62,7 +63,7 @@ def relaxed(
         if stack:
             stack.append(search.settle(stack[-1], search.box(centre, spread, stack[-1].box), codes))
         else:
-            stack.append(_screened(table, search, priced, free, search.box(centre, spread, None), codes))
+            stack.append(screened(table, search, priced, free, search.box(centre, spread, None), codes))
     raise NoOptimum(f"prices still leave their boxes after {_TRIES} tries; check the data for ties of many rows")
 
 
@@ -74,7 +75,7 @@ def _part(table: Table, priced: Ints, free: Ints, places: Ints, box: Box, fixed:
     return Part(replace(rows, T=rows.T[priced], base=base), places, fixed, float(box.t[1]), load, box, float(box.t[1]))
 
 
-def _screened(table: Table, search: Search, priced: Ints, free: Ints, box: Box, codes: Codes) -> Part:
+def screened(table: Table, search: Search, priced: Ints, free: Ints, box: Box, codes: Codes) -> Part:
     """Settle all rows that are certain in the box, and return the others."""
     rows, limit = table.rows, table.limit[priced]
     unsure = np.empty(rows.count + 1, dtype=np.int64)
@@ -96,7 +97,8 @@ def _finish(search: Search, part: Part) -> Vertex:
         if search.renew is not None:
             part = search.renew(part, t)
         low, high = part.box.low, part.box.high
-        found = vertex(part.rows, search.limit, part.fixed, part.anchor, search.top, t, low, high)
+        alike = sorts(part.rows, part.box.t[0], part.box.t[2]) if search.alike else None
+        found = vertex(part.rows, search.limit, part.fixed, part.anchor, search.top, t, low, high, alike)
         straight = search.renew is None or abs(found.t - t) <= _ANCHORED * t
         if straight or not part.box.reaches(found.t):
             return found

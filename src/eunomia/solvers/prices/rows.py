@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -36,7 +36,9 @@ class Rows:
         return self.a, self.b, self.e, self.cap
 
     def some(self, chosen: Ints, times: Floats | float = 1.0) -> Rows:
-        """Return the rows listed, each standing for `times` of its like."""
+        """Return the rows listed (ascending), each standing for `times` of its like."""
+        if len(chosen) == self.count and isinstance(times, float) and times == 1.0:
+            return self
         parts = [None if v is None else v[chosen] for v in (self.b, self.e, self.cap)]
         return Rows(
             self.T[:, chosen],
@@ -47,6 +49,10 @@ class Rows:
             parts[1],
             parts[2],
         )
+
+    def over(self, columns: Ints) -> Rows:
+        """Return the rows with these columns alone (ascending); no copy where that is all of them."""
+        return self if len(columns) == len(self.T) else replace(self, T=self.T[columns])
 
     def need(self, t: float) -> tuple[Floats, Floats]:
         """Return r(t) and dr/dt (row,)."""
@@ -111,11 +117,22 @@ def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: I
     return found
 
 
-def sample(rows: Rows, weight: Floats, count: int, attempt: int = 0) -> tuple[Rows, Ints]:
-    """Return about `count` rows that stand for all, half of them drawn by weight, and their places; always the same."""
+def sample(rows: Rows, weight: Floats, count: int, attempt: int = 0) -> Rows:
+    """Return about `count` rows that stand for all, half of them drawn by weight; always the same."""
     dice = np.random.default_rng((rows.count, count, attempt)).random(count + 2)
     chosen, times = np.empty(2 * count + 4, dtype=np.int64), np.empty(2 * count + 4)
+    even, per_weight = _chances(weight, count)
+    found = draw(weight, even, per_weight, dice, chosen, times)
+    return rows.some(chosen[:found], times[:found])
+
+
+def drawn(weight: Floats, count: int) -> float:
+    """Return the part of the weight that such a sample draws for; the other rows it takes as they are."""
+    even, per_weight = _chances(weight, count)
+    return float(weight[even + per_weight * weight < 1].sum() / max(weight.sum(), 1e-300))
+
+
+def _chances(weight: Floats, count: int) -> tuple[float, float]:
+    """Return the chance of each row to be drawn, and the one that it has per weight."""
     total = float(weight.sum())
-    per_weight = 0.5 * count / total if total > 0 else 0.0
-    found = draw(weight, 0.5 * count / rows.count, per_weight, dice, chosen, times)
-    return rows.some(chosen[:found], times[:found]), chosen[:found]
+    return 0.5 * count / len(weight), 0.5 * count / total if total > 0 else 0.0

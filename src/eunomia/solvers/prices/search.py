@@ -13,10 +13,10 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.prices.assemble import Edges
-from eunomia.solvers.prices.narrow import Codes
+from eunomia.solvers.prices.narrow import Box, Codes, Search
 from eunomia.solvers.prices.needs import ALWAYS
-from eunomia.solvers.prices.relaxed import columns_of, relaxed
-from eunomia.solvers.prices.response import FREE, classify
+from eunomia.solvers.prices.relaxed import columns_of, relaxed, screened
+from eunomia.solvers.prices.response import FREE
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.prices.table import Table, cheap, guess, table_of
 from eunomia.solvers.prices.vertex import Vertex
@@ -53,8 +53,8 @@ def highest(
     Raises Unserved where a row has a need that no column with capacity serves, NoOptimum where no proof is found.
     """
     table = table_of(rows, limit, fixed, top)
-    centre, spread = guess(table, start)
-    free = table.open if centre.t >= _NEAR_TOP * table.top else cheap(table, centre, spread)
+    centre, spread, scarce = guess(table, start)
+    free = table.open if centre.t >= _NEAR_TOP * table.top and not scarce else cheap(table, centre, spread)
     looked = False  # whether capacity suffices for the top has been looked at
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
@@ -89,7 +89,9 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
     speed = rows.T[np.ix_(free, codes.open)]
     if len(codes.open):
         whole[free[speed.argmax(axis=0)], np.arange(len(codes.open))] = found.u
-    spare = table.limit - whole @ rows.size[codes.open] - edges.demand() - table.fixed[0] - found.t * table.fixed[1]
+    spare = table.limit - table.fixed[0] - found.t * table.fixed[1]
+    if len(priced):
+        spare = spare - edges.used()
     idle = right == FREE
     idle[codes.open] = False
     need, _ = rows.need(found.t)
@@ -99,8 +101,8 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
         return None, free[short]
     if len(todo) == 0:
         return edges, free
-    some = rows.some(todo)
-    some = Rows(some.T[free], some.base, some.size, np.full(len(todo), ALWAYS), None, None, need[todo])
+    some = rows.some(todo).over(free)
+    some = Rows(some.T, some.base, some.size, np.full(len(todo), ALWAYS), None, None, need[todo])
     if len(free) == 1:
         right[todo] = free[0]
         asked = float((some.size * need[todo] / some.T[0]).sum())
@@ -111,19 +113,20 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
 def _share_out(edges: Edges, some: Rows, todo: Ints, spare: Floats, free: Ints) -> tuple[Edges | None, Ints]:
     """Route rows with given needs over several columns: least θ with demand ≤ θ · spare, as the level 2 − θ."""
     K = len(free)
-    closed = (spare <= 0) & (some.T > 0).any(axis=1)
-    need, best = np.asarray(some.cap), some.T[spare > 0].max(axis=0, initial=0.0)
+    closed = (spare <= 0) & (some.T.max(axis=1) > 0)
+    need, best = np.asarray(some.cap), some.over(np.flatnonzero(spare > 0)).T.max(axis=0, initial=0.0)
     if (best < need * (1 - 1e-12)).any():
         return None, free[closed] if closed.any() else free
     some = replace(some, cap=np.minimum(need, best))
     fixed = np.zeros((3, K))
     fixed[1] = spare
-    routes = _at_once(table_of(some, 2 * spare, fixed, 2.0))
+    table = table_of(some, 2 * spare, fixed, 2.0)
+    routes = _at_once(table, 1.0)
     if routes is not None:
-        over = routes.demand() / np.maximum(spare, 1e-300)
+        over = routes[1] / np.maximum(spare, 1e-300)
         if (over <= 1).all():
-            return edges.with_routes(todo, free, routes), free
-        if (over > _HOPELESS).any():
+            return edges.with_routes(todo, free, routes[0]), free
+        if (over > _HOPELESS).any() and not table.alike:  # those that are alike all turn to the same column
             return None, free[over > 1]
     routed = highest(some, 2 * spare, fixed=fixed, top=2.0)
     if routed.t < 1 - 1e-12:
@@ -131,19 +134,23 @@ def _share_out(edges: Edges, some: Rows, todo: Ints, spare: Floats, free: Ints) 
     return edges.with_routes(todo, free, routed.edges), free
 
 
-def _at_once(table: Table) -> Edges | None:
-    """Return what rows do at the prices of a sample; None where nothing has a price."""
-    centre, _ = guess(table, rough=True)
+def _at_once(table: Table, t: float) -> tuple[Edges, Floats] | None:
+    """Return what rows do at level t and the prices of a sample, and how much of each column they use.
+
+    Returns None where nothing has a price.
+    """
+    centre, _, _ = guess(table, rough=True)
     if not centre.value.any():
         return None
     rows, opened = table.rows, table.open
-    n, t = rows.count, 1.0
-    left, right, unsure = np.empty(n, dtype=np.int8), np.empty(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
-    price = centre.value[opened] / table.limit[opened]
-    demand = np.zeros((3, len(opened)))
-    T = rows.T[opened]
-    found = classify(T, rows.base, rows.size, *rows.curve, price, price, np.full(3, t), left, right, demand, unsure)
-    left[unsure[:found]] = FREE
-    right[unsure[:found]] = T[:, unsure[:found]].argmax(axis=0)
-    name = np.append(opened, FREE).astype(np.int8)
-    return Edges(len(table.limit), rows, t, name[left], name[right], _NO_PLACES, np.empty((len(table.limit), 0)))
+    codes = Codes(np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8), _NO_PLACES)
+    value, search = centre.value[opened], Search(table.limit[opened], table.top)
+    part = screened(table, search, opened, _NO_PLACES, Box(value, value, np.full(3, t), 0.0), codes)
+    fastest = part.rows.T.argmax(axis=0)
+    codes.left[part.places], codes.right[part.places] = FREE, fastest
+    share = np.minimum(part.rows.need(t)[0] / part.rows.T.max(axis=0), 1.0)
+    used = np.zeros(len(table.limit))
+    used[opened] = part.fixed[0] + np.bincount(fastest, part.rows.size * share, len(opened))
+    left, right = columns_of(table, opened, _NO_PLACES, codes)
+    nothing = np.empty((len(used), 0))
+    return Edges(len(used), rows, t, left, right, _NO_PLACES, nothing), used - table.fixed[0] - t * table.fixed[1]

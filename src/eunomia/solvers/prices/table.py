@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.prices.alike import few_speeds
 from eunomia.solvers.prices.narrow import FEW, Centre, Search
 from eunomia.solvers.prices.rows import Rows, sample, survey
 from eunomia.solvers.program import NoOptimum
 
+_AFFORDABLE = 30_000  # rows that are looked at one and all to tell whether the top is out of reach
+_SURELY = 2.0  # standard errors of a sample
+_PROVEN = 1e-9  # relative: beyond rounding
 _WARM = 0.005  # half width of the box around the prices of an earlier answer
 
 
@@ -28,6 +32,7 @@ class Table:
     fixed: Floats  # (3, column): Σ_d fixed[d] t^d is asked for by others
     top: float
     weight: Floats  # (row,) what rows ask for, for drawing samples
+    alike: bool  # whether many rows have equal speeds
 
 
 def table_of(rows: Rows, limit: Floats, fixed: Floats | None, top: float) -> Table:
@@ -43,27 +48,28 @@ def table_of(rows: Rows, limit: Floats, fixed: Floats | None, top: float) -> Tab
         if rows.b is None and rows.cap is None and total > 0:  # all capacity at best speed is not enough for more
             top = min(top, 1.5 * float(limit.sum() / total))
     if rows.cap is not None:
-        best = rows.T[opened].max(axis=0)
+        best = rows.over(opened).T.max(axis=0)
         weight = np.divide(rows.size * rows.cap, best, out=np.zeros(rows.count), where=best > 0)
     top = min(top, 1 / full) if full > 0 else top
     if not np.isfinite(top):
         raise NoOptimum("no row has a need that grows: every level can be reached")
-    return Table(rows, limit, opened, fixed, float(top), weight)
+    return Table(rows, limit, opened, fixed, float(top), weight, few_speeds(rows))
 
 
-def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> tuple[Centre, float]:
+def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> tuple[Centre, float, bool]:
     """Return where the values of the open columns seem to be, on all columns, and the half width of a box for them.
 
-    A rough guess takes the smallest sample only.
+    Third, whether at these prices the top seems to cost more than all capacity: then it is out of reach. A rough guess
+    takes the smallest sample only.
     """
     rows, opened = table.rows, table.open
     search = Search(table.limit[opened], table.top)
-    count = FEW if rough else max(FEW, rows.count // 32)
+    count = FEW if rough else max(FEW, rows.count // 64)
     if rows.count <= FEW:
         some = rows.some(np.flatnonzero(table.weight > 0))
     else:
-        some = sample(rows, table.weight, count if start is None else 2 * FEW)[0]
-    some = replace(some, T=some.T[opened])
+        some = sample(rows, table.weight, count if start is None else 2 * FEW)
+    some = some.over(opened)
     if start is not None:
         value = start[opened] / max(start[opened].sum(), 1e-300)
         centre, spread = Centre(value, search.level_at(some, value, table.fixed[:, opened])), _WARM
@@ -71,7 +77,15 @@ def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> 
         centre, spread = search.approach(some, table.fixed[:, opened], whole=rows.count <= FEW)
     value = np.zeros(len(table.limit))
     value[opened] = centre.value
-    return Centre(value, centre.t), spread
+    return Centre(value, centre.t), spread, _scarce(table, search, some, centre.value)
+
+
+def _scarce(table: Table, search: Search, some: Rows, value: Floats) -> bool:
+    """Return whether the top costs more than all capacity at these values (column,), by all rows or a sample."""
+    doubt = _SURELY / float(np.sqrt(max(some.count, 1)))
+    if table.rows.count <= _AFFORDABLE:
+        some, doubt = table.rows.over(table.open), _PROVEN
+    return search.over(some, value, table.fixed[:, table.open], table.top)[0] > doubt
 
 
 def cheap(table: Table, centre: Centre, spread: float) -> Ints:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.prices.alike import Sorts
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.program import INF, Infeasible, NoOptimum, Program, Solved
 
@@ -46,16 +47,17 @@ def vertex(
     begin: float,
     low: Floats | None = None,
     high: Floats | None = None,
+    alike: Sorts | None = None,
 ) -> Vertex:
     """Maximise t ≤ top over these rows and what the settled ask for, Σ_d fixed[d] (t − anchor)^d (3, column).
 
     low, high (column,) bound the part of each column in the value of all capacity. Where needs bend, the program is
-    solved at their tangents from `begin` on until t stays.
+    solved at their tangents from `begin` on until t stays. Rows that are alike count as one.
     """
     t = begin
     curved = rows.b is not None or rows.cap is not None or bool(fixed[2].any())
     for _ in range(_NEWTON):
-        found = _tangent(rows, limit, fixed, anchor, top, t, low, high)
+        found = _tangent(rows, limit, fixed, anchor, top, t, low, high, alike)
         if not curved or abs(found.t - t) <= _SAME * abs(found.t):
             return found
         t = found.t
@@ -71,8 +73,10 @@ def _tangent(
     t: float,
     low: Floats | None,
     high: Floats | None,
+    alike: Sorts | None,
 ) -> Vertex:
     """Solve the program with needs and settled demand replaced by their tangents at t."""
+    everyone, rows = rows, rows if alike is None else alike.merged(t)
     K, n = rows.T.shape
     best = np.maximum(rows.T.max(axis=0, initial=0.0), rows.base)
     need, slope = rows.need(t)
@@ -109,7 +113,9 @@ def _tangent(
     x[column, row] = solved.x[:shares]
     u[spare] = solved.x[shares : shares + spares]
     t = float(solved.x[shares + spares]) * top
-    _top_up(rows, x, u, rows.need(t)[0])
+    if alike is not None:
+        x, u = alike.dealt(x, u, t)
+    _top_up(everyone, x, u, everyone.need(t)[0])
     price = np.maximum(solved.row_price[2 * n :], 0.0)
     made = float(solved.x[shares + spares + 1 :].sum())
     return Vertex(x, u, t, solved.bound * top, price / max(price.sum(), 1e-300), made)

@@ -14,70 +14,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.solvers.program import Infeasible
-from eunomia.solvers.totals.barrier import prices
-from eunomia.solvers.totals.response import OPEN, choose, choose_freely, in_play, proof
+from eunomia.solvers.totals.alike import seem_alike
+from eunomia.solvers.totals.response import OPEN
+from eunomia.solvers.totals.rows import Rows
 
 SAMPLE = 800  # rows that the interior point method is asked to solve for at once, unless fewer are left
-_LARGEST = 32_768  # rows of the sample from which the first box over all rows is taken
-_WIDTH = 8.0  # of a box, in typical errors of a sample's prices
+_LARGEST = 16_384  # rows of the sample from which the first box over all rows is taken
+_WIDTH = 12.0  # of a box, in typical errors of a sample's prices
 _NARROW = 1e-5  # relative half-width of a box around prices that are not a sample's
 _LEAST = 1e-13  # half-width of a box over the ceiling of prices
 _FREE = 1e-3  # of the typical price: a price that may well be zero
 _TIED = 1e-2  # relative width of a box below which open rows are tied if they stay open
 _DEAR = 1e-2  # of the ceiling: a price at which one asks whether the floors can be met at all
-_ROUNDING = 1e-9  # relative
+_STEP = 4.0  # by how much a box that prices lie outside is widened at once, at most
 _STRAYS = 6  # prices outside the boxes, in one narrowing, after which it is left as it is
 _MISSES = 16  # after which narrowing begins again with more caution
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A problem laid out for the kernels: (column, row) arrays; every column has capacity."""
-
-    worth: Floats  # (column, row) −inf where closed
-    size: Floats  # (row,)
-    rate: Floats  # (column, row); (column, 0) where no row has a floor
-    floor: Floats  # (row,) −inf where there is none; (0,) likewise
-    ceiling: float  # a price above all that may come out
-
-    @property
-    def free(self) -> bool:
-        """Return whether no row has a floor."""
-        return len(self.floor) == 0
-
-    def only(self, rows: Ints) -> Rows:
-        """Return the problem of these rows."""
-        rate, floor = (self.rate, self.floor) if self.free else (self.rate[:, rows], self.floor[rows])
-        return Rows(self.worth[:, rows], self.size[rows], rate, floor, self.ceiling)
-
-    def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
-        """Write each row's choice over the box; return what the decided rows use (column,)."""
-        if self.free:
-            return choose_freely(self.worth, self.size, centre, half, choice)
-        return choose(self.worth, self.size, self.rate, self.floor, centre, half, choice)
-
-    def refuse_if_proven(self, capacity: Floats, price: Floats) -> None:
-        """Raise Infeasible if at these prices the floors alone cost more than all capacity is worth."""
-        if self.free:
-            return
-        nothing = np.where(np.isfinite(self.worth), 0.0, -np.inf)
-        floor_price, time_price = proof(nothing, self.size, self.rate, self.floor, price)
-        asked = np.isfinite(self.floor)
-        value = price @ capacity + time_price.sum() - floor_price[asked] @ self.floor[asked]
-        if value < -_ROUNDING * (price @ capacity):
-            raise Infeasible("the floors together need more than the capacity; lower them or give some up")
-
-    def centre(self, count: float, capacity: Floats, tolerance: float) -> Floats:
-        """Return prices (column,) at which the rows, each `count` times, just fit."""
-        if self.free and not (self.worth > 0).any():
-            return np.zeros(len(self.worth))
-        rows = len(self.size)
-        across = np.ascontiguousarray(self.worth.T)
-        rate = np.zeros_like(across) if self.free else np.ascontiguousarray(self.rate.T)
-        floor = np.full(rows, -np.inf) if self.free else self.floor
-        room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
-        return prices(across, self.size, np.full(rows, count), rate, floor, room, self.ceiling, tolerance)[0]
 
 
 @dataclass(slots=True)
@@ -103,36 +54,44 @@ class Narrowing:
     problem: Rows
     capacity: Floats
     choice: Array  # (row,)
+    low: Floats  # (column,) prices that are looked at, at least
+    high: Floats  # (column,) and at most
+    inner: bool  # whether the problem is a part of another, which alone may be refused
+    known: float  # relative width within which prices are known to lie
     boxes: list[Box] = field(default_factory=list)
     misses: int = 0
     caution: float = 1.0  # by how much boxes are wider than usual
 
     @classmethod
-    def of(cls, problem: Rows, capacity: Floats) -> Narrowing:
-        """Begin with every row open."""
-        kind = np.int8 if problem.free else np.int16
-        return cls(problem, capacity, np.full(len(problem.size), OPEN, dtype=kind))
+    def of(
+        cls, problem: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None = None, known: float = 1.0
+    ) -> Narrowing:
+        """Begin with every row open; limits: the least and the greatest prices that the problem around it allows."""
+        choice = np.full(len(problem.size), OPEN, dtype=np.int8 if problem.free else np.int16)
+        low, high = limits or (np.zeros(len(capacity)), np.full(len(capacity), np.inf))
+        return cls(problem, capacity, choice, low, high, limits is not None, known)
 
-    def narrow(self, few: int, *, known: float = 1.0, width: float = 0.0) -> tuple[Ints, Rows, Floats]:
+    def narrow(self, few: int, *, width: float = 0.0) -> tuple[Ints, Rows, Floats]:
         """Return the rows still open, their problem, and the capacity left for them.
 
-        The prices of the rows are known to lie within a relative width `known`. Stops when no more than `few` are open,
+        Stops when no more than `few` are open,
         when the last box was one of exact prices, or when its relative width is below `width`; and when narrowing has
-        become idle, because what is open is tied at any price.
+        become idle, because what is open is tied at any price or, with a few places closed, alike.
         """
         rows, part, room = self._open()
-        relative, strays = self.boxes[-1].relative if self.boxes else known, 0
+        relative, strays = self.boxes[-1].relative if self.boxes else self.known, 0
         while len(rows) > few and relative > max(width, _NARROW):
             sample = _sample_size(len(rows))
             centre = _estimate(part, room, sample, relative, self.misses)
             if not np.isfinite(centre).all() or strays > _STRAYS:
                 break  # what is open has no prices to speak of
-            if (centre > _DEAR * part.ceiling).any():
+            centre = np.clip(centre, self.low, self.high)
+            if not self.inner and (centre > _DEAR * part.ceiling).any():
                 self.problem.refuse_if_proven(self.capacity, centre)
             if self._strays(centre):
                 strays += 1
                 rows, part, room = self._open()
-                relative = self.boxes[-1].relative if self.boxes else known
+                relative = self.boxes[-1].relative if self.boxes else self.known
                 continue
             if sample < len(rows):
                 relative *= min(0.5, self.caution * _WIDTH / np.sqrt(sample))
@@ -144,38 +103,43 @@ class Narrowing:
             self.boxes.append(Box(rows, part, room, centre, half, relative))
             before = len(rows)
             rows, part, room = self._look(self.boxes[-1])
-            if sample >= before or (relative < _TIED and len(rows) > 0.9 * before):
+            tied = relative < _TIED and len(rows) > 0.9 * before
+            if sample >= before or tied or (len(rows) > few > 0 and self._alike(part)):
                 break
         return rows, part, room
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Return the least and the greatest price (column,) that all boxes hold; greatest inf where there is no box."""
-        low, high = np.zeros(len(self.capacity)), np.full(len(self.capacity), np.inf)
+        low, high = self.low, self.high
         for box in self.boxes:
             least, greatest = box.ends()
             low, high = np.maximum(low, least), np.minimum(high, greatest)
         return low, high
 
-    def missed(self, outside: Floats) -> None:
+    def missed(self, outside: Floats) -> bool:
         """Widen the box that keeps a price from rising (outside above 0) or falling (below 0), and drop the later ones.
 
-        After many misses all boxes are dropped, and those to come are twice as wide.
+        Returns False where the limits from outside keep one. After many misses all boxes are dropped, and those to
+        come are twice as wide.
         """
         low, high = self.bounds()
+        kept = ((outside < 0) & (self.low >= low)) | ((outside > 0) & (self.high <= high))
+        if self.inner and kept.any():
+            return False
         for place, box in enumerate(self.boxes):
             least, greatest = box.ends()
             below, above = (outside < 0) & (least >= low), (outside > 0) & (greatest <= high)
             if (below | above).any():
                 self._widen(box, 3.0 * 2.0**self.misses, place + 1)
-                return
-        raise AssertionError("a price outside all boxes is kept there by one of them")
+                return True
+        return False
 
     def _strays(self, centre: Floats) -> bool:
         """Return whether prices lie outside a box, and widen it to hold them."""
         for place, box in enumerate(self.boxes):
             far = float((np.abs(centre - box.centre) / box.half).max())
             if far > 1:
-                self._widen(box, 2 * far, place + 1)
+                self._widen(box, min(2 * far, _STEP), place + 1)
                 return True
         return False
 
@@ -205,12 +169,13 @@ class Narrowing:
 
     def masked(self, part: Rows) -> Rows:
         """Return the open rows' problem with the places closed that no price of the last box makes best."""
-        if not self.boxes or not part.free:
+        if not self.boxes:
             return part
-        box = self.boxes[-1]
-        low, high = box.ends()
-        left = in_play(part.worth, part.size, (low + high) / 2, (high - low) / 2, np.arange(len(part.size)))
-        return Rows(np.ascontiguousarray(left.T), part.size, part.rate, part.floor, part.ceiling)
+        low, high = self.boxes[-1].ends()
+        return part.in_play((low + high) / 2, (high - low) / 2)
+
+    def _alike(self, part: Rows) -> bool:
+        return seem_alike(self.masked(part.some()))
 
 
 def _sample_size(rows: int) -> int:
@@ -219,21 +184,15 @@ def _sample_size(rows: int) -> int:
 
 def _estimate(part: Rows, room: Floats, sample: int, known: float, draw: int) -> Floats:
     """Return prices from a sample of the rows, itself narrowed first where it is large."""
-    rows = len(part.size)
-    if sample >= rows:
-        return part.centre(1.0, room, 1e-7)
-    drawn = part.only(_spread(rows, sample, draw))
+    if sample >= len(part.size):
+        return part.centre(room, 1e-7)
+    drawn, each = part.drawn(sample, draw)
     if sample <= 2 * SAMPLE:
-        return drawn.centre(rows / sample, room, 1e-4)
-    inner = Narrowing.of(drawn, room * (sample / rows))
-    inner.narrow(0, known=known, width=0.5 * known / np.sqrt(sample))
-    return inner.boxes[-1].centre if inner.boxes else drawn.centre(rows / sample, room, 1e-4)
-
-
-def _spread(rows: int, sample: int, draw: int) -> Ints:
-    """Return one row out of each of as many equal stretches, the same each time for the same draw."""
-    rng = np.random.default_rng((rows, sample, draw))
-    return ((np.arange(sample) + rng.random(sample)) * (rows / sample)).astype(np.int64)
+        return drawn.centre(room / each, 1e-4)
+    nowhere = np.zeros(len(room)), np.full(len(room), np.inf)
+    inner = Narrowing.of(drawn, room / each, nowhere, known)
+    inner.narrow(0, width=0.5 * known / np.sqrt(sample))
+    return inner.boxes[-1].centre if inner.boxes else drawn.centre(room / each, 1e-4)
 
 
 def _middle(part: Rows) -> float:

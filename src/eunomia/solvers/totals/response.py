@@ -20,11 +20,11 @@ _BLOCK = 256
 
 
 @njit(cache=True, fastmath={"nsz", "arcp", "contract", "reassoc"})
-def choose_freely(worth: Floats, size: Floats, centre: Floats, half: Floats, choice: Array) -> Floats:
+def choose_freely(worth: Floats, size: Floats, mass: Floats, centre: Floats, half: Floats, choice: Array) -> Floats:
     """Write the choice of rows without floors over the box centre ± half; return what the decided rows use (column,).
 
-    A place is the best throughout if its least value, of all prices in the box, beats the greatest of all others;
-    one that is worth nothing is no better than idling.
+    mass (row,) is the size of all that a row stands for. A place is the best throughout if its least value, of all
+    prices in the box, beats the greatest of all others; one that is worth nothing is no better than idling.
     """
     columns, rows = worth.shape
     used = np.zeros(columns)
@@ -49,127 +49,191 @@ def choose_freely(worth: Floats, size: Floats, centre: Floats, half: Floats, cho
         for k in range(columns):
             total = 0.0
             for j in range(length):
-                total += size[begin + j] if label[j] == k else 0.0
+                total += mass[begin + j] if label[j] == k else 0.0
             used[k] += total
         for j in range(length):
             choice[begin + j] = int(label[j])
     return used
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def choose(
-    worth: Floats, size: Floats, rate: Floats, floor: Floats, centre: Floats, half: Floats, choice: Array
+    worth: Floats,
+    size: Floats,
+    mass: Floats,
+    rate: Floats,
+    floor: Floats,
+    centre: Floats,
+    half: Floats,
+    choice: Array,
 ) -> Floats:
     """Write the choice of rows with floors (−inf: none) over the box; return what the decided rows use (column,)."""
     columns, rows = worth.shape
     used = np.zeros(columns)
-    gain, speed, slack = np.zeros(columns + 1), np.zeros(columns + 1), np.zeros(columns + 1)
-    for i in range(rows):
+    gain, speed = np.zeros((columns + 1, _BLOCK)), np.zeros((columns + 1, _BLOCK))
+    low, high, slack = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK))
+    part, unsure = np.empty(_BLOCK), np.empty(_BLOCK)
+    for begin in range(0, rows, _BLOCK):
+        length = min(_BLOCK, rows - begin)
+        f, s, m = floor[begin : begin + length], size[begin : begin + length], mass[begin : begin + length]
+        _fill(worth, size, rate, centre, begin, length, gain, speed)
+        _edges(gain, speed, f, length, low, high)
+        _doubt(gain, speed, s, half, length, low, high, slack, unsure)
+        for j in range(length):
+            span = high[1, j] - low[1, j]
+            part[j] = (f[j] - low[1, j]) / span if span > 0 else 1.0
         for k in range(columns):
-            gain[k] = worth[k, i] - size[i] * centre[k]
-            speed[k], slack[k] = rate[k, i], size[i] * half[k]
-        low, high = _hull_edge(gain, speed, floor[i])
-        if not _holds(gain, speed, slack, floor[i], low, high):
-            choice[i] = OPEN
-        elif low < 0:
-            choice[i] = high
-            if high < columns:
-                used[high] += size[i]
-        else:
-            choice[i] = (low + 1) * BASE + high
-            part = (floor[i] - speed[low]) / (speed[high] - speed[low])
-            if high < columns:
-                used[high] += size[i] * part
-            if low < columns:
-                used[low] += size[i] * (1 - part)
+            total = 0.0
+            for j in range(length):
+                taken = (part[j] if high[2, j] == k else 0.0) + (1 - part[j] if low[2, j] == k else 0.0)
+                total += m[j] * taken if unsure[j] == 0.0 else 0.0
+            used[k] += total
+        for j in range(length):
+            mixture = (low[2, j] + 1) * BASE if high[1, j] > low[1, j] else 0.0
+            part[j] = mixture + high[2, j] if unsure[j] == 0.0 else OPEN
+        for j in range(length):
+            choice[begin + j] = int(part[j])
     return used
 
 
-@njit(cache=True)
-def _hull_edge(gain: Floats, speed: Floats, floor: float) -> tuple[int, int]:
-    """Return (−1, b) where b alone is best, or the mixture (a, b); some place reaches the floor."""
-    low, places = 0, len(gain)
+@njit(cache=True, fastmath={"nsz", "arcp", "contract", "reassoc"})
+def _fill(
+    worth: Floats, size: Floats, rate: Floats, price: Floats, begin: int, length: int, gain: Floats, speed: Floats
+) -> None:
+    """Write gain and speed of every place (place, lane) of a block of rows; the last place, idling, stays 0."""
+    for k in range(len(worth)):
+        p = price[k]
+        for j in range(length):
+            gain[k, j] = worth[k, begin + j] - size[begin + j] * p
+            speed[k, j] = rate[k, begin + j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+def _edges(gain: Floats, speed: Floats, floor: Floats, length: int, low: Floats, high: Floats) -> None:
+    """Write (gain, speed, place) of the ends of each lane's best mixture (3, lane); equal ends: a place alone."""
+    places = len(gain)
+    for j in range(length):
+        low[0, j], low[1, j], low[2, j] = gain[0, j], speed[0, j], 0.0
     for k in range(1, places):
-        if gain[k] > gain[low] or (gain[k] == gain[low] and speed[k] > speed[low]):
-            low = k
-    if speed[low] >= floor:
-        return -1, low
-    while True:
-        high, least = -1, np.inf
-        for k in range(places):
-            if speed[k] > speed[low] and gain[k] > -np.inf:
-                slope = (gain[low] - gain[k]) / (speed[k] - speed[low])
-                if slope < least or (slope == least and speed[k] > speed[high]):
-                    high, least = k, slope
-        if high < 0 or speed[high] >= floor:
-            return low, high
-        low = high
+        for j in range(length):
+            g, t = gain[k, j], speed[k, j]
+            better = (g > low[0, j]) | ((g == low[0, j]) & (t > low[1, j]))
+            low[0, j] = g if better else low[0, j]
+            low[1, j] = t if better else low[1, j]
+            low[2, j] = k if better else low[2, j]
+    for _ in range(places):
+        short = 0.0
+        for j in range(length):
+            short += 1.0 if low[1, j] < floor[j] else 0.0
+            high[0, j], high[1, j], high[2, j] = -np.inf, low[1, j], low[2, j]
+        if short > 0.0:
+            _climb(gain, speed, length, low, high)
+        short = 0.0
+        for j in range(length):
+            alone = low[1, j] >= floor[j]
+            on = (not alone) & (high[1, j] < floor[j]) & (high[1, j] > low[1, j])
+            high[0, j] = low[0, j] if alone else high[0, j]
+            high[1, j] = low[1, j] if alone else high[1, j]
+            high[2, j] = low[2, j] if alone else high[2, j]
+            low[0, j] = high[0, j] if on else low[0, j]
+            low[1, j] = high[1, j] if on else low[1, j]
+            low[2, j] = high[2, j] if on else low[2, j]
+            short += 1.0 if on else 0.0
+        if short == 0.0:
+            break
 
 
-@njit(cache=True)
-def _holds(gain: Floats, speed: Floats, slack: Floats, floor: float, low: int, high: int) -> bool:
-    """Return whether the choice is the best for all prices within the box (slack: size times half its width)."""
+@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+def _climb(gain: Floats, speed: Floats, length: int, low: Floats, high: Floats) -> None:
+    """Write to high the faster place to which each lane's gain falls least per speed."""
+    least = np.full(_BLOCK, np.inf)
     for k in range(len(gain)):
-        if k in (low, high) or gain[k] == -np.inf:
-            continue
-        if low < 0:
-            if gain[high] - gain[k] < slack[high] + slack[k]:
-                return False
-        else:
-            part = (speed[k] - speed[low]) / (speed[high] - speed[low])
-            reach = slack[k] + abs(1 - part) * slack[low] + abs(part) * slack[high]
-            if (1 - part) * gain[low] + part * gain[high] - gain[k] < reach:
-                return False
-    return low < 0 or gain[low] - gain[high] >= slack[low] + slack[high]
+        for j in range(length):
+            g, t = gain[k, j], speed[k, j]
+            ahead = t - low[1, j]
+            slope = (low[0, j] - g) / ahead if ahead > 0 else np.inf
+            flatter = (slope < least[j]) | ((slope == least[j]) & (t > high[1, j]))
+            take = (ahead > 0) & (g > -np.inf) & flatter
+            least[j] = slope if take else least[j]
+            high[0, j] = g if take else high[0, j]
+            high[1, j] = t if take else high[1, j]
+            high[2, j] = k if take else high[2, j]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+def _doubt(
+    gain: Floats,
+    speed: Floats,
+    size: Floats,
+    half: Floats,
+    length: int,
+    low: Floats,
+    high: Floats,
+    slack: Floats,
+    unsure: Floats,
+) -> None:
+    """Write 0 to unsure (lane,) where the choice is the best for all prices within the box, else 1."""
+    columns = len(half)
+    slack[:] = 0.0  # (end, lane) by how much the gain of either end may differ
+    for k in range(columns):
+        for j in range(length):
+            slack[0, j] = size[j] * half[k] if low[2, j] == k else slack[0, j]
+            slack[1, j] = size[j] * half[k] if high[2, j] == k else slack[1, j]
+    for j in range(length):
+        falls = low[0, j] - high[0, j] >= slack[0, j] + slack[1, j]
+        unsure[j] = 0.0 if (high[2, j] == low[2, j]) | falls else 1.0
+    for k in range(columns + 1):
+        wide = half[k] if k < columns else 0.0
+        for j in range(length):
+            span = high[1, j] - low[1, j]
+            part = (speed[k, j] - low[1, j]) / span if span > 0 else 1.0
+            reach = size[j] * wide + abs(1 - part) * slack[0, j] + abs(part) * slack[1, j]
+            room = (1 - part) * low[0, j] + part * high[0, j] - gain[k, j]
+            other = (low[2, j] != k) & (high[2, j] != k)
+            unsure[j] = 1.0 if other & (room < reach) else unsure[j]
+
+
+@njit(cache=True, error_model="numpy")
 def cheapest(size: Floats, rate: Floats, floor: Floats, price: Floats) -> Floats:
     """Return what each row uses (column, row) to reach its floor at the least cost; some place reaches it."""
     columns, rows = rate.shape
-    used = np.zeros((columns, rows))
-    gain, speed = np.zeros(columns + 1), np.zeros(columns + 1)
-    for i in range(rows):
+    used, nothing = np.zeros((columns, rows)), np.zeros((columns, rows))
+    gain, speed = np.zeros((columns + 1, _BLOCK)), np.zeros((columns + 1, _BLOCK))
+    low, high = np.empty((3, _BLOCK)), np.empty((3, _BLOCK))
+    for begin in range(0, rows, _BLOCK):
+        length = min(_BLOCK, rows - begin)
+        f = floor[begin : begin + length]
+        _fill(nothing, size, rate, price, begin, length, gain, speed)
+        _edges(gain, speed, f, length, low, high)
         for k in range(columns):
-            gain[k], speed[k] = -size[i] * price[k], rate[k, i]
-        low, high = _hull_edge(gain, speed, floor[i])
-        part = 1.0 if low < 0 else (floor[i] - speed[low]) / (speed[high] - speed[low])
-        if high < columns:
-            used[high, i] = size[i] * part
-        if 0 <= low < columns:
-            used[low, i] = size[i] * (1 - part)
+            for j in range(length):
+                span = high[1, j] - low[1, j]
+                part = (f[j] - low[1, j]) / span if span > 0 else 1.0
+                taken = (part if high[2, j] == k else 0.0) + (1 - part if low[2, j] == k else 0.0)
+                used[k, begin + j] = size[begin + j] * taken
     return used
 
 
-@njit(cache=True)
-def in_play(worth: Floats, size: Floats, centre: Floats, half: Floats, rows: Array) -> Floats:
-    """Return the worths (row, column) of rows without floors, −inf where a place is never the best in the box."""
-    columns = len(worth)
-    left = np.empty((len(rows), columns))
-    for r in range(len(rows)):
-        i, surest = rows[r], 0.0
-        for k in range(columns):
-            surest = max(surest, worth[k, i] - size[i] * (centre[k] + half[k]))
-        for k in range(columns):
-            most = worth[k, i] - size[i] * (centre[k] - half[k])
-            left[r, k] = worth[k, i] if most >= surest and worth[k, i] > 0 else -np.inf
-    return left
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def proof(worth: Floats, size: Floats, rate: Floats, floor: Floats, price: Floats) -> tuple[Floats, Floats]:
     """Return λ of each floor and y of each row's time (row,) that prove the least at these prices."""
     columns, rows = worth.shape
     floor_price, time_price = np.zeros(rows), np.zeros(rows)
-    gain, speed = np.zeros(columns + 1), np.zeros(columns + 1)
-    for i in range(rows):
+    gain, speed = np.zeros((columns + 1, _BLOCK)), np.zeros((columns + 1, _BLOCK))
+    low, high = np.empty((3, _BLOCK)), np.empty((3, _BLOCK))
+    for begin in range(0, rows, _BLOCK):
+        length = min(_BLOCK, rows - begin)
+        _fill(worth, size, rate, price, begin, length, gain, speed)
+        _edges(gain, speed, floor[begin : begin + length], length, low, high)
+        of_floor, of_time = floor_price[begin : begin + length], time_price[begin : begin + length]
+        for j in range(length):
+            span = high[1, j] - low[1, j]
+            rise = (low[0, j] - high[0, j]) / span if span > 0 else 0.0
+            of_floor[j] = rise if rise > 0 else 0.0
         for k in range(columns):
-            gain[k], speed[k] = worth[k, i] - size[i] * price[k], rate[k, i]
-        low, high = _hull_edge(gain, speed, floor[i])
-        if low >= 0 and high >= 0:
-            floor_price[i] = max((gain[low] - gain[high]) / (speed[high] - speed[low]), 0.0)
-        for k in range(columns):
-            time_price[i] = max(time_price[i], gain[k] + floor_price[i] * speed[k])
+            for j in range(length):
+                best = gain[k, j] + of_floor[j] * speed[k, j]
+                of_time[j] = best if best > of_time[j] else of_time[j]
     return floor_price, time_price
 
 

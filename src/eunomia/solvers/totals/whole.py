@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.blocks import Groups, blocks_of, lifted
 from eunomia.solvers.program import NoOptimum, Program
-from eunomia.solvers.totals.narrow import Narrowing, Rows
+from eunomia.solvers.totals.alike import alike, seem_alike
+from eunomia.solvers.totals.narrow import Narrowing
 from eunomia.solvers.totals.response import BASE, proof, proof_freely
+from eunomia.solvers.totals.rows import Rows
 
 FEW = 200  # open rows that the general solver takes over
 _ATTEMPTS = 60
@@ -31,21 +33,45 @@ class Found:
 
 def optimum(rows: Rows, capacity: Floats) -> Found:
     """Return the optimum; capacity (column,) above 0. Raises Infeasible where the floors cannot all be met."""
-    narrowing = Narrowing.of(rows, capacity)
+    found = _counted(rows, capacity)
+    if rows.free:
+        floor_price, time_price = np.zeros(len(rows.size)), proof_freely(rows.worth, rows.size, found.price)
+    else:
+        floor_price, time_price = proof(rows.worth, rows.size, rows.rate, rows.floor, found.price)
+    return Found(found.row, found.column, found.share, found.price, floor_price, time_price)
+
+
+def _counted(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None = None, known: float = 1.0) -> _Exact:
+    """Solve for one row of each class where rows are alike, for all rows where not."""
+    classes = alike(rows) if len(rows.size) > FEW else None
+    if classes is None:
+        return _narrowed(rows, capacity, limits, known)
+    found = _narrowed(classes.rows, capacity, limits, known)
+    row, column, share = classes.shares(found.row, found.column, found.share)
+    return _Exact(row, column, share, found.price, found.torn)
+
+
+def _narrowed(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None, known: float) -> _Exact:
+    """Solve by narrowing boxes of prices within the limits, each (column,)."""
+    narrowing = Narrowing.of(rows, capacity, limits, known)
     for _ in range(_ATTEMPTS):
         left, part, room = narrowing.narrow(FEW)
-        found = _exactly(narrowing.masked(part), room, *narrowing.bounds())
+        part = narrowing.masked(part)
+        if narrowing.boxes and len(left) > FEW and seem_alike(part.some()):
+            found = _counted(part, room, narrowing.bounds(), narrowing.boxes[-1].relative)
+        else:
+            found = _exactly(part, room, *narrowing.bounds())
         outside = np.where(np.abs(found.torn) > _ROUNDING * capacity, np.sign(found.torn), 0.0)
-        if not outside.any():
+        if outside.any() and limits is None:
+            rows.refuse_if_proven(capacity, found.price)
+        if not outside.any() or not narrowing.missed(outside):
             return _whole(narrowing, left[found.row], found)
-        rows.refuse_if_proven(capacity, found.price)
-        narrowing.missed(outside)
     raise NoOptimum("the boxes of prices kept missing; check the worths for entries many decades apart")
 
 
 @dataclass(frozen=True, slots=True)
 class _Exact:
-    """The optimum of the open rows with prices held inside a box."""
+    """The optimum of some rows with prices held inside a box."""
 
     row: Ints  # (entry,)
     column: Ints
@@ -66,6 +92,7 @@ def _exactly(part: Rows, room: Floats, low: Floats, high: Floats) -> _Exact:
     if not part.free:
         rate, floor = part.rate.T, np.where(np.isfinite(part.floor), part.floor, np.minimum(part.rate, 0.0).sum(axis=0))
     groups = Groups.alike(worth, size, rate, floor)
+    groups = replace(groups, count=np.bincount(groups.of, part.counts()).astype(float))
     first, held = groups.first, len(groups.count)
     usable = np.isfinite(worth) & ((worth > 0) | (rate * floor[:, None] > 0))
     blocks = blocks_of(usable[first], size[first], groups.count, room, rate[first], floor[first])
@@ -85,19 +112,15 @@ def _exactly(part: Rows, room: Floats, low: Floats, high: Floats) -> _Exact:
     return _Exact(row, column, x[row, column], price, torn)
 
 
-def _whole(narrowing: Narrowing, row: Ints, found: _Exact) -> Found:
-    """Put the shares of the open rows and the choices of the others together, with the proof at the prices."""
-    rows, choice, price = narrowing.problem, narrowing.choice, found.price
-    columns = len(price)
+def _whole(narrowing: Narrowing, row: Ints, found: _Exact) -> _Exact:
+    """Put the shares of the open rows and the choices of the others together."""
+    rows, choice, columns = narrowing.problem, narrowing.choice, len(found.price)
     alone = np.flatnonzero((choice >= 0) & (choice < columns))
     parts = [(alone, choice[alone].astype(np.int64), np.ones(len(alone))), (row, found.column, found.share)]
-    if rows.free:
-        floor_price, time_price = np.zeros(len(choice)), proof_freely(rows.worth, rows.size, price)
-    else:
-        floor_price, time_price = proof(rows.worth, rows.size, rows.rate, rows.floor, price)
+    if not rows.free:
         parts += _mixtures(rows, choice.astype(np.int64), columns)
     where, what, much = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Found(where, what, much, price, floor_price, time_price)
+    return _Exact(where, what, much, found.price, found.torn)
 
 
 def _mixtures(rows: Rows, choice: Ints, columns: int) -> list[tuple[Ints, Ints, Floats]]:

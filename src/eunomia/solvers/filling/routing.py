@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.bundles import Bundles, directions
+from eunomia.solvers.filling.bundles import Bundles, directions
 from eunomia.solvers.program import INF, NoOptimum, Program
 
 _MOST = 3_000  # rows, or bundles of them, that the general solver takes

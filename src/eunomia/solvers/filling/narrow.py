@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.solvers.crowd import FITS, Crowd, Sums, last_moment
-from eunomia.solvers.edges import OPEN, add_up, keep
-from eunomia.solvers.localise import errors, localise
+from eunomia.solvers.filling.crowd import FITS, Crowd, Sums, last_moment
+from eunomia.solvers.filling.edges import OPEN, add_up, keep
+from eunomia.solvers.filling.localise import errors, localise
 
 FEW = 160  # rows that go to the general solver as they are
 _SAMPLE = 4_096  # rows of a first sample

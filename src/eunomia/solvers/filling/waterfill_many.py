@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.solvers.crowd import Crowd, Sums
-from eunomia.solvers.edges import OPEN, cut, keep, mix, serve
-from eunomia.solvers.narrow import Settled, rough_price, settle, settle_few
+from eunomia.solvers.filling.crowd import Crowd, Sums
+from eunomia.solvers.filling.edges import OPEN, cut, keep, mix, serve
+from eunomia.solvers.filling.narrow import Settled, rough_price, settle, settle_few
+from eunomia.solvers.filling.routing import ties
+from eunomia.solvers.filling.tree import Clock, Tree, sums_by_group
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.routing import ties
-from eunomia.solvers.tree import Clock, Tree, sums_by_group
 
 _SLACK = 1e-9  # load above capacity, relative, that shares are cut by
 

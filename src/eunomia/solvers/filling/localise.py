@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.solvers.crowd import Costs, Crowd
+from eunomia.solvers.filling.crowd import Costs, Crowd
 
 _CUTS = 400
 _NEWTON = 40

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.solvers.filling.routing import Routing, least_cost
+from eunomia.solvers.filling.tree import Clock, Tree
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.routing import Routing, least_cost
-from eunomia.solvers.tree import Clock, Tree
 
 FITS = 1e-11  # load above capacity, relative, below which needs fit
 _SLACK = 1e-9  # the same, where no prices prove that they do not

@@ -2,7 +2,7 @@
 
     level[i] = Σ_k T[i,k] x[i,k] / a[i]     subject to   Σ_k x[i,k] ≤ 1,   Σ_i s[i] x[i,k] ≤ N[k],   x ≥ 0
 
-T rate, a need, s size, N capacity; who rises how fast is a matter of the tree (solvers/tree.py). One phase finds the
+T rate, a need, s size, N capacity; who rises how fast is a matter of the tree (tree.py). One phase finds the
 last moment U at which the needs r(U) fit, and prices p of the columns (Σ p N = 1) at which they cost all there is.
 Every later answer costs as much, so no row ever spends more than its cheapest mix. Hence a row whose next bit costs
 something is stopped for good, and a row whose next bit is free keeps to the free columns, whose best rate is from now
@@ -25,10 +25,10 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.classes import group
-from eunomia.solvers.narrow import Settled
+from eunomia.solvers.filling.narrow import Settled
+from eunomia.solvers.filling.tree import Clock, Tree, flat
+from eunomia.solvers.filling.waterfill_many import Scarce, Serving
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.tree import Clock, Tree, flat
-from eunomia.solvers.waterfill_many import Scarce, Serving
 
 _FEW = 160  # distinct rows that the general solver takes as they are
 _MOST = 3_000  # distinct rows that it takes where nothing else helps

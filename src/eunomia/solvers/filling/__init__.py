@@ -1,0 +1,1 @@
+"""Lexicographic water filling, on trees of groups, for few rows and for many."""

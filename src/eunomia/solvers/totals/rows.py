@@ -1,0 +1,110 @@
+"""The rows of a problem as the kernels take them: one column after the other, each row with a count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.program import Infeasible
+from eunomia.solvers.totals.barrier import prices
+from eunomia.solvers.totals.playing import in_play, in_play_freely
+from eunomia.solvers.totals.response import choose, choose_freely, proof
+
+_SOME = 512
+_ROUNDING = 1e-9  # relative
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A problem laid out for the kernels: (column, row) arrays; every column has capacity."""
+
+    worth: Floats  # (column, row) −inf where closed
+    size: Floats  # (row,)
+    rate: Floats  # (column, row); (column, 0) where no row has a floor
+    floor: Floats  # (row,) −inf where there is none; (0,) likewise
+    ceiling: float  # a price above all that may come out
+    count: Floats | None = None  # (row,) how many rows each stands for, None: itself
+
+    @property
+    def free(self) -> bool:
+        """Return whether no row has a floor."""
+        return len(self.floor) == 0
+
+    def only(self, rows: Ints) -> Rows:
+        """Return the problem of these rows."""
+        rate, floor = (self.rate, self.floor) if self.free else (self.rate[:, rows], self.floor[rows])
+        count = None if self.count is None else self.count[rows]
+        return Rows(self.worth[:, rows], self.size[rows], rate, floor, self.ceiling, count)
+
+    def counts(self) -> Floats:
+        """Return how many rows each stands for, (row,)."""
+        return np.ones(len(self.size)) if self.count is None else self.count
+
+    def some(self) -> Rows:
+        """Return the problem of a few hundred rows, evenly spaced."""
+        return self.only(np.arange(0, len(self.size), max(1, len(self.size) // _SOME)))
+
+    def drawn(self, sample: int, draw: int) -> tuple[Rows, float]:
+        """Return a sample of the rows and by how much it is smaller; rows that stand for many are all in it."""
+        if self.count is None:
+            return self.only(_spread(len(self.size), sample, draw)), len(self.size) / sample
+        many = self.count * sample >= self.count.sum()
+        heavy, light = np.flatnonzero(many), np.flatnonzero(~many)
+        if len(light) == 0:
+            return self, 1.0
+        ends = np.cumsum(self.count[light])
+        hit = np.searchsorted(ends, _places(ends[-1], sample, draw), side="right")
+        rows, times = np.unique(np.minimum(hit, len(light) - 1), return_counts=True)
+        count = np.concatenate((self.count[heavy], times * (ends[-1] / sample)))
+        return replace(self.only(np.concatenate((heavy, light[rows]))), count=count), 1.0
+
+    def in_play(self, centre: Floats, half: Floats) -> Rows:
+        """Return the problem with the places closed that are in no row's choice over the box centre ± half."""
+        if self.free:
+            worth = in_play_freely(self.worth, self.size, centre, half)
+        else:
+            worth = in_play(self.worth, self.size, self.rate, self.floor, centre, half)
+        return replace(self, worth=worth)
+
+    def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
+        """Write each row's choice over the box; return what the decided rows use (column,)."""
+        mass = self.size if self.count is None else self.size * self.count
+        if self.free:
+            return choose_freely(self.worth, self.size, mass, centre, half, choice)
+        return choose(self.worth, self.size, mass, self.rate, self.floor, centre, half, choice)
+
+    def refuse_if_proven(self, capacity: Floats, price: Floats) -> None:
+        """Raise Infeasible if at these prices the floors alone cost more than all capacity is worth."""
+        if self.free:
+            return
+        nothing = np.where(np.isfinite(self.worth), 0.0, -np.inf)
+        floor_price, time_price = proof(nothing, self.size, self.rate, self.floor, price)
+        owed = floor_price * np.where(np.isfinite(self.floor), self.floor, 0.0)
+        value = price @ capacity + (time_price - owed) @ self.counts()
+        if value < -_ROUNDING * (price @ capacity):
+            raise Infeasible("the floors together need more than the capacity; lower them or give some up")
+
+    def centre(self, capacity: Floats, tolerance: float) -> Floats:
+        """Return prices (column,) at which the rows just fit."""
+        if self.free and not (self.worth > 0).any():
+            return np.zeros(len(self.worth))
+        rows = len(self.size)
+        across = np.ascontiguousarray(self.worth.T)
+        rate = np.zeros_like(across) if self.free else np.ascontiguousarray(self.rate.T)
+        floor = np.full(rows, -np.inf) if self.free else self.floor
+        room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
+        return prices(across, self.size, self.counts(), rate, floor, room, self.ceiling, tolerance)[0]
+
+
+def _spread(rows: int, sample: int, draw: int) -> Ints:
+    """Return one row out of each of as many equal stretches, the same each time for the same draw."""
+    return _places(rows, sample, draw).astype(np.int64)
+
+
+def _places(length: float, sample: int, draw: int) -> Floats:
+    """Return one place in each of as many equal stretches of a length, the same each time for the same draw."""
+    rng = np.random.default_rng((int(length), sample, draw))
+    places: Floats = (np.arange(sample) + rng.random(sample)) * (length / sample)
+    return places
