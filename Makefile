@@ -52,7 +52,9 @@ format: env ## lay out the code, and mend what the linter can mend
 	$(RUN) ruff format .
 
 .PHONY: bench
-bench: env ## measure side by side with other systems; writes bench.json
+bench: env ## measure side by side with other systems (installs cvxpy into .venv); writes bench.json
+	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+		--require-hashes -r requirements-bench.lock
 	@$(RUN) benchmarks
 
 .PHONY: docs
@@ -61,7 +63,7 @@ docs: env ## write the page of policies, and the reference from the docstrings t
 	@.venv/bin/python tools/make_reference.py --out out/reference
 
 .PHONY: lock
-lock: ## choose new versions and write requirements.lock (needs the network and Python 3.11)
+lock: ## choose new versions and write requirements*.lock (needs the network and Python 3.11)
 	@tools/make_lock
 
 .PHONY: clean

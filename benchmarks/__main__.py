@@ -7,15 +7,15 @@ import json
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.side_by_side import Comparison
+from benchmarks.side_by_side import Comparison, on_one_thread
 
-CASES = ("start_up", "placing", "level", "simulator")
-HEAD = f"{'case':<40} {'n':>7} {'ours':>11} {'other':>11} {'ratio':>8}  other"
+CASES = ("start_up", "placing", "level", "simulator", "gavel_policies", "first_call")
+HEAD = f"{'case':<52} {'n':>9} {'ours':>11} {'other':>11} {'ratio':>8}  other"
 
 
 def _line(found: Comparison) -> str:
     ours, other = f"{found.ours_s * 1000:,.1f} ms", f"{found.other_s * 1000:,.1f} ms"
-    return f"{found.name:<40} {found.n:>7,} {ours:>11} {other:>11} {found.ratio:>7.2f}×  {found.other}"
+    return f"{found.name:<52} {found.n:>9,} {ours:>11} {other:>11} {found.ratio:>7.2f}×  {found.other}"
 
 
 def main() -> None:
@@ -39,4 +39,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    on_one_thread()
     main()

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 REPEATS = 3
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+def on_one_thread() -> None:
+    """Start this process again with libraries held to one thread, unless they are; they look when they are loaded."""
+    if any(os.environ.get(name) != "1" for name in _THREADS):
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **dict.fromkeys(_THREADS, "1")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ import numpy as np
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.linear import best_total
+from eunomia.solvers.prices.alike import glance
 from eunomia.solvers.prices.assemble import Edges
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.prices.search import Found, highest
@@ -30,7 +31,6 @@ __all__ = ["Level", "NoOptimum", "highest_level"]
 
 FEW = 300  # distinct rows up to which one linear program is the fastest road
 GAP = 1e-9  # relative: what an answer must prove
-_GLANCE = 512  # rows looked at to tell whether few differ
 PRICED, FULL, FREE = 0, 1, 2
 
 
@@ -128,10 +128,8 @@ def _nothing(rows: Rows, columns: int) -> Level:
 def _distinct(rows: Rows, second: Floats | None) -> Classes | None:
     """Return the sorts of rows; None where many differ."""
     facts = [*rows.T, rows.size, *(v for v in rows.curve if v is not None), *([] if second is None else second.T)]
-    if rows.count > FEW:
-        glance = np.linspace(0, rows.count - 1, _GLANCE).astype(np.int64)
-        if len(group(*(fact[glance] for fact in facts))) > FEW // 2:
-            return None
+    if rows.count > FEW and glance(*facts)[0] > FEW // 2:
+        return None
     found = group(*facts)
     return found if len(found) <= FEW else None
 

@@ -64,7 +64,7 @@ def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> 
     """
     rows, opened = table.rows, table.open
     search = Search(table.limit[opened], table.top)
-    count = FEW if rough else max(FEW, rows.count // 64)
+    count = FEW if rough else max(FEW, rows.count // 32)
     if rows.count <= FEW:
         some = rows.some(np.flatnonzero(table.weight > 0))
     else:

@@ -81,7 +81,7 @@ class Narrowing:
         rows, part, room = self._open()
         relative, strays = self.boxes[-1].relative if self.boxes else self.known, 0
         while len(rows) > few and relative > max(width, _NARROW):
-            sample = _sample_size(len(rows))
+            sample = _sample_size(part)
             centre = _estimate(part, room, sample, relative, self.misses)
             if not np.isfinite(centre).all() or strays > _STRAYS:
                 break  # what is open has no prices to speak of
@@ -94,7 +94,7 @@ class Narrowing:
                 relative = self.boxes[-1].relative if self.boxes else self.known
                 continue
             if sample < len(rows):
-                relative *= min(0.5, self.caution * _WIDTH / np.sqrt(sample))
+                relative *= min(0.5, self.caution * _caution(part) * _WIDTH / np.sqrt(sample))
             else:
                 relative = self.caution * _NARROW
             middle = _middle(part)
@@ -178,8 +178,18 @@ class Narrowing:
         return seem_alike(self.masked(part.some()))
 
 
-def _sample_size(rows: int) -> int:
-    return rows if rows <= 2 * SAMPLE else int(np.clip(rows // 16, SAMPLE, _LARGEST))
+def _sample_size(part: Rows) -> int:
+    rows, least = len(part.size), _least_sample(part)
+    return rows if rows <= 2 * least else int(np.clip(rows // 16, least, _LARGEST))
+
+
+def _least_sample(part: Rows) -> int:
+    return int(SAMPLE * _caution(part))
+
+
+def _caution(part: Rows) -> float:
+    """Return by how much samples and boxes are larger: rows held by floors say little about each of many prices."""
+    return 1.0 if part.free else max(1.0, len(part.worth) / 4)
 
 
 def _estimate(part: Rows, room: Floats, sample: int, known: float, draw: int) -> Floats:
@@ -187,7 +197,7 @@ def _estimate(part: Rows, room: Floats, sample: int, known: float, draw: int) ->
     if sample >= len(part.size):
         return part.centre(room, 1e-7)
     drawn, each = part.drawn(sample, draw)
-    if sample <= 2 * SAMPLE:
+    if sample <= 2 * _least_sample(part):
         return drawn.centre(room / each, 1e-4)
     nowhere = np.zeros(len(room)), np.full(len(room), np.inf)
     inner = Narrowing.of(drawn, room / each, nowhere, known)
