@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from benchmarks.draws import Table, draw
 from eunomia.model.arrays import Floats
@@ -66,14 +65,9 @@ def solver(name: str, table: Table, seed: int) -> Callable[[], Level]:
     return lambda: highest_level(rate, size, capacity, need, start=before)
 
 
-@njit(cache=True, fastmath=True)
 def read(across: Floats) -> float:
     """Return the sum of a table (column, row)."""
-    total = 0.0
-    for k in range(across.shape[0]):
-        for value in across[k]:
-            total += value
-    return total
+    return float(across.sum())
 
 
 def spent(work: Callable[[], object]) -> float:
