@@ -150,7 +150,7 @@ def _reason(
             return "fragmentation", text + queue
         share = _spent_share(scheduler, row)
         if share:
-            return "share_exhausted", f"it has had its share for now ({share}), and no seat is spare"
+            return "share_exhausted", f"it has had its share for now ({share}), and no seat is spare{_worth(scheduler)}"
         return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{queue}"
     wanted = _wanted(scheduler, row)
     if wanted and not any(holds[j] for j in wanted):
@@ -189,6 +189,14 @@ def _wanted(scheduler: Scheduler, row: int) -> list[int]:
     """Return the types that the last order names for it."""
     named = scheduler.last_order
     return [] if named is None else sorted(set(named.type[named.job == row].tolist()))
+
+
+def _worth(scheduler: Scheduler) -> str:
+    """Say what the types are worth to the cluster by the last answer's prices; nothing where it has none."""
+    proof = scheduler.certificate
+    if proof is None or proof.price is None:
+        return ""
+    return f"; {proof.exchange(scheduler.state.topology.types)}"
 
 
 def _spent_share(scheduler: Scheduler, row: int) -> str:

@@ -152,8 +152,9 @@ def test_a_job_that_would_fit_waits_behind_the_head_of_the_line(desk: Desk, jobs
 def test_a_job_that_had_its_share_waits_for_the_others(desk: Desk, jobs: Jobs) -> None:
     desk.write("jobs.csv", jobs("a,0,2,LM,2000", "b,0,2,LM,2000"))
     desk.simulate("--policy", "max_min_fairness")
-    reasons = {wait["reason"] for job in ("a", "b") for wait in waits(desk, job)}
-    assert "share_exhausted" in reasons
+    texts = {wait["text"] for job in ("a", "b") for wait in waits(desk, job) if wait["reason"] == "share_exhausted"}
+    assert texts
+    assert all("worth" in text or "scarce" in text for text in texts), "the prices of the types are told"
 
 
 def test_a_job_that_may_use_one_type_only_waits_though_another_is_free(desk: Desk, jobs: Jobs) -> None:

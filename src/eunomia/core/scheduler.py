@@ -19,6 +19,7 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.seating import Seating
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Misfit, Order, Shares
 from eunomia.model.arrays import Floats
+from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
 from eunomia.model.events import (
     Answered,
@@ -54,6 +55,7 @@ class Scheduler:
         self.state, self.ledger, self.belief = self._books.state, self._books.ledger, belief
         self.dues = Dues(len(topology.types))
         self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait
+        self.certificate: Certificate | None = None  # of the last answer, where it was optimised
         self.last_order: Question | None = None  # the candidates of the last pass, for explanations
         self._memory = Columns({name: (np.float64, value) for name, value in info.remembers.items()})
         self._kept: dict[str, np.ndarray] = {}
@@ -150,6 +152,7 @@ class Scheduler:
         self._remember(answer, question)
         self._refuse(answer, question, at, orders)
         self.why = {int(question.active[m]): text for m, text in answer.why.items()}
+        self.certificate = answer.certificate
         seating = Seating(self._books, self.mechanism, at)
         if isinstance(answer, Order):
             named = job_columns(answer.rows, question, self.state)
