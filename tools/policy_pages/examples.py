@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import eunomia
+from eunomia.model.certificate import IN_TREE
 from eunomia.policies import POLICIES
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +183,8 @@ def _proof(found: Any) -> str:
     if proof is None:
         return ""
     worth = f"; {proof.exchange(found.problem.types)}" if proof.price is not None else ""
+    if proof.point.startswith(IN_TREE):
+        return f"lowest level {number(proof.objective)}, in the one answer that is best tenant by tenant{worth}"
     return f"objective {number(proof.objective)}, and no answer can do better than {number(proof.bound)}{worth}"
 
 

@@ -17,9 +17,16 @@ BINDINGS = (
 )
 
 
+IN_TREE = "lexicographic in the tree of tenants"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Objective and bound are in the policy's own unit; `bound` is what no feasible answer can do better than."""
+    """Objective and bound are in the policy's own unit; `bound` is what no feasible answer can do better than.
+
+    Where tenants come before jobs (`point` says IN_TREE) both are the lowest level of that order's only optimum:
+    another answer may lift it, but not without taking from a tenant what is its due.
+    """
 
     objective: float
     bound: float

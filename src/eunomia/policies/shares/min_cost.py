@@ -75,5 +75,6 @@ class MinCost:
         found = best_total(hurry - bill, z, C, rate=T, floor=kept.floor)
         cost = float((bill * found.x).sum())
         least = cost - (found.bound - found.objective)
-        answer = answered(found.x, cost, least, price=found.price, scale=found.scale)
+        point = "dropped floors come before money: a smaller bill is possible" if kept.dropped.any() else ""
+        answer = answered(found.x, cost, least, price=found.price, scale=found.scale, point=point)
         return late_named(Shares(answer.x, fill=False, certificate=answer.certificate), kept)

@@ -40,8 +40,8 @@ def filled(view: View, T: Floats, tree: Tree) -> Filled:
     return fill(T, view.scale_factor.astype(float), view.capacity, need, tree=tree)
 
 
-def answer_of(found: Filled, speed: Floats) -> Shares:
-    """Return X (job, type) with the lowest level / speed, (job,), and what sets each share."""
+def answer_of(found: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
+    """Return X (job, type) with the lowest level / speed, (job,), what sets each share, and the order it is best in."""
     served = found.frozen_in > 0
     worst = float((found.level / speed)[served].min()) if served.any() else 0.0
     binding = np.where(found.own, OWN_TIME, BOUGHT)
@@ -50,7 +50,7 @@ def answer_of(found: Filled, speed: Floats) -> Shares:
         bound=worst * (1 + found.gap),
         price=found.price[0] if found.price else None,
         binding=np.where(served, binding, NO_SHARE),
-        point=f"lexicographic, {found.phases} phases",
+        point=f"{order}, {found.phases} phases",
     )
     return Shares(times(found.x), certificate=proof)
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.certificate import IN_TREE
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.tenants import INNER, Tenants
 from eunomia.model.view import View
@@ -72,7 +73,7 @@ class Hierarchical:
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or the rows of the inner policy."""
         found = filled(view, speeds(view, self.types), self._tree(view))
-        return self._inside(view, found.x) if self._calls_another else answer_of(found, np.ones(view.jobs))
+        return self._inside(view, found.x) if self._calls_another else answer_of(found, np.ones(view.jobs), IN_TREE)
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each splitting as it says or as `inner` says for all."""
