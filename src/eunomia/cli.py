@@ -7,14 +7,14 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from eunomia import __version__
+from eunomia.cli_errors import FAILED, MISUSED, answering_errors
+from eunomia.cli_reproduce import reproduce
 from eunomia.model.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -47,42 +47,12 @@ RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and 
 USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what most people want beside each other
 ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _VALUE_OF = {  # options that take several values, and what a further value looks like
     "--set": re.compile(r"[\w.-]+\s*=.*", re.DOTALL),
     "--load": re.compile(r"[0-9.]+(e[0-9]+)?"),
     "--seed": re.compile(r"[0-9]+"),
 }
 _MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # any mistake on the command line; typer does not name it
-
-
-@contextmanager
-def _answering_errors(as_json: bool) -> Iterator[None]:
-    """Say what is wrong with the input, all of it, and leave with exit code 2; Ctrl-C leaves with 130."""
-    try:
-        yield
-    except InvalidInput as error:
-        if as_json:
-            print(json.dumps(error.as_dict()))
-        else:
-            print(f"error: {error.count} problem{'s' if error.count != 1 else ''} in the input", file=sys.stderr)
-            print(error, file=sys.stderr)
-        raise typer.Exit(MISUSED) from None
-    except KeyboardInterrupt:
-        print("interrupted; nothing was written", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    except _policy_mistakes() as error:
-        print(f"error: the policy failed, nothing was written: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-
-
-def _policy_mistakes() -> tuple[type[Exception], ...]:
-    """Return what says a policy's mistake so plainly that no traceback is needed."""
-    from eunomia.model.answers import InvalidAnswer
-    from eunomia.model.view import UndeclaredColumn
-    from eunomia.solvers.program import NoOptimum
-
-    return InvalidAnswer, UndeclaredColumn, NoOptimum
 
 
 @app.callback(invoke_without_command=True)
@@ -111,7 +81,7 @@ def simulate(
 
     Writes summary.json, jobs.csv, timing.json and report.html into DIR.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
         from eunomia.experiment.folder import check_free, whole_folder
         from eunomia.experiment.reporting import report
@@ -164,7 +134,7 @@ def compare(
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
     of them, and a folder for each into DIR.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
         from eunomia.experiment.compare import cases, write_table
         from eunomia.experiment.compare import compare as run
@@ -216,7 +186,7 @@ def run(
     They start as processes, are called back and go on as the scenario's policy decides. Writes what simulate writes,
     and the record.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
         from eunomia.experiment.folder import check_free, whole_folder
         from eunomia.experiment.real import run_real
@@ -247,7 +217,7 @@ def replay(
 
     Feeds its events to a fresh core. Exit code 0: the same throughout; 1: with the first difference.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.record import Record
         from eunomia.replay import first_difference
 
@@ -282,7 +252,7 @@ def explain(
 
     No capacity, fragmentation, behind whom, its share used up: stretch by stretch.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.cli_output import show_explanation
         from eunomia.explain import explain as ask
         from eunomia.record import Record
@@ -308,7 +278,7 @@ def solve(
 
     Prints who gets what share of time on which accelerators, how good that is, and what nobody could do better than.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.cli_output import show_solution
         from eunomia.solution import check_place, write_solution
         from eunomia.solution import solve as ask
@@ -335,7 +305,7 @@ def policies(
 
     With door, objective and paper; --json adds technique, parameters and what a policy needs to see.
     """
-    with _answering_errors(as_json):
+    with answering_errors(as_json):
         from eunomia.cli_output import policy_cards, show_policies, show_policy
 
         cards = policy_cards(name)
@@ -355,6 +325,9 @@ def schema(
     from eunomia.scenario import json_schema
 
     print(json.dumps(json_schema(), indent=2))
+
+
+app.command()(reproduce)
 
 
 def _one_option_each(words: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,9 +22,10 @@ import numpy as np
 from eunomia.model import answers, decisions
 from eunomia.model.arrays import Array
 from eunomia.model.certificate import Certificate
-from eunomia.model.decisions import Ask, Decision
+from eunomia.model.decisions import Ask, Decision, Stop, one_by_one
 from eunomia.model.events import EVENTS, Moment
 from eunomia.model.job import Job
+from eunomia.model.names import Names
 from eunomia.model.problems import InvalidInput, Problem
 
 FORMAT = 1
@@ -57,12 +58,14 @@ def to_json(value: Any) -> Any:
             return value if math.isfinite(value) else {"number": str(value)}
         case np.ndarray():
             return _array(value)
-        case tuple() | list():
+        case tuple() | list() | Names():
             return [to_json(part) for part in value]
         case Mapping():
             return {"map": [[to_json(key), to_json(part)] for key, part in value.items()]}
         case Ask():
             return {"is": "Ask", "asked": value.asked}
+    if isinstance(value, Stop):
+        value = replace(value, epochs=np.asarray(value.epochs).tolist())
     default = {field.name: field.default for field in fields(value)}
     parts = {name: getattr(value, name) for name in default}
     kept = {name: to_json(part) for name, part in parts.items() if not _is_default(part, default[name])}
@@ -124,7 +127,7 @@ class Recorder:
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and what was decided then."""
         self._write({"at": moment.at, "kind": "moment", "events": [to_json(event) for event in moment.events]})
-        for decision in decisions:
+        for decision in one_by_one(decisions):
             self._write({"at": moment.at, "kind": "decision", "decision": to_json(decision)})
 
     def _write(self, line: Mapping[str, Any]) -> None:

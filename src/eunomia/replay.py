@@ -12,7 +12,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Floats
-from eunomia.model.decisions import Decision
+from eunomia.model.decisions import Decision, one_by_one
 from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -117,7 +117,7 @@ def first_difference(record: Record) -> Difference | None:
     """Feed the recorded moments to a fresh core; None when it decides the same throughout. Raises as `walk` does."""
     scheduler = fresh_scheduler(record)
     for row, moment, recorded in record.steps():
-        decided = [to_json(decision) for decision in _handled(scheduler, row, moment, record)]
+        decided = [to_json(decision) for decision in one_by_one(_handled(scheduler, row, moment, record))]
         if decided != recorded:
             return Difference(row, moment.at, recorded, decided)
     return None

@@ -12,7 +12,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer
-from eunomia.model.decisions import Ask, Decision
+from eunomia.model.decisions import Ask, Decision, one_by_one
 from eunomia.model.events import Answered, Event, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms, Policy
@@ -41,7 +41,7 @@ class Desk:
     def hear(self, at: float, *events: Event) -> list[Decision]:
         """Tell what happened; leave a question open."""
         self.moments += 1
-        decided = self.scheduler.handle(Moment.of(at, events))
+        decided = one_by_one(self.scheduler.handle(Moment.of(at, events)))
         self.asks += [d for d in decided if isinstance(d, Ask)]
         return decided
 

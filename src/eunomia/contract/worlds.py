@@ -15,7 +15,7 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Floats
-from eunomia.model.decisions import Decision, Start
+from eunomia.model.decisions import Decision, Start, one_by_one
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -110,7 +110,7 @@ class _Storyteller:
         self.story: list[tuple[Moment, tuple[Decision, ...]]] = []
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self.story.append((moment, tuple(decisions)))
+        self.story.append((moment, tuple(one_by_one(decisions))))
         if len(self.story) > self.most:
             raise NeverEnds(f"{self.most} moments and no end; the last: {self.story[-1]}")
 

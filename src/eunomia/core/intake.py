@@ -71,7 +71,7 @@ def _lose(node: int, at: float, books: Books) -> list[Decision]:
     leads = leads[leads >= 0]
     mates = state.jobs.partner[leads]
     hit = np.sort(np.concatenate((leads, mates[mates >= 0])))
-    stop = Stop(state.names(hit), tuple(state.jobs.epoch[hit].tolist()), save=False)
+    stop = Stop(state.names(hit), state.jobs.epoch[hit], save=False)
     for row in hit.tolist():
         books.leave(row, at, Cause.NODE_LOST)
     books.lose(node)

@@ -11,7 +11,7 @@ from eunomia.core.books import Books
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.answers import ONE_MACHINE, Grants, InvalidAnswer, Misfit
 from eunomia.model.arrays import NO_INTS, Bools, Ints
-from eunomia.model.decisions import Decision, Renew, Start, Stop
+from eunomia.model.decisions import Decision, Renew, Starts, Stop
 from eunomia.model.life import Cause
 from eunomia.placing.choose import MISFIT, Candidates, choose, with_open
 
@@ -30,7 +30,7 @@ class Seating:
         self._open = mechanism.open(books.state, at)
         self._stops: list[int] = []
         self._stop_epochs: list[int] = []
-        self._starts: list[Start] = []
+        self._starts: list[int] = []  # jobs that lead the gangs
         self._renewed: list[int] = []
         self._prolonged: list[Renew] = []
         self.put_out = False  # a lease ended that the grants did not speak of
@@ -39,10 +39,27 @@ class Seating:
         """Return what changed: first who stops, then who goes on, then who starts."""
         orders: list[Decision] = []
         if self._stops:
-            orders.append(Stop(self.state.names(np.array(self._stops)), tuple(self._stop_epochs)))
+            orders.append(Stop(self.state.names(np.array(self._stops)), np.array(self._stop_epochs)))
         if self._renewed:
             orders.append(Renew(self.state.names(np.array(self._renewed)), self._until))
-        return [*orders, *self._prolonged, *self._starts]
+        orders += self._prolonged
+        return [*orders, self._started()] if self._starts else orders
+
+    def _started(self) -> Starts:
+        """Return the starts as one decision, read off the state."""
+        state, jobs, lead = self.state, self.state.jobs, np.array(self._starts)
+        seats = [state.seats[row] for row in self._starts]
+        mates = jobs.partner[lead]
+        return Starts(
+            jobs=state.names(lead),
+            epochs=jobs.epoch[lead],
+            first=np.cumsum([0, *map(len, seats)]),
+            seats=np.concatenate(seats),
+            until=jobs.until[lead],
+            shape=jobs.shape[lead],
+            partners=state.names(mates),
+            partner_epochs=np.where(mates >= 0, jobs.epoch[mates], 0),
+        )
 
     # ---- by an order -----------------------------------------------------------------------------------------
 
@@ -171,17 +188,5 @@ class Seating:
                 self._books.leave(job, self.at, Cause.STOPPED)
 
     def _start(self, row: int, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
-        jobs, state = self.state.jobs, self.state
         self._books.start(row, self.at, type, shape, seats, until, partner)
-        names = [state.submitted[job].job_id for job in (row, partner) if job >= 0]
-        self._starts.append(
-            Start(
-                names[0],
-                int(jobs.epoch[row]),
-                tuple(seats.tolist()),
-                until,
-                shape,
-                names[1] if partner >= 0 else None,
-                int(jobs.epoch[partner]) if partner >= 0 else 0,
-            )
-        )
+        self._starts.append(row)

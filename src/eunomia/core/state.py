@@ -12,6 +12,7 @@ from eunomia.core.owners import Owners
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.life import FINAL, Cause, Stage, step
+from eunomia.model.names import Names
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 from eunomia.placing.choose import Seated
@@ -76,6 +77,7 @@ class State:
         self.owners = Owners(tenants or {})
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
+        self.ids: list[str] = []  # (row,)
         self.row_of: dict[str, int] = {}
         self.seats: list[Ints] = []  # (row,) devices of its lease
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
@@ -97,9 +99,9 @@ class State:
         active = self.active
         return active[self.jobs.on_type[active] >= 0]
 
-    def names(self, rows: Ints) -> tuple[str, ...]:
+    def names(self, rows: Ints) -> Names:
         """Return the ids of these jobs."""
-        return tuple([self.submitted[row].job_id for row in rows.tolist()])
+        return Names(rows, self.ids)
 
     def seated(self) -> Seated:
         """Return the columns that choosing reads."""
@@ -115,6 +117,7 @@ class State:
         self.jobs.deadline[row] = job.deadline
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
         self.submitted.append(job)
+        self.ids.append(job.job_id)
         self.row_of[job.job_id] = row
         self.seats.append(NO_INTS)
         if self._alive == len(self._active):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from eunomia.model.decisions import Decision, Refuse, Start, Stop
+from eunomia.model.decisions import Decision, Refuse, Start, Starts, Stop
 from eunomia.model.events import JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment, NodeJoined, NodeLost
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -83,6 +83,9 @@ class Heard:
                     self._stop(decision, at)
                 case Start():
                     self._start(decision, at)
+                case Starts():
+                    for order in decision.each():
+                        self._start(order, at)
                 case Refuse(name):
                     self._end(name, at, REJECTED, None)
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.names import Names
 from eunomia.model.view import View
 
 
@@ -27,28 +32,115 @@ class Start:
     shape: int = 0
     partner_id: str | None = None
     partner_epoch: int = 0
+    max_steps: float | None = None  # steps the gang may do under this lease; None = as many as it has time for
 
 
-@dataclass(frozen=True, slots=True)
-class Renew:
-    """These jobs keep their seats until then. One order however many they are; it costs them nothing."""
+class _ByValue:
+    """Decisions that hold arrays are equal when all they say is."""
 
-    job_ids: tuple[str, ...]
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _same(mine: object, other: object) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(np.asarray(mine), np.asarray(other)))
+    return bool(mine == other)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starts(_ByValue):
+    """Start many gangs. Gang g sits on seats[first[g]:first[g + 1]], all of them of one type."""
+
+    jobs: Names  # (gang,)
+    epochs: Ints  # (gang,)
+    first: Ints  # (gang + 1,)
+    seats: Ints  # (seat,) devices
+    until: Floats  # (gang,) end of the lease; inf = none
+    shape: Ints  # (gang,)
+    partners: Names  # (gang,) who shares the seats; nobody (row -1) for most
+    partner_epochs: Ints  # (gang,)
+    max_steps: Floats | None = None  # (gang,) steps it may do under this lease; None = as many as it has time for
+
+    @classmethod
+    def of(cls, *starts: Start) -> Starts:
+        """Return these starts as one decision."""
+        sizes = [len(start.seats) for start in starts]
+        mates = [start.partner_id for start in starts]
+        limits = [start.max_steps for start in starts]
+        return cls(
+            jobs=Names.of(*(start.job_id for start in starts)),
+            epochs=np.array([start.epoch for start in starts], dtype=np.int64),
+            first=np.cumsum([0, *sizes]),
+            seats=np.array([seat for start in starts for seat in start.seats], dtype=np.int64),
+            until=np.array([start.until for start in starts], dtype=float),
+            shape=np.array([start.shape for start in starts], dtype=np.int64),
+            partners=Names(
+                np.array([g if mate is not None else -1 for g, mate in enumerate(mates)], dtype=np.int64),
+                [mate or "" for mate in mates],
+            ),
+            partner_epochs=np.array([start.partner_epoch for start in starts], dtype=np.int64),
+            max_steps=None if all(limit is None for limit in limits) else _steps(limits),
+        )
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def each(self) -> Iterator[Start]:
+        """Yield the starts one by one, for worlds that start gangs so."""
+        seats, first = self.seats.tolist(), self.first.tolist()
+        for g, (name, mate) in enumerate(zip(self.jobs, self.partners, strict=True)):
+            paired = bool(self.partners.rows[g] >= 0)
+            limit = np.inf if self.max_steps is None else float(self.max_steps[g])
+            yield Start(
+                name,
+                int(self.epochs[g]),
+                tuple(seats[first[g] : first[g + 1]]),
+                float(self.until[g]),
+                int(self.shape[g]),
+                mate if paired else None,
+                int(self.partner_epochs[g]),
+                None if limit == np.inf else limit,
+            )
+
+
+def _steps(limits: Sequence[float | None]) -> Floats:
+    return np.array([np.inf if limit is None else limit for limit in limits])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Renew(_ByValue):
+    """These jobs keep their seats until then. One order however many they are; it costs them nothing.
+
+    `max_steps` (job,) are further steps that each may do from now on; None = as many as it has time for.
+    """
+
+    job_ids: Sequence[str]
     until: float
+    max_steps: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop(_ByValue):
     """Stop these jobs and free their seats; with `save` they write a checkpoint first."""
 
-    job_ids: tuple[str, ...]
-    epochs: tuple[int, ...]
+    job_ids: Sequence[str]
+    epochs: Sequence[int] | Ints
     save: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """This job, which never ran, will not be run."""
+    """This job will not be run (again)."""
 
     job_id: str
     why: str
@@ -61,4 +153,12 @@ class WakeAt:
     at: float
 
 
-Decision: TypeAlias = Ask | Start | Renew | Stop | Refuse | WakeAt
+Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Refuse | WakeAt
+
+
+def one_by_one(decisions: Sequence[Decision]) -> list[Decision]:
+    """Return the same decisions with every `Starts` taken apart."""
+    apart: list[Decision] = []
+    for decision in decisions:
+        apart += decision.each() if isinstance(decision, Starts) else [decision]
+    return apart

@@ -15,7 +15,7 @@ from eunomia.backends.local.border import refuse_what_cannot_run
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.folder import JobFolder, lock
 from eunomia.backends.local.gang import Gang, lease_end
-from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Stop, WakeAt
+from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, Woken
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -79,6 +79,9 @@ class LocalWorld:
         match decision:
             case Start():
                 self._seat(decision)
+            case Starts():
+                for order in decision.each():
+                    self._seat(order)
             case Renew(job_ids, until):
                 for job_id in job_ids:
                     self._renew(job_id, until)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eunomia.backends.simulated.mishaps import Mishaps
-from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Stop, WakeAt
+from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
     Event,
     JobCancelled,
@@ -175,6 +175,9 @@ class SimulatedWorld:
         match decision:
             case Start():
                 self._start(decision)
+            case Starts():
+                for order in decision.each():
+                    self._start(order)
             case Stop():
                 self._stop(decision)
             case WakeAt(at):

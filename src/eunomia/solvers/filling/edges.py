@@ -177,10 +177,21 @@ def serve(
 
 
 @njit(cache=True)
-def cut(rate: Floats, load: Floats, need: Floats, whole: Floats, row: Ints, column: Ints, share: Floats) -> float:
-    """Cut the entries (row, column, share) so that nobody has more than its need, its time or the capacity.
+def cut(
+    rate: Floats,
+    load: Floats,
+    need: Floats,
+    whole: Floats,
+    unsure: Floats,
+    got: Floats,
+    row: Ints,
+    column: Ints,
+    share: Floats,
+) -> float:
+    """Cut the entries (row, column, share) so that nobody has more than got · need, its time or the capacity.
 
-    Returns by how much a row falls short of its need at most, in parts of its best rate.
+    got (row,) is lowered to what a row reaches where that is no more than `unsure` (row,) below. Returns by how much
+    any other falls short at most, in parts of its best rate.
     """
     reached, time, taken = np.zeros(len(need)), np.zeros(len(need)), np.zeros(len(whole))
     for entry in range(len(row)):
@@ -189,7 +200,7 @@ def cut(rate: Floats, load: Floats, need: Floats, whole: Floats, row: Ints, colu
         time[i] += share[entry]
     for entry in range(len(row)):
         i = row[entry]
-        share[entry] *= min(1.0, need[i] / reached[i] if reached[i] > 0.0 else 1.0) / max(1.0, time[i])
+        share[entry] *= min(1.0, got[i] * need[i] / reached[i] if reached[i] > 0.0 else 1.0) / max(1.0, time[i])
         taken[column[entry]] += load[i] * share[entry]
     reached[:] = 0.0
     for entry in range(len(row)):
@@ -198,9 +209,13 @@ def cut(rate: Floats, load: Floats, need: Floats, whole: Floats, row: Ints, colu
         reached[row[entry]] += rate[k, row[entry]] * share[entry]
     worst = 0.0
     for i in range(len(need)):
-        if need[i] > reached[i]:
+        short = got[i] * need[i] - reached[i]
+        if short > 0.0:
             best = 0.0
             for k in range(len(whole)):
                 best = max(best, rate[k, i])
-            worst = max(worst, (need[i] - reached[i]) / best if best > 0.0 else 1.0)
+            if short <= unsure[i] * need[i]:
+                got[i] = reached[i] / need[i]
+            else:
+                worst = max(worst, short / best if best > 0.0 else 1.0)
     return worst

@@ -23,6 +23,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 
 Inner = Literal["share", "first"]
 INFINITE = float("inf")
+_ROUNDING = 2.0**-46  # of a sum over rows that is added up and split again in different orders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,25 @@ def flat(rows: int) -> Tree:
     """Return the tree without groups: all rows rise alike, and the moment is their level."""
     nothing, top = np.empty(0), np.full(rows, -1)
     return Tree(parent=top[:0], weight=nothing, inner=(), group_of=top, row_weight=np.ones(rows))
+
+
+def unsure(tree: Tree, got: Floats) -> Floats:
+    """Return by how much rounding leaves open what each row has got, (row,): what its whole tenant got, times that.
+
+    A group passes on differences: what it has less what others have taken. So no difference is known better than the
+    sum at the top that it comes from; rows at the top rise by the moment itself, which has no such rounding.
+    """
+    groups = len(tree.parent)
+    if groups == 0:
+        return np.zeros(len(got))
+    whole = sums_by_group(tree.group_of, got, groups + 1)[1:]
+    for group in range(groups - 1, -1, -1):
+        if tree.parent[group] >= 0:
+            whole[tree.parent[group]] += whole[group]
+    for group in range(groups):
+        if tree.parent[group] >= 0:
+            whole[group] = whole[tree.parent[group]]
+    return np.append(whole * _ROUNDING, 0.0)[tree.group_of]
 
 
 class Clock:
@@ -187,15 +207,21 @@ def _serve_in_order(children: Ints, room: Floats, got: Floats, pace: Floats, tot
 def _level(
     children: Ints, room: Floats, weight: Floats, total: float, rising: float, below: float
 ) -> tuple[float, float]:
-    """Return v ≥ below with Σ_c min(room, weight · v) = total, and its pace: Newton's steps up a concave function."""
+    """Return v ≥ below with Σ_c min(room, weight · v) = total, and its pace: Newton's steps up a concave function.
+
+    As in `sums_by_group`, what rounding takes from the sum of those who are full is added later.
+    """
     v, steeper = below, INFINITE
     while True:
-        full, slope = 0.0, 0.0
+        full, slope, lost = 0.0, 0.0, 0.0
         for node in children:
             if weight[node] * v < room[node]:
                 slope += weight[node]
             else:
-                full += room[node]
+                more = room[node] - lost
+                after = full + more
+                lost = (after - full) - more
+                full = after
         if slope >= steeper or slope == 0.0:
             return v, rising / steeper
         v, steeper = (total - full) / slope, slope

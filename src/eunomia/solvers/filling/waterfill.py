@@ -118,11 +118,17 @@ _Problem: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Tree]
 
 
 def _fill_many(problem: _Problem) -> Filled:
-    """Fill by phases in which the rows that paid leave; by the general solver where that leads nowhere."""
+    """Fill by phases in which the rows that paid leave; by the general solver where that leads nowhere.
+
+    Where neither does, the error says why the first did not: the second only says that the rows are too many for it.
+    """
     try:
         return _Filling(*problem).run_many()
-    except NoOptimum:
-        return _Filling(*problem).run_few()
+    except NoOptimum as first:
+        try:
+            return _Filling(*problem).run_few()
+        except NoOptimum:
+            raise first from None
 
 
 class _Filling:
@@ -199,10 +205,8 @@ class _Filling:
         self.room = np.where(full | priced, self.got, np.minimum(self.room, best))
 
     def _filled(self, serving: Serving) -> Filled:
-        row, column, share = serving.fitting(self.got * self.need)
-        columns = len(self.capacity)
-        sparse = (row, column, share)
-        return Filled(self.got, self.frozen_in, self.own, tuple(self.prices), self.gap, columns, sparse)
+        got, sparse = serving.fitting(self.got)
+        return Filled(got, self.frozen_in, self.own, tuple(self.prices), self.gap, len(self.capacity), sparse)
 
 
 def _last_without(paid: Ints, begun: list[tuple[_Filling, Serving]]) -> tuple[_Filling, Serving]:

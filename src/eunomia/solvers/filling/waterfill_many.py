@@ -15,7 +15,7 @@ from eunomia.solvers.filling.crowd import Crowd, Sums
 from eunomia.solvers.filling.edges import OPEN, cut, keep, mix, serve
 from eunomia.solvers.filling.narrow import Settled, rough_price, settle, settle_few
 from eunomia.solvers.filling.routing import ties
-from eunomia.solvers.filling.tree import Clock, Tree, sums_by_group
+from eunomia.solvers.filling.tree import Clock, Tree, sums_by_group, unsure
 from eunomia.solvers.program import NoOptimum
 
 _SLACK = 1e-9  # load above capacity, relative, that shares are cut by
@@ -165,15 +165,17 @@ class Serving:
         self.waiting = self.waiting[:0]
         return True
 
-    def fitting(self, need: Floats) -> tuple[Ints, Ints, Floats]:
-        """Return all entries, cut by rounding so that no row has more than its need, its time or the capacity.
+    def fitting(self, got: Floats) -> tuple[Floats, tuple[Ints, Ints, Floats]]:
+        """Return what each row gets, (row,), and all entries, cut so that none has more than that, its time or its room.
 
-        Raises NoOptimum where a row falls short of its need by more than 1e-9 of its best rate.
+        What a row gets is lowered by the rounding of its group's sum, see `tree.unsure`. Raises NoOptimum where a row
+        falls short of what it should get by more than that, and by more than 1e-9 of its best rate.
         """
         row, column, share = (np.concatenate(part) for part in zip(*self.entries, strict=True))
-        short = cut(self.rate, self.load, need, self.whole, row, column, share)
+        got = got.copy()
+        short = cut(self.rate, self.load, self.need, self.whole, unsure(self.tree, got), got, row, column, share)
         if short > _SLACK:
             raise NoOptimum(
                 f"shares fall short of the levels by {short:.1e}; check the data for entries many decades apart"
             )
-        return row, column, share
+        return got, (row, column, share)
