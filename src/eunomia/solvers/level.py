@@ -18,7 +18,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.linear import best_total
+from eunomia.solvers.few.road import few_level
 from eunomia.solvers.prices.alike import glance
 from eunomia.solvers.prices.assemble import Edges
 from eunomia.solvers.prices.rows import Rows
@@ -26,6 +26,7 @@ from eunomia.solvers.prices.search import Found, highest
 from eunomia.solvers.prices.table import Unserved
 from eunomia.solvers.prices.vertex import vertex
 from eunomia.solvers.program import NoOptimum
+from eunomia.solvers.spending import spent
 
 __all__ = ["Level", "NoOptimum", "highest_level"]
 
@@ -43,6 +44,7 @@ class Level:
     price: Floats  # (column,) Σ price · capacity = 1, or all 0 where capacity is not scarce
     edges: Edges
     idle: Ints  # rows whose level costs nothing
+    spent_best: bool = True  # no x with this level has more of the second objective, if one was given
 
     @property
     def gap(self) -> float:
@@ -84,7 +86,8 @@ def highest_level(
 
     All are ≥ 0, sizes and bases above 0; a rate laid out by column costs no copy. Rows without a need, or whose rate is
     zero everywhere, get nothing and do not hold the others down. Of all optima with the highest level the one with
-    the most Σ second · x is returned, else any. `start` is the price of an earlier answer to a like problem.
+    the most Σ second · x is returned (where that is not proven, one that leaves nothing idle: `spent_best`), else any.
+    `start` is the price of an earlier answer to a like problem.
     Raises NoOptimum where the level cannot be proven to a relative gap of 1e-9.
     """
     rows = _rows(rate, size, need, base, age)
@@ -92,7 +95,7 @@ def highest_level(
         return _nothing(rows, len(capacity))
     try:
         few = _distinct(rows, second)
-        found = _together(rows, capacity, second, few) if few else _by_prices(rows, capacity, second, start)
+        found, best = _together(rows, capacity, second, few) if few else _by_prices(rows, capacity, second, start)
     except Unserved:
         lost = (rows.a > 0) & (rows.T.max(axis=0, initial=0.0) <= 0)
         if not lost.any():
@@ -100,7 +103,7 @@ def highest_level(
         asked = np.where(lost, 0.0, rows.a)
         return highest_level(rate, size, capacity, asked, base=base, age=age, second=second, start=start)
     price = np.divide(found.value, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
-    level = Level(found.t, found.bound, price, found.edges, found.idle)
+    level = Level(found.t, found.bound, price, found.edges, found.idle, best)
     if level.gap > GAP:
         raise NoOptimum(f"the level {level.objective} is proven to {level.gap:.1e} only, not to {GAP}")
     return level
@@ -134,8 +137,8 @@ def _distinct(rows: Rows, second: Floats | None) -> Classes | None:
     return found if len(found) <= FEW else None
 
 
-def _together(rows: Rows, capacity: Floats, second: Floats | None, few: Classes) -> Found:
-    """Solve one linear program over the sorts of rows."""
+def _together(rows: Rows, capacity: Floats, second: Floats | None, few: Classes) -> tuple[Found, bool]:
+    """Solve one linear program over the sorts of rows; return also whether what is left over is spent best."""
     first, sort, count = few.representative, few.of, few.count.astype(float)
     K, opened = len(capacity), np.flatnonzero(capacity > 0)
     asking = np.flatnonzero(rows.a[first] > 0)
@@ -148,44 +151,36 @@ def _together(rows: Rows, capacity: Floats, second: Floats | None, few: Classes)
     top = float(
         (best * (1.0 if some.b is None else some.b) / (some.a + best * (0.0 if some.e is None else some.e))).min()
     )
-    found = vertex(some, capacity[opened], np.zeros((3, len(opened))), 0.0, top, top)
+    found = few_level(some, capacity[opened], top)
+    if found is None:
+        found = vertex(some, capacity[opened], np.zeros((3, len(opened))), 0.0, top, top)
     value, x = np.zeros(K), np.zeros((K, len(first)))
     value[opened] = found.value
     x[np.ix_(opened, asking)] = found.x
+    best_spent = True
     if second is not None:
         everyone = rows.some(first, count)
         floor = everyone.need(found.t)[0] * (1 - 1e-12)
         reached = (everyone.T * x).sum(axis=0)
-        better = _spent(
-            second[first] * count[:, None], everyone.size, capacity, everyone.T.T, np.minimum(floor, reached)
-        )
-        x = x if better is None else better.T
+        worth, kept = second[first] * count[:, None], np.minimum(floor, reached)
+        better, best_spent = spent(worth, everyone.size, capacity, everyone.T.T, kept, x.T)
+        x = better.T
     codes = np.full(rows.count, -1, dtype=np.int8)
     edges = Edges(K, rows, found.t, codes, codes, np.arange(rows.count), x[:, sort])
-    return Found(
-        found.t, max(found.bound, found.t), value, edges, np.flatnonzero(rows.a <= 0), np.empty(0, dtype=np.int64)
-    )
+    idle, free = np.flatnonzero(rows.a <= 0), np.empty(0, dtype=np.int64)
+    return Found(found.t, max(found.bound, found.t), value, edges, idle, free), best_spent
 
 
-def _by_prices(rows: Rows, capacity: Floats, second: Floats | None, start: Floats | None) -> Found:
+def _by_prices(rows: Rows, capacity: Floats, second: Floats | None, start: Floats | None) -> tuple[Found, bool]:
     """Solve in the prices of the columns, and spend what is left over on the rows whose level costs nothing."""
     found = highest(rows, capacity, start=None if start is None else start * capacity)
     if second is None or len(found.free) == 0 or len(found.idle) == 0:
-        return found
+        return found, True
     edges, idle, free = found.edges, found.idle, found.free
     x = edges.dense()[idle][:, free]
     spare = capacity[free] - edges.used()[free] + rows.size[idle] @ x
     rate = rows.T[np.ix_(free, idle)].T
     floor = np.minimum(rows.need(found.t)[0][idle], (rate * x).sum(axis=1)) * (1 - 1e-12)
-    better = _spent(second[np.ix_(idle, free)], rows.size[idle], np.maximum(spare, 0.0), rate, floor)
-    if better is None:
-        return found
-    return Found(found.t, found.bound, found.value, edges.instead(idle, free, better.T), idle, free)
-
-
-def _spent(second: Floats, size: Floats, capacity: Floats, rate: Floats, floor: Floats) -> Floats | None:
-    """Return shares that spend what is left over; None where no best way is proven: the level is, and it stands."""
-    try:
-        return best_total(second, size, capacity, rate=rate, floor=floor).x
-    except NoOptimum:
-        return None
+    worth, left = second[np.ix_(idle, free)], np.maximum(spare, 0.0)
+    better, best = spent(worth, rows.size[idle], left, rate, floor, x)
+    return Found(found.t, found.bound, found.value, edges.instead(idle, free, better.T), idle, free), best

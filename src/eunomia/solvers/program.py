@@ -23,6 +23,7 @@ _IPM_STEPS, _SIMPLEX_STEPS = 500, 10_000_000
 INF = float("inf")
 Method: TypeAlias = Literal["simplex", "interior"]
 _Status = highspy.HighsModelStatus
+_MAGNIFIED = 2.0**20
 _SCALING = "simplex_scale_strategy"
 _NO_POINT = "no point satisfies all constraints; loosen a side or a bound"
 
@@ -158,6 +159,33 @@ class Program:
             return self._tried(_attempts(method, crossover), nodes)
         finally:
             self.highs.setOptionValue(_SCALING, scaling)
+
+    def refined(self, x: Floats) -> Floats:
+        """Return the optimum x, (variable,), without the rounding that entries many decades apart have left in it.
+
+        The program of the difference is solved, with its sides magnified, from the last basis.
+        """
+        model = self.highs.getLp()
+        matrix = model.a_matrix_
+        entries = np.array(matrix.value_, dtype=float).astype(np.longdouble)
+        of = np.repeat(np.arange(self.columns), np.diff(np.array(matrix.start_)))
+        reached = np.zeros(self.rows, dtype=np.longdouble)
+        np.add.at(reached, np.array(matrix.index_), entries * x[of])
+        sides = [np.asarray((side - reached) * _MAGNIFIED, dtype=float) for side in (self.low, self.high)]
+        ends = [(end - x) * _MAGNIFIED for end in (self.lower, self.upper)]
+        try:
+            self._put_bounds(sides, ends)
+            self.highs.run()
+            off = np.array(self.highs.getSolution().col_value, dtype=float) / _MAGNIFIED
+            optimal = self.highs.getModelStatus() == _Status.kOptimal
+        finally:
+            self._put_bounds([self.low, self.high], [self.lower, self.upper])
+        return np.clip(x + off, self.lower, self.upper) if optimal else x
+
+    def _put_bounds(self, sides: list[Floats], ends: list[Floats]) -> None:
+        """Give the solver sides of all rows and bounds of all variables, low and high."""
+        self.highs.changeRowsBounds(self.rows, np.arange(self.rows, dtype=np.int32), *sides)
+        self.highs.changeColsBounds(self.columns, np.arange(self.columns, dtype=np.int32), *ends)
 
     def _tried(self, attempts: list[dict[str, Any]], nodes: int | None) -> Solved:
         """Return the first answer that keeps its sides; HiGHS's scaling may lose them though it reports an optimum."""

@@ -50,11 +50,11 @@ def level_shares(
     """Return X (job, type) for T (job, type) and need, base, age (job,); `read` turns t into the policy's unit."""
     z, C = view.scale_factor.astype(float), view.capacity
     found = highest_level(T, z, C, need, base=base, age=age, second=of_fastest(T) if point == "any" else None)
-    x = found.x
+    x, which = found.x, point if found.spent_best else f"{point}; spare time is given out place by place"
     if point != "any" and need.any():
         face = of_level(T, z, C, x)
         x = central(face) if point == "central" else closest(face, _seats(view))
-    return answered(x, found.objective, found.bound, price=found.price, binding=found.binding, point=point, read=read)
+    return answered(x, found.objective, found.bound, price=found.price, binding=found.binding, point=which, read=read)
 
 
 def _seats(view: View) -> Floats:

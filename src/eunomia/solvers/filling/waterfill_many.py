@@ -166,7 +166,7 @@ class Serving:
         return True
 
     def fitting(self, got: Floats) -> tuple[Floats, tuple[Ints, Ints, Floats]]:
-        """Return what each row gets, (row,), and all entries, cut so that none has more than that, its time or its room.
+        """Return what each row gets, (row,), and all entries, cut so that none has more, or than its time.
 
         What a row gets is lowered by the rounding of its group's sum, see `tree.unsure`. Raises NoOptimum where a row
         falls short of what it should get by more than that, and by more than 1e-9 of its best rate.

@@ -77,7 +77,7 @@ class SharingProgram:
         self.program = self._start()
         alone = np.flatnonzero(things.second == ALONE)
         self._take(alone, np.zeros(len(alone)))
-        self.time = np.zeros(len(things))
+        self.time, self.point = np.zeros(len(things)), np.zeros(1)
         self.level = self.reached = 0.0
 
     def _steps(self, least_step: float) -> Floats:
@@ -197,6 +197,8 @@ class SharingProgram:
         cost = np.append(0.0, (worth * self.step)[self.taken])
         unit = float(np.abs(cost).max(initial=0.0)) or 1.0
         prices = self._raise(cost / unit, worth, unit)
+        if self._short(kept) > KEEP:
+            self._put_point(self.program.refined(self.point))
         return prices, self._worth_of_sides(prices, kept) + float(prices.gain @ self.most)
 
     def _longest(self) -> Floats:
@@ -226,11 +228,24 @@ class SharingProgram:
             if len(chosen) == 0:
                 break
             self._take(chosen, worth[chosen] * self.step[chosen] / unit)
-        self.reached = float(solved.x[0]) * self.unit
-        share = np.where(solved.x[1:] > _NOTHING, solved.x[1:], 0.0)
+        self._put_point(solved.x)
+        return replace(prices, gain=np.maximum(gain, 0.0))
+
+    def _put_point(self, x: Floats) -> None:
+        """Take a point of the program, (variable,)."""
+        self.point, self.reached = x, float(x[0]) * self.unit
+        share = np.where(x[1:] > _NOTHING, x[1:], 0.0)
         self.time = np.zeros(len(self.things))
         self.time[self.taken] = share * self.step[self.taken]
-        return replace(prices, gain=np.maximum(gain, 0.0))
+
+    def _short(self, level: float) -> float:
+        """Return by how much the times miss what is asked of a class at a level, relative, at most."""
+        asked = (self.slope * level + self.constant)[: self.classes]
+        rate, second = self.things.first_rate * self.time, np.maximum(self.things.second, 0)
+        done = np.bincount(self.things.first, rate, self.classes)
+        done += np.bincount(second, self.things.second_rate * self.time, self.classes)  # the rate of no partner is 0
+        some = asked > 0
+        return float((1 - done[some] / asked[some]).max(initial=0.0))
 
     def _prices(self, row_price: Floats) -> Prices:
         """Return what a unit of each true side is worth, from the prices of the program's rows."""
@@ -269,7 +284,8 @@ class SharingProgram:
         return able
 
     def _take(self, chosen: Ints, cost: Floats) -> None:
-        self.program.add_columns(cost, *self._entries(chosen), 0.0, INF)
+        # No time is longer than the most; the bound is never met, but entries many decades apart hide those that are.
+        self.program.add_columns(cost, *self._entries(chosen), 0.0, 2 * self.most[chosen] / self.step[chosen])
         self.taken = np.append(self.taken, chosen)
         self.within[chosen] = True
 

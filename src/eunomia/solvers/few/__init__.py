@@ -1,0 +1,1 @@
+"""Few rows: the level and the total of a small problem, whole in one compiled call."""

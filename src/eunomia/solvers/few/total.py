@@ -1,0 +1,102 @@
+"""The largest total of few rows, from shares that keep all floors.
+
+    maximise Σ_ik c_ki x_ki   subject to   Σ_k T_ki x_ki ≥ f_i,   Σ_k x_ki ≤ 1,   Σ_i s_i x_ki ≤ N_k,   x ≥ 0
+
+At prices p a row takes the column that gains most, c_ki − s_i p_k, or nothing; where that is too slow for its floor,
+the mixture of two columns that meets the floor and gains most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Floats
+from eunomia.solvers.few.simplex import STEPS, begin, cheap, enter, prices
+
+
+@njit(cache=True)
+def _mixture(T: Floats, gain: Floats, i: int, floor: float) -> tuple[int, int, float, float]:
+    """Return two columns (−1 = idle), the first one's share, and the gain: the best that keeps the floor."""
+    K = len(gain)
+    first, second, share, best = -1, -1, 0.0, -np.inf
+    if floor <= 0.0:
+        best = 0.0
+    for k in range(K):
+        if T[k, i] >= floor and gain[k] > best:
+            first, second, share, best = k, -1, 1.0, gain[k]
+    for k in range(K):
+        if T[k, i] < floor or floor <= 0.0:
+            continue
+        for left in range(-1, K):
+            slow = T[left, i] if left >= 0 else 0.0
+            if slow >= floor:
+                continue
+            part = (floor - slow) / (T[k, i] - slow)
+            got = part * gain[k] + ((1.0 - part) * gain[left] if left >= 0 else 0.0)
+            if got > best:
+                first, second, share, best = k, left, part, got
+    return first, second, share, best
+
+
+@njit(cache=True)
+def largest(
+    worth: Floats, T: Floats, size: Floats, floor: Floats, capacity: Floats, x: Floats
+) -> tuple[Floats, float, float]:
+    """Return x (column, row), its total, and a total that no x exceeds; inf where none is found in a fair time.
+
+    worth, T, x (column, row), size, floor (row,), capacity (column,) above 0. x is a point that keeps every side.
+    """
+    K, n = worth.shape
+    scale = 0.0
+    for i in range(n):
+        scale += max(np.abs(worth[:, i]).max(), 0.0)
+    scale = max(scale, 1e-300)
+    demand = np.zeros(K)
+    for k in range(K):
+        demand[k] = (size * x[k]).sum()
+    inverse, amount, value = begin(capacity, demand, (worth * x).sum() / scale)
+    members = np.zeros((K + 1, K, n))
+    members[K] = x
+    price, gain, column, found = np.zeros(K), np.zeros(K), np.zeros(K + 1), np.zeros((K, n))
+    bound = np.inf
+    for _ in range(STEPS):
+        spare = cheap(inverse, value)
+        if spare >= 0:
+            column[:] = 0.0
+            column[spare] = 1.0
+            out = enter(inverse, amount, value, column, 0.0)
+            if out >= 0:
+                members[out] = 0.0
+                continue
+        one = prices(inverse, value, price)
+        found[:], demand[:] = 0.0, 0.0
+        gained, total = 0.0, 0.0
+        for i in range(n):
+            for k in range(K):
+                gain[k] = worth[k, i] / scale - size[i] * price[k] / capacity[k]
+            first, second, share, best = _mixture(T, gain, i, floor[i])
+            if first >= 0:
+                found[first, i] = share
+                demand[first] += size[i] * share
+                total += worth[first, i] * share
+            if second >= 0:
+                found[second, i] = 1.0 - share
+                demand[second] += size[i] * (1.0 - share)
+                total += worth[second, i] * (1.0 - share)
+            gained += best
+        bound = min(bound, (gained + price.sum()) * scale)
+        if gained - one <= 1e-14:
+            break
+        for k in range(K):
+            column[k] = demand[k] / capacity[k]
+        column[K] = 1.0
+        out = enter(inverse, amount, value, column, total / scale)
+        if out < 0:
+            break
+        members[out] = found
+    best_x = np.zeros((K, n))
+    for j in range(K + 1):
+        if amount[j] > 0.0:
+            best_x += amount[j] * members[j]
+    return best_x, (worth * best_x).sum(), bound
