@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.few.simplex import STEPS, begin, cheap, enter, prices
+from eunomia.solvers.few.simplex import STEPS, begin, enter, prices
 
 
 @njit(cache=True)
@@ -34,8 +34,8 @@ def _hull(T: Floats, cost: Floats, i: int, order: Ints) -> int:
 
 
 @njit(cache=True)
-def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, top: float) -> float:
-    """Return the level, at most top, that gains most at these prices of one unit of each column."""
+def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: float, high: float) -> float:
+    """Return the level in low … high that gains most at these prices of one unit of each column."""
     K, n = T.shape
     at, rise = np.empty(n * (K + 1)), np.empty(n * (K + 1))
     order, cost = np.empty(K, dtype=np.int64), np.empty(K)
@@ -49,16 +49,19 @@ def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, top: 
             k = order[c]
             steep = a[i] * (cost[k] - paid) / (T[k, i] - speed)
             when = (speed - b[i]) / a[i]  # the level at which this edge begins
-            if steep != before:
-                at[found], rise[found] = max(when, 0.0), steep - before
+            if when <= low:
+                slope += steep - before
+            elif when < high and steep != before:
+                at[found], rise[found] = when, steep - before
                 found += 1
             speed, paid, before = T[k, i], cost[k], steep
-    sorted_places = np.argsort(at[:found])
-    for place in sorted_places:
+    if slope > 1.0:
+        return low
+    for place in np.argsort(at[:found]):
         slope += rise[place]
         if slope > 1.0:
-            return min(at[place], top)
-    return top
+            return at[place]
+    return high
 
 
 @njit(cache=True)
@@ -93,6 +96,34 @@ def _answer(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, t: flo
 
 
 @njit(cache=True)
+def _equal(
+    T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, top: float, x: Floats, demand: Floats
+) -> float:
+    """Write the shares and the demand when all have the same part of every column; return the level that it reaches."""
+    K, n = T.shape
+    part = min(1.0 / size.sum(), 1.0 / capacity.sum())
+    level = top
+    for i in range(n):
+        speed = 0.0
+        for k in range(K):
+            x[k, i] = part * capacity[k]
+            speed += T[k, i] * x[k, i]
+        level = min(level, (speed - b[i]) / a[i])
+    for k in range(K):
+        demand[k] = part * capacity[k] * size.sum()
+    return max(level, 0.0)
+
+
+@njit(cache=True)
+def _worth(amount: Floats, value: Floats) -> float:
+    """Return what the basis is worth."""
+    total = 0.0
+    for j in range(len(value)):
+        total += max(amount[j], 0.0) * value[j]
+    return total
+
+
+@njit(cache=True)
 def highest(
     T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, top: float
 ) -> tuple[Floats, float, float, Floats]:
@@ -103,35 +134,38 @@ def highest(
     """
     K, n = T.shape
     x, demand = np.zeros((K, n)), np.zeros(K)
-    inverse, amount, value = begin(capacity, demand, 0.0)
+    low, high = _equal(T, size, a, b, capacity, top, x, demand), top
+    basis, inverse, amount, value = begin(capacity, demand, low / top)
     members = np.zeros((K + 1, K, n))  # the answers in the basis; 0 for unused capacity
-    price, each, column = np.zeros(K), np.zeros(K), np.zeros(K + 1)
+    members[K] = x
+    price, each, column = np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
     bound = np.inf
     for _ in range(STEPS):
-        spare = cheap(inverse, value)
+        spare = prices(basis, inverse, value, price)
         if spare >= 0:
             column[:] = 0.0
             column[spare] = 1.0
-            out = enter(inverse, amount, value, column, 0.0)
+            out = enter(basis, inverse, amount, value, column, 0.0)
             if out >= 0:
                 members[out] = 0.0
                 continue
-        one = prices(inverse, value, price)
+        one = price[K]
         for k in range(K):
             each[k] = price[k] * top / capacity[k]
-        t = _gainful(T, size, a, b, each, top)
+        t = _gainful(T, size, a, b, each, low, high)
         paid = _answer(T, size, a, b, each, t, x, demand) / top
         worth = t / top
         total = 0.0
         for k in range(K):
             total += price[k]
         bound = min(bound, (worth - paid + total) * top)
+        low, high = max(low, _worth(amount, value) * top), min(high, bound * (1 + 1e-12))
         if worth - paid - one <= 1e-14:
             break
         for k in range(K):
             column[k] = demand[k] / capacity[k]
         column[K] = 1.0
-        out = enter(inverse, amount, value, column, worth)
+        out = enter(basis, inverse, amount, value, column, worth)
         if out < 0:
             break
         members[out] = x
@@ -141,5 +175,5 @@ def highest(
         if amount[j] > 0.0:
             x += amount[j] * members[j]
             reached += amount[j] * value[j]
-    total = price.sum()
-    return x, reached * top, bound, price / total if total > 0 else price
+    total = price[:K].sum()
+    return x, reached * top, bound, price[:K] / total if total > 0 else price[:K]

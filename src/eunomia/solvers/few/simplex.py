@@ -16,57 +16,87 @@ from numba import njit
 from eunomia.model.arrays import Floats
 
 STEPS = 400  # more than any small problem takes; beyond it the general solver is asked
-_STEEP = 1e-11  # entry of the entering column that may leave, relative to its largest
+_LOOSE = 1e-13  # of all capacity: what a member may lack when another leaves (P. M. J. Harris, 1973)
+_STEEP = 1e-9  # entry of the entering column that may leave, relative to its largest
+_REFINED = 3  # times that an answer of the inverse is held against the basis: answers may be much alike
+_ROUNDING = 1e-14  # of the largest worth
+_SINGULAR = 1e-14  # pivot below which a basis has no inverse worth having
 
 
 @njit(cache=True)
-def begin(capacity: Floats, demand: Floats, worth: float) -> tuple[Floats, Floats, Floats]:
-    """Return inverse of the basis, its members' amounts and worths: unused capacity, and one answer that fits.
+def begin(capacity: Floats, demand: Floats, worth: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return basis, its inverse, its members' amounts and worths: unused capacity, and one answer that fits.
 
-    The basis matrix has a row for each column of capacity, in parts of it, and one for Σ λ = 1.
+    The basis has a row for each column of capacity, in parts of it, and one for Σ λ = 1; all sides are 1.
     """
     K = len(capacity)
-    inverse = np.eye(K + 1)
+    basis, inverse = np.eye(K + 1), np.eye(K + 1)
     amount, value = np.ones(K + 1), np.zeros(K + 1)
-    for k in range(K):
-        inverse[k, K] = -demand[k] / capacity[k]
-        amount[k] = 1.0 - demand[k] / capacity[k]
+    basis[:K, K] = demand / capacity
     value[K] = worth
-    return inverse, amount, value
+    invert(basis, inverse, amount)
+    return basis, inverse, amount, value
 
 
 @njit(cache=True)
-def prices(inverse: Floats, value: Floats, price: Floats) -> float:
-    """Write what all of each column is worth at the basis (column,), at least 0; return what one answer is worth."""
+def invert(basis: Floats, inverse: Floats, amount: Floats) -> bool:
+    """Write the inverse of the basis and the amounts that reach all sides; return whether there is one."""
+    size = len(basis)
+    work = basis.copy()
+    inverse[:] = np.eye(size)
+    for c in range(size):
+        best = c + np.argmax(np.abs(work[c:, c]))
+        if abs(work[best, c]) < _SINGULAR:
+            return False
+        for j in range(size):
+            work[c, j], work[best, j] = work[best, j], work[c, j]
+            inverse[c, j], inverse[best, j] = inverse[best, j], inverse[c, j]
+        pivot = work[c, c]
+        work[c] /= pivot
+        inverse[c] /= pivot
+        for i in range(size):
+            if i != c and work[i, c] != 0.0:
+                times = work[i, c]
+                work[i] -= times * work[c]
+                inverse[i] -= times * inverse[c]
+    amount[:] = 0.0
+    for _ in range(_REFINED):
+        left = np.ones(size)
+        for i in range(size):
+            for j in range(size):
+                left[i] -= basis[i, j] * amount[j]
+        for i in range(size):
+            for j in range(size):
+                amount[i] += inverse[i, j] * left[j]
+    return True
+
+
+@njit(cache=True)
+def prices(basis: Floats, inverse: Floats, value: Floats, price: Floats) -> int:
+    """Write what each side of the basis is worth (row,), the last one that of one answer.
+
+    Returns the column whose unused capacity should come back into the basis, for its price is below 0; -1 = none.
+    """
     size = len(value)
-    for k in range(size - 1):
-        total = 0.0
+    price[:] = 0.0
+    for _ in range(_REFINED):
+        left = value.copy()
+        for j in range(size):
+            for i in range(size):
+                left[j] -= price[i] * basis[i, j]
         for i in range(size):
-            total += value[i] * inverse[i, k]
-        price[k] = max(total, 0.0)
-    one = 0.0
-    for i in range(size):
-        one += value[i] * inverse[i, size - 1]
-    return one
-
-
-@njit(cache=True)
-def cheap(inverse: Floats, value: Floats) -> int:
-    """Return the column whose unused capacity should come back into the basis, -1 = none: its price is below 0."""
-    size, found, least = len(value), -1, -1e-13
+            for j in range(size):
+                price[i] += left[j] * inverse[j, i]
+    found, least, scale = -1, 0.0, np.abs(value).max()
     for k in range(size - 1):
-        total, scale = 0.0, 0.0
-        for i in range(size):
-            term = value[i] * inverse[i, k]
-            total += term
-            scale += abs(term)
-        if total < least * max(scale, 1e-300) and total < 0.0:
-            found, least = k, total / max(scale, 1e-300)
+        if price[k] < min(least, -_ROUNDING * scale):
+            found, least = k, price[k]
+        price[k] = max(price[k], 0.0)
     return found
 
 
 @njit(cache=True)
-def enter(inverse: Floats, amount: Floats, value: Floats, column: Floats, worth: float) -> int:
+def enter(basis: Floats, inverse: Floats, amount: Floats, value: Floats, column: Floats, worth: float) -> int:
     """Put an answer, or unused capacity, into the basis; return whose place it takes, -1 = nobody's.
 
     column (row,): its parts of all capacity, and 1 for an answer or 0 for unused capacity.
@@ -78,22 +108,21 @@ def enter(inverse: Floats, amount: Floats, value: Floats, column: Floats, worth:
         for j in range(size):
             step[i] += inverse[i, j] * column[j]
         largest = max(largest, abs(step[i]))
-    out, least = -1, np.inf
+    least = np.inf
     for i in range(size):
         if step[i] > _STEEP * largest:
-            ratio = max(amount[i], 0.0) / step[i]
-            if ratio < least or (ratio == least and step[i] > step[out]):
-                out, least = i, ratio
+            least = min(least, (max(amount[i], 0.0) + _LOOSE) / step[i])
+    out = -1
+    for i in range(size):  # of those that are used up first, the one that leaves the best basis
+        if step[i] > _STEEP * largest and max(amount[i], 0.0) <= least * step[i] and (out < 0 or step[i] > step[out]):
+            out = i
     if out < 0:
         return -1
-    for i in range(size):
-        amount[i] = least if i == out else amount[i] - least * step[i]
-    pivot = step[out]
-    for j in range(size):
-        inverse[out, j] /= pivot
-    for i in range(size):
-        if i != out:
-            for j in range(size):
-                inverse[i, j] -= step[i] * inverse[out, j]
+    before = basis[:, out].copy()
+    basis[:, out] = column
+    if not invert(basis, inverse, amount):
+        basis[:, out] = before
+        invert(basis, inverse, amount)
+        return -1
     value[out] = worth
     return out

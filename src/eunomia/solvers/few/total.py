@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.few.simplex import STEPS, begin, cheap, enter, prices
+from eunomia.solvers.few.simplex import STEPS, begin, enter, prices
 
 
 @njit(cache=True)
@@ -55,21 +55,21 @@ def largest(
     demand = np.zeros(K)
     for k in range(K):
         demand[k] = (size * x[k]).sum()
-    inverse, amount, value = begin(capacity, demand, (worth * x).sum() / scale)
+    basis, inverse, amount, value = begin(capacity, demand, (worth * x).sum() / scale)
     members = np.zeros((K + 1, K, n))
     members[K] = x
-    price, gain, column, found = np.zeros(K), np.zeros(K), np.zeros(K + 1), np.zeros((K, n))
+    price, gain, column, found = np.zeros(K + 1), np.zeros(K), np.zeros(K + 1), np.zeros((K, n))
     bound = np.inf
     for _ in range(STEPS):
-        spare = cheap(inverse, value)
+        spare = prices(basis, inverse, value, price)
         if spare >= 0:
             column[:] = 0.0
             column[spare] = 1.0
-            out = enter(inverse, amount, value, column, 0.0)
+            out = enter(basis, inverse, amount, value, column, 0.0)
             if out >= 0:
                 members[out] = 0.0
                 continue
-        one = prices(inverse, value, price)
+        one = price[K]
         found[:], demand[:] = 0.0, 0.0
         gained, total = 0.0, 0.0
         for i in range(n):
@@ -85,13 +85,13 @@ def largest(
                 demand[second] += size[i] * (1.0 - share)
                 total += worth[second, i] * (1.0 - share)
             gained += best
-        bound = min(bound, (gained + price.sum()) * scale)
+        bound = min(bound, (gained + price[:K].sum()) * scale)
         if gained - one <= 1e-14:
             break
         for k in range(K):
             column[k] = demand[k] / capacity[k]
         column[K] = 1.0
-        out = enter(inverse, amount, value, column, total / scale)
+        out = enter(basis, inverse, amount, value, column, total / scale)
         if out < 0:
             break
         members[out] = found
