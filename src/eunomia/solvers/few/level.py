@@ -60,7 +60,7 @@ def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: 
     for place in np.argsort(at[:found]):
         slope += rise[place]
         if slope > 1.0:
-            return at[place]
+            return float(at[place])
     return high
 
 
@@ -106,11 +106,10 @@ def _equal(
     for i in range(n):
         speed = 0.0
         for k in range(K):
-            x[k, i] = part * capacity[k]
+            x[k, i] = part * capacity[k] if T[k, i] > 0.0 else 0.0
+            demand[k] += size[i] * x[k, i]
             speed += T[k, i] * x[k, i]
         level = min(level, (speed - b[i]) / a[i])
-    for k in range(K):
-        demand[k] = part * capacity[k] * size.sum()
     return max(level, 0.0)
 
 
