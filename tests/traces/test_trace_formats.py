@@ -64,7 +64,7 @@ def philly(written: Write) -> Path:
 def test_a_philly_job_runs_its_service_time_or_else_its_span_and_at_least_a_second(philly: Path) -> None:
     trace = read(philly, "philly")
     assert dict(zip(trace.job_id, trace.duration_s.tolist(), strict=True)) == {"00": 90, "1": 200, "2": 1, "3": 7}
-    assert [note.split(" jobs ")[0] for note in trace.notes] == ["3", "1", "3"]
+    assert [note.split(" jobs ")[0] for note in trace.notes] == ["3", "1", "1", "3"]
     assert trace.job_type is None
 
 
@@ -112,7 +112,7 @@ def test_the_real_philly_trace_is_read_whole_within_a_second(real: Real) -> None
     assert len(trace) == 84_605
     assert Counter(trace.status) == {"finished": 64_483, "failed": 19_109, "cancelled": 1_013}
     assert (trace.submitted_s[-1], trace.scale_factor.max(), trace.duration_s.min()) == (7_950_773, 128, 1)
-    assert [note.split(" ")[0] for note in trace.notes] == ["20,122", "7", "15,522"]
+    assert [note.split(" ")[0] for note in trace.notes] == ["20,122", "7", "18,180", "15,522"]
     assert (trace.row[0], trace.row[-1]) == (2, 84_606)
 
 

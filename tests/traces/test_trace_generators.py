@@ -27,7 +27,7 @@ def test_a_seed_draws_the_same_trace_and_another_seed_another(name: str) -> None
     one, same, other = generate(name, 7), generate(name, 7), generate(name, 8)
     assert (one.submitted_s == same.submitted_s).all()
     assert (one.duration_s == same.duration_s).all()
-    assert (one.submitted_s != other.submitted_s).all()
+    assert (one.submitted_s != other.submitted_s)[1:].all()  # the first may come at 0
     assert (one.duration_s != other.duration_s).all()
 
 

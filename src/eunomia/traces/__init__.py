@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eunomia.model.nearest import nearest
+from eunomia.traces.folder import file_of, guessed
 from eunomia.traces.generators import GENERATORS, generate
 from eunomia.traces.options import known, refused
 from eunomia.traces.table import Trace
@@ -27,19 +28,36 @@ FORMATS = {  # name → module, loaded on use
     "gavel": "eunomia.traces.gavel",
     "philly": "eunomia.traces.philly",
     "venus": "eunomia.traces.venus",
+    "philly-deadlines": "eunomia.traces.deadlines",
+    "helios": "eunomia.traces.helios",
+    "rfold": "eunomia.traces.rfold",
+    "outcomes": "eunomia.traces.outcomes",
+    "itp": "eunomia.traces.itp",
+    "pai": "eunomia.traces.pai",
+    "openb": "eunomia.traces.openb",
+    "lingjun": "eunomia.traces.lingjun",
+    "kalos": "eunomia.traces.kalos",
+    "muri": "eunomia.traces.muri",
+    "pollux": "eunomia.traces.pollux",
+    "shockwave": "eunomia.traces.shockwave",
+    "tiresias": "eunomia.traces.tiresias",
 }
 
 
 def read(path: Path | str, format: str = "native", **options: object) -> Trace:
-    """Return the trace in a file of the named format.
+    """Return the trace in a file of the named format, or in the one file of a folder that is in that format.
 
-    Raises InvalidInput for an unknown format or option, or with everything that is wrong with the file.
+    The format "auto" is told by the file's first line. Raises InvalidInput for an unknown format or option, or with
+    everything that is wrong with the file.
     """
+    path = Path(path)
+    if format == "auto":
+        format = guessed(path, FORMATS)
     if format not in FORMATS:
         raise refused(str(path), "format", format, "this format is not known", nearest(format, FORMATS))
     reader: Callable[..., Trace] = import_module(FORMATS[format]).read
     known(str(path), options, list(signature(reader).parameters)[1:])
-    return reader(Path(path), **options)
+    return reader(file_of(path, FORMATS[format], format), **options)
 
 
 def write_native(trace: Trace, path: Path) -> None:

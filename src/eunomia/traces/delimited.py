@@ -12,6 +12,7 @@ import numpy as np
 
 from eunomia.model.problems import SHOWN
 from eunomia.traces.files import contents, decoded
+from eunomia.traces.plain import read_plain
 from eunomia.traces.sheet import Sheet
 
 Row = list[str]
@@ -19,7 +20,14 @@ Row = list[str]
 
 def read_csv(path: Path) -> Sheet:
     """Return the sheet of a comma-separated file (RFC 4180, UTF-8, gzip or not) whose first line names its columns."""
-    rows, lines, fault = _records(decoded(path, contents(path)), csv.excel)
+    raw = contents(path)
+    plain = read_plain(path, raw)
+    return read_any(path, raw) if plain is None else plain
+
+
+def read_any(path: Path, raw: bytes) -> Sheet:
+    """Return the sheet of comma-separated text, however it is quoted and whatever is wrong with it."""
+    rows, lines, fault = _records(decoded(path, raw), csv.excel)
     header, header_line = (rows.pop(0), lines.pop(0)) if rows else ([], 1)
     sheet = _sheet(path, header, header_line, rows, lines)
     for name in sorted({name for name in header if header.count(name) > 1}):

@@ -52,11 +52,12 @@ def _trace(sheet: Sheet) -> Trace:
         total_steps=sheet.number("total_steps", TOTAL_STEPS),
         weight=sheet.number("priority_weight", PRIORITY),
         row=sheet.line,
-        notes=_objectives(sheet),
+        notes=objectives(sheet),
+        unread=sheet.unread(),
     )
 
 
-def _objectives(sheet: Sheet) -> tuple[str, ...]:
+def objectives(sheet: Sheet) -> tuple[str, ...]:
     """Check the SLO column; say how many objectives could not become deadlines."""
     factor = sheet.number("SLO", SLO)
     sheet.refuse("SLO", (factor > -1) & (factor <= 0), f"must be {SLO.what}", SLO.mend)

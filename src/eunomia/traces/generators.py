@@ -11,6 +11,7 @@ import numpy as np
 from eunomia.model.arrays import Floats
 from eunomia.model.nearest import nearest
 from eunomia.traces.distributions import DISTRIBUTIONS
+from eunomia.traces.gavel_streams import GavelStreams
 from eunomia.traces.options import flag, known, number, refused
 from eunomia.traces.rules import SCALE_FACTOR, Rule
 from eunomia.traces.table import Trace, trace_of
@@ -94,7 +95,11 @@ class Poisson:
         )
 
 
-GENERATORS: Mapping[str, type[PhillyLike] | type[Poisson]] = {"philly-like": PhillyLike, "poisson": Poisson}
+GENERATORS: Mapping[str, type[PhillyLike] | type[Poisson] | type[GavelStreams]] = {
+    "philly-like": PhillyLike,
+    "poisson": Poisson,
+    "gavel": GavelStreams,
+}
 RULES = {
     "jobs": JOBS,
     "rate_per_hour": RATE,
@@ -119,7 +124,7 @@ def generate(name: str, seed: int, **parameters: object) -> Trace:
 def _check(generator: str, parameter: str, value: object) -> None:
     if parameter in RULES:
         number(generator, parameter, value, RULES[parameter])
-    elif parameter == "multi_accelerator":
+    elif parameter in ("multi_accelerator", "priorities"):
         flag(generator, parameter, value)
     elif not isinstance(value, str):
         raise refused(generator, parameter, value, "must be text", "write it in quotes")

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.traces.delimited import read_csv
-from eunomia.traces.parquet import read_parquet
+from eunomia.traces.opening import read_sheet
 from eunomia.traces.rules import DEADLINE, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
@@ -32,7 +31,7 @@ STATUSES = {word: word for word in ("", "finished", "failed", "cancelled")}
 
 def read(path: Path) -> Trace:
     """Return the trace in a native file. Raises InvalidInput with everything that is wrong with it."""
-    sheet = read_parquet(path) if path.suffix == ".parquet" else read_csv(path)
+    sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = _trace(sheet)
     sheet.raise_if_any()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
+from eunomia.model.arrays import Bools
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import InvalidInput, Problems
 from eunomia.traces.rules import Rule
@@ -22,6 +25,22 @@ def flag(file: str, name: str, value: object) -> None:
     """Raise InvalidInput unless the value is true or false."""
     if not isinstance(value, bool):
         raise refused(file, name, value, "must be true or false", "write it without quotes")
+
+
+def one_of(file: str, name: str, value: object, words: Sequence[str]) -> None:
+    """Raise InvalidInput unless the value is one of the words."""
+    if value not in words:
+        raise refused(file, name, value, f"must be one of {', '.join(words)}", nearest(str(value), words))
+
+
+def chosen(file: str, name: str, value: object, column: Sequence[str]) -> Bools:
+    """Return (row,): True where the column has the value; everywhere for "". Raises InvalidInput if nowhere."""
+    if not isinstance(value, str):
+        raise refused(file, name, value, "must be text", "write it in quotes")
+    keep = np.array([not value or cell == value for cell in column], dtype=np.bool_)
+    if not keep.any():
+        raise refused(file, name, value, f"no row of the file has this {name}", nearest(value, set(column)))
+    return keep
 
 
 def number(file: str, name: str, value: object, rule: Rule) -> None:

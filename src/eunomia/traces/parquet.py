@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eunomia.model.problems import InvalidInput, Problems
+from eunomia.traces.cells import Cells
 from eunomia.traces.files import contents
 from eunomia.traces.sheet import Sheet
 
@@ -49,7 +50,7 @@ def _columns(path: Path) -> tuple[list[tuple[str, pa.ChunkedArray]], int]:
         raise InvalidInput(problems.kept) from error
 
 
-def _texts(sheet: Sheet, name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
+def _texts(sheet: Sheet, name: str, column: pa.ChunkedArray) -> Cells:
     if name in sheet.columns:
         sheet.note(1, name, None, "two columns have this name", "rename or remove one")
     try:
@@ -59,4 +60,4 @@ def _texts(sheet: Sheet, name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
             1, name, None, f"a column of type {column.type} cannot be read", "store it as a number or as UTF-8 text"
         )
         return ("",) * sheet.line.size
-    return tuple(texts.fill_null("").to_pylist())
+    return texts.fill_null("").combine_chunks()

@@ -12,17 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Bools
-from eunomia.traces.delimited import read_csv
+from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import flag, refused
 from eunomia.traces.rules import SCALE_FACTOR, SPAN, SUBMITTED
 from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import SHORTEST_S, counted
 
 REQUIRED = ("job_index", "submit_s", "gpus", "span_s", "service_s", "vc", "status")
 OPTIONAL = ("submit_time", "vc_source", "status_source")
 SERVICE = replace(SPAN, empty=np.nan, mend="write the run time over all attempts, or leave it empty")
 STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed", "Unsuccessful": "failed"}
+UNKNOWN = "Unsuccessful"  # killed or failed
 PASSED = STATUS_BY_WORD["Pass"]
-SHORTEST_S = 1.0  # the log counts whole seconds, and a job of no length cannot be scheduled
 
 
 def read(path: Path, *, passed_only: bool = False) -> Trace:
@@ -31,7 +32,7 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "passed_only", passed_only)
-    sheet = read_csv(path)
+    sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL)
     service_s, span_s = sheet.number("service_s", SERVICE), sheet.number("span_s", SPAN)
     duration_s = np.where(np.isnan(service_s), span_s, service_s)
@@ -44,16 +45,19 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
         tenant=sheet.text("vc"),
         status=sheet.renamed("status", STATUS_BY_WORD),
         row=sheet.line,
+        began=sheet.beginning("submit_time", "submit_s"),
+        unread=sheet.unread(),
     )
     sheet.raise_if_any()
     keep = np.array([status == PASSED for status in trace.status]) if passed_only else np.ones(len(trace), np.bool_)
     if not keep.any():
         raise refused(str(path), "passed_only", True, "no job of this file passed", "leave passed_only out")
-    notes = _notes(trace, keep, np.isnan(service_s), duration_s == 0)
+    unknown = np.array([word == UNKNOWN for word in sheet.text("status")], dtype=np.bool_)
+    notes = _notes(trace, keep, np.isnan(service_s), duration_s == 0, unknown)
     return replace(in_order(trace.take(np.flatnonzero(keep))), notes=notes)
 
 
-def _notes(trace: Trace, keep: Bools, spanned: Bools, zero: Bools) -> tuple[str, ...]:
+def _notes(trace: Trace, keep: Bools, spanned: Bools, zero: Bools, unknown: Bools) -> tuple[str, ...]:
     """Say what was left out, estimated or mended; each count is of the jobs kept."""
     vcless = np.array([not tenant for tenant in trace.tenant])
     counts = {
@@ -61,6 +65,7 @@ def _notes(trace: Trace, keep: Bools, spanned: Bools, zero: Bools) -> tuple[str,
         "jobs have no service time: their duration is the span from first start to last end, an upper bound "
         "that includes waits between attempts": keep & spanned,
         f"jobs have a duration of 0 s, read as {SHORTEST_S:g} s": keep & zero,
+        "jobs were killed or failed, not known which; they are read as failed": keep & unknown,
         "jobs name no virtual cluster and belong to no tenant": keep & vcless,
     }
-    return tuple(f"{np.count_nonzero(rows):,} {what}" for what, rows in counts.items() if rows.any())
+    return counted(counts)

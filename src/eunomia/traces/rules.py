@@ -55,6 +55,9 @@ SCALE_FACTOR = Rule(
     whole=True,
     mend="write 1 for a job on a single accelerator, or leave the job out",
 )
+ACCELERATORS = Rule(
+    what="a whole number of accelerators, at least 0", least=0, most=MOST, whole=True, mend="write 0 for none"
+)
 TOTAL_STEPS = Rule(
     what="a finite number of steps above 0",
     above=0.0,

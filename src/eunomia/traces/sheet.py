@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from math import isfinite
 
 import numpy as np
-import pyarrow as pa
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import SHOWN, Problem, Problems
+from eunomia.traces.cells import Cells, blanks, numbers, spelled
+from eunomia.traces.dates import date_at
 from eunomia.traces.rules import Rule
 
-NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)  # one way to match: linear time
+MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
 LONGEST = 80  # characters of a wrong value that a message repeats
 
 
@@ -29,17 +32,20 @@ class Sheet:
     file: str
     header_line: int
     line: Ints  # line of the file at which each row starts
-    columns: dict[str, tuple[str, ...]]
+    columns: dict[str, Cells]
     found: list[Problem] = field(default_factory=list)  # at most SHOWN per check
     count: int = 0
+    asked: set[str] = field(default_factory=set)  # columns that a reader has looked at
 
     def __len__(self) -> int:
         return len(self.line)
 
-    def expect(self, required: Sequence[str], optional: Sequence[str]) -> None:
-        """Note each column that is missing, and each that no reader would look at."""
+    def expect(
+        self, required: Sequence[str], optional: Sequence[str], rule: str = "a trace must hold at least one job"
+    ) -> None:
+        """Note each column that is missing, and each that no reader would look at; `rule` is told of an empty file."""
         if not self.columns or not (len(self) or self.count):
-            self.note(None, None, None, "a trace must hold at least one job", "add the rows, or name another file")
+            self.note(None, None, None, rule, "add the rows, or name another file")
         if not self.columns:
             return
         known = [*required, *optional]
@@ -59,7 +65,15 @@ class Sheet:
 
     def text(self, name: str) -> tuple[str, ...]:
         """Return a column as written; empty text where the file lacks the column."""
-        return self.columns.get(name, ("",) * len(self))
+        self.asked.add(name)
+        if name not in self.columns:
+            return ("",) * len(self)
+        self.columns[name] = found = spelled(self.columns[name])
+        return found
+
+    def unread(self) -> tuple[str, ...]:
+        """Return the columns that no reader has looked at so far."""
+        return tuple(name for name in self.columns if name not in self.asked)
 
     def filled(self, name: str) -> tuple[str, ...]:
         """Return a column of text in which no cell may be empty."""
@@ -89,7 +103,8 @@ class Sheet:
 
     def empty(self, name: str) -> Bools:
         """Return (row,): True where the cell holds nothing, or the file lacks the column."""
-        return np.array([not value for value in self.text(name)], dtype=np.bool_)
+        self.asked.add(name)
+        return blanks(self.columns[name]) if name in self.columns else np.ones(len(self), dtype=np.bool_)
 
     def number(self, name: str, rule: Rule, where: Bools | None = None) -> Floats:
         """Return a column of numbers under `rule`, which is asked of the rows in `where` (all unless told).
@@ -99,15 +114,47 @@ class Sheet:
         """
         if name not in self.columns:
             return np.full(len(self), np.nan if rule.empty is None else rule.empty)
-        empty = self.empty(name)
-        values = _numbers(self.columns[name])
-        asked = ~empty if rule.empty is not None else np.ones(len(self), dtype=np.bool_)
+        blank, values = self.empty(name), numbers(self.columns[name])
+        asked = ~blank if rule.empty is not None else np.ones(len(self), dtype=np.bool_)
         asked &= True if where is None else where
         broken = rule.broken_by(values)
         self.refuse(name, asked & broken, f"must be {rule.what}", rule.mend)
         values[broken] = np.nan
-        values[empty] = np.nan if rule.empty is None else rule.empty
+        values[blank] = np.nan if rule.empty is None else rule.empty
         return values + 0.0  # turns -0 into 0
+
+    def deadline(self, name: str, rule: Rule, submitted_s: Floats) -> Floats:
+        """Return a column of deadlines under `rule`, none of them before its job's submission."""
+        deadline_s = self.number(name, rule)
+        self.refuse(
+            name,
+            deadline_s < submitted_s,
+            "may not be before the job's submission",
+            "count the deadline from the start of the trace, like the submission",
+        )
+        return deadline_s
+
+    def moment(self, name: str) -> Floats:
+        """Return a column of local dates and times as seconds since 1970, all as if in one zone; nan where wrong."""
+        values = self.text(name)
+        fits = np.array([bool(MOMENT.fullmatch(value)) for value in values], dtype=np.bool_)
+        at = np.full(len(values), np.nan)
+        try:
+            at[fits] = np.array([values[m] for m in np.flatnonzero(fits).tolist()], "datetime64[s]").astype(np.float64)
+        except ValueError:  # a month 13, or an hour 25: look at each
+            fits = np.array([fit and _is_moment(value) for fit, value in zip(fits, values, strict=True)])
+            at[fits] = np.array([values[m] for m in np.flatnonzero(fits).tolist()], "datetime64[s]").astype(np.float64)
+        if name in self.columns:
+            self.refuse(name, ~fits, "must be a date and time", "write it like 2017-10-03 00:00:00")
+        return at
+
+    def beginning(self, moments: str, seconds: str) -> datetime | None:
+        """Return the date at which the column `seconds` is 0, where the first row says both; dates are not checked."""
+        try:
+            said, elapsed = datetime.fromisoformat(self.text(moments)[0]), float(self.text(seconds)[0])
+        except (IndexError, ValueError):
+            return None
+        return date_at(-elapsed, said.replace(tzinfo=None)) if isfinite(elapsed) else None
 
     def whole(self, name: str, rule: Rule) -> Ints:
         """Return a column of whole numbers under `rule`, which must bound them; 0 where it is broken."""
@@ -140,7 +187,7 @@ class Sheet:
     def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], mend: str) -> None:
         """Note a problem with column `name` in each row where `wrong`; `rule` may depend on the row."""
         rows = np.flatnonzero(wrong)
-        values = self.text(name)
+        values = self.text(name) if len(rows) else ()
         for m in rows[:SHOWN].tolist():
             self.note(int(self.line[m]), name, values[m], rule if isinstance(rule, str) else rule(m), mend)
         self.count += max(0, len(rows) - SHOWN)
@@ -165,13 +212,12 @@ class Sheet:
         Problems(self.file, self.count, first[:SHOWN]).raise_if_any()
 
 
-def _numbers(values: tuple[str, ...]) -> Floats:
-    """Return the numbers that the texts spell; nan for a text that spells none."""
-    texts = pa.array([value or "nan" for value in values], pa.string())
+def _is_moment(text: str) -> bool:
     try:
-        return np.array(texts.cast(pa.float64()))
-    except pa.ArrowInvalid:  # one at least is no number: now it is worth looking at each
-        return np.array([float(value) if NUMBER.fullmatch(value) else np.nan for value in values])
+        np.datetime64(text, "s")
+    except ValueError:
+        return False
+    return True
 
 
 def _shown(value: str) -> str:

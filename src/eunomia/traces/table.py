@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class Trace:
     command: tuple[tuple[str, ...], ...]  # argv; () = none
     checkpoint_dir: tuple[str, ...]  # "" = none
     row: Ints  # line of the file, the header being line 1
+    began: datetime | None = None  # local date and time at 0 s, where the trace says it
+    unread: tuple[str, ...] = ()  # columns of the file that had no place here
     notes: tuple[str, ...] = ()  # what the reader counted, in sentences
 
     def __post_init__(self) -> None:
@@ -46,12 +49,12 @@ class Trace:
         return len(self.job_id)
 
     def take(self, keep: Ints) -> Trace:
-        """Return the jobs at the positions `keep`, in that order; source and notes stay."""
+        """Return the jobs at the positions `keep`, in that order; what is said of the whole stays."""
         columns: dict[str, Any] = {name: _taken(getattr(self, name), keep) for name in COLUMNS}
         return replace(self, **columns)
 
 
-COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "notes"))
+COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "began", "unread", "notes"))
 
 
 def _taken(column: np.ndarray | Sequence[object] | None, keep: Ints) -> object:

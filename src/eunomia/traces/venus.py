@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.arrays import Floats
-from eunomia.traces.delimited import read_csv
+from eunomia.traces.clamp import clamped_note
+from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import refused
 from eunomia.traces.rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.table import Trace, in_order, trace_of
@@ -32,7 +32,7 @@ def read(path: Path, *, status_file: str | None = None) -> Trace:
     """
     if not isinstance(status_file, str | Path | None):
         raise refused(str(path), "status_file", status_file, "must be the path of a file", "write it in quotes")
-    sheet = read_csv(path)
+    sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL)
     clamped = sheet.number("clamped", FLAG)
     trace = trace_of(
@@ -42,25 +42,17 @@ def read(path: Path, *, status_file: str | None = None) -> Trace:
         sheet.whole("gpus", SCALE_FACTOR),
         duration_s=sheet.number("service_s", DURATION),
         row=sheet.line,
+        began=sheet.beginning("submit_time", "submit_s"),
+        unread=sheet.unread(),
     )
     sheet.raise_if_any()
-    trace = replace(trace, notes=_clamped(trace, clamped))
+    trace = replace(trace, notes=clamped_note(trace.duration_s, clamped))
     return in_order(trace if status_file is None else _joined(trace, path.parent / status_file))
-
-
-def _clamped(trace: Trace, clamped: Floats) -> tuple[str, ...]:
-    count = np.count_nonzero(clamped)
-    if not count:
-        return ()
-    return (
-        f"{count:,} jobs ran longer than the {trace.duration_s[clamped == 1].max():,.0f} s at which the published "
-        f"extract cuts durations off",
-    )
 
 
 def _joined(trace: Trace, path: Path) -> Trace:
     """Return the trace with the users and outcomes that the status table knows."""
-    sheet = read_csv(path)
+    sheet = read_sheet(path)
     sheet.expect(STATUS_REQUIRED, STATUS_OPTIONAL)
     of_gpus = ~sheet.empty("job_id")  # jobs without accelerators have no id there
     words, users, ids = sheet.renamed("status", STATUS_BY_WORD), sheet.filled("user"), sheet.distinct("job_id")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from math import inf
 
 import numpy as np
 
+from eunomia.traces.dates import date_at
 from eunomia.traces.options import number, refused
 from eunomia.traces.rules import Rule
 from eunomia.traces.table import Trace
@@ -56,7 +58,13 @@ def _shifted(trace: Trace, start: float, load: float) -> Trace:
     if start == 0 and load == 1:
         return trace  # not even a rounding error
     submitted_s = (trace.submitted_s - start) / load
-    return replace(trace, submitted_s=submitted_s, deadline_s=submitted_s + (trace.deadline_s - trace.submitted_s))
+    deadline_s = submitted_s + (trace.deadline_s - trace.submitted_s)
+    return replace(trace, submitted_s=submitted_s, deadline_s=deadline_s, began=_beginning(trace.began, start, load))
+
+
+def _beginning(began: datetime | None, start: float, load: float) -> datetime | None:
+    """Return the date at the window's start; a stretched or pressed time has no date."""
+    return None if began is None or load != 1 else date_at(start, began)
 
 
 def _with_note(trace: Trace, left_out: int, start: float, end: float) -> Trace:

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from io import BytesIO
 from math import isnan
 from pathlib import Path
@@ -19,6 +19,7 @@ from eunomia.traces.options import refused
 from eunomia.traces.table import Trace
 
 Column = tuple[str, ...] | np.ndarray
+ENDINGS = (".csv", ".csv.gz", ".parquet")
 NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 
 
@@ -29,7 +30,7 @@ def write_native(trace: Trace, path: Path) -> None:
     """
     for ending, packed in BYTES_BY_ENDING.items():
         if path.name.endswith(ending):
-            return _replace(path, packed(trace))
+            return put(path, packed(trace))
     raise refused(
         str(path),
         None,
@@ -39,7 +40,26 @@ def write_native(trace: Trace, path: Path) -> None:
     )
 
 
-def _replace(path: Path, content: bytes) -> None:
+def check_place(path: Path, *, force: bool, endings: Collection[str] = ENDINGS) -> None:
+    """Raise InvalidInput when no file can be written to `path`: its ending, its folder, or a file in the way."""
+    if not path.name.endswith(tuple(endings)):
+        rule = f"the name of the new file must end in {', '.join(endings)}"
+        raise refused(str(path), None, None, rule, "choose one of these endings")
+    if not path.parent.is_dir():
+        raise refused(str(path), None, None, "there is no such folder", "make it, or name another one")
+    if path.is_dir() or (path.exists() and not force):
+        raise refused(str(path), None, None, "it exists", "give another name" + ", or --force" * path.is_file())
+
+
+def lost(trace: Trace) -> tuple[str, ...]:
+    """Return what the trace's file or the trace says and a native file does not, in sentences."""
+    columns = f"columns without a place in a native trace: {', '.join(trace.unread)}"
+    date = f"the date of time 0, {trace.began}"
+    return (*[columns] * bool(trace.unread), *[date] * (trace.began is not None))
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write the file, whole or not at all. Raises InvalidInput for a place that cannot be written to."""
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(content)
@@ -49,7 +69,7 @@ def _replace(path: Path, content: bytes) -> None:
             str(path),
             None,
             None,
-            f"the trace cannot be written here ({error.strerror})",
+            f"the file cannot be written here ({error.strerror})",
             "name a file in a folder that exists and may be written to",
         ) from error
 
@@ -81,9 +101,7 @@ def _columns(trace: Trace) -> dict[str, Column]:
 
 def _csv(trace: Trace) -> bytes:
     columns = _columns(trace)
-    cells = [
-        _numbers(column) if isinstance(column, np.ndarray) else map(_quoted, column) for column in columns.values()
-    ]
+    cells = [_numbers(column) if isinstance(column, np.ndarray) else map(quoted, column) for column in columns.values()]
     lines = [",".join(columns), *map(",".join, zip(*cells, strict=True))]
     return "".join(line + "\n" for line in lines).encode()
 
@@ -93,7 +111,8 @@ def _numbers(column: np.ndarray) -> Iterable[str]:
     return ("" if isnan(number) else repr(number).removesuffix(".0") for number in column.tolist())
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return the text as a cell of CSV."""
     return '"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text
 
 
@@ -112,4 +131,4 @@ def _array(column: Column) -> pa.Array:
     return pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else pa.array(column, pa.string())
 
 
-BYTES_BY_ENDING: dict[str, Callable[[Trace], bytes]] = {".csv": _csv, ".csv.gz": _gzipped, ".parquet": _parquet}
+BYTES_BY_ENDING: dict[str, Callable[[Trace], bytes]] = dict(zip(ENDINGS, (_csv, _gzipped, _parquet), strict=True))

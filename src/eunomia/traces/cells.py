@@ -1,0 +1,36 @@
+"""A column of text, as words of Python or as an array of Arrow, whichever it was read as; both give the same values."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eunomia.model.arrays import Bools, Floats
+
+Cells: TypeAlias = "tuple[str, ...] | pa.StringArray"
+NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)  # one way to match: linear time
+
+
+def spelled(cells: Cells) -> tuple[str, ...]:
+    """Return the cells as written."""
+    return cells if isinstance(cells, tuple) else tuple(cells.to_pylist())
+
+
+def blanks(cells: Cells) -> Bools:
+    """Return (row,): True where a cell holds nothing."""
+    if isinstance(cells, tuple):
+        return np.array([not cell for cell in cells], dtype=np.bool_)
+    return np.asarray(pc.equal(cells, "").to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def numbers(cells: Cells) -> Floats:
+    """Return (row,) the numbers that the cells spell; nan for one that spells none."""
+    array = pa.array(cells, pa.string()) if isinstance(cells, tuple) else cells
+    try:
+        return np.array(pc.if_else(pc.equal(array, ""), "nan", array).cast(pa.float64()))
+    except pa.ArrowInvalid:  # one at least is no number: now it is worth looking at each
+        return np.array([float(cell) if NUMBER.fullmatch(cell) else np.nan for cell in spelled(cells)])

@@ -1,0 +1,56 @@
+"""Jobs of one virtual cluster of Philly with deadlines, as used by ElasticFlow (D. Gu et al., ASPLOS 2023).
+
+Submissions, sizes and durations are real. Models, batch sizes, iterations and deadlines were added by the authors;
+`duration` and `iteration` are what they ran, `real_duration` and `real_iteration` the job as logged.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.options import flag
+from eunomia.traces.rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.sheet import Sheet
+from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import counted
+
+REQUIRED = ("job_id", "submit_time", "ddl", "num_gpu", "duration", "real_duration")
+OPTIONAL = ("model_name", "batch_size", "real_iteration", "iteration")
+SYNTHETIC = "deadlines and models are synthetic, added by the authors of ElasticFlow to real jobs"
+
+
+def read(path: Path, *, models: bool = False) -> Trace:
+    """Return the trace, by submission; `models` keeps the synthetic job types.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    flag(str(path), "models", models)
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL)
+    trace = _trace(sheet, models)
+    sheet.raise_if_any()
+    return in_order(trace)
+
+
+def _trace(sheet: Sheet, models: bool) -> Trace:
+    submitted_s = sheet.number("submit_time", SUBMITTED)
+    duration_s, real_s = sheet.number("duration", DURATION), sheet.number("real_duration", DURATION)
+    scaled = np.abs(duration_s - real_s) > 0
+    return trace_of(
+        sheet.file,
+        sheet.unique("job_id"),
+        submitted_s,
+        sheet.whole("num_gpu", SCALE_FACTOR),
+        job_type=sheet.filled("model_name") if models else None,
+        duration_s=duration_s,
+        deadline_s=sheet.deadline("ddl", DEADLINE, submitted_s),
+        row=sheet.line,
+        unread=sheet.unread(),
+        notes=(
+            f"{SYNTHETIC}; {'models are kept as job types' if models else 'models are left out'}",
+            *counted({"jobs last longer or shorter here than they did in the log": scaled}),
+        ),
+    )

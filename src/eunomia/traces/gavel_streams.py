@@ -1,0 +1,106 @@
+"""The workload that Gavel's simulator draws while it runs, from its own random streams: the same seed, the same jobs.
+
+Jobs come from one stream, gaps between them from another. A gang has 2, 4 or 8 accelerators with probabilities 0.1,
+0.15 and 0.05, else 1; a duration on a V100 is 10^U(1.5, 3) minutes, or 10^U(3, 4) with probability 0.2; a job type is
+one of 26, drawn until it can be spread if the gang is wide.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 7.1 and its published simulator.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.traces.table import Trace, trace_of
+
+# What the simulator adds to its seed for each stream.
+_JOBS, _ARRIVALS, _DEADLINES = 2, 3, 6
+_BATCH_SIZES = {
+    "ResNet-18": (16, 32, 64, 128, 256),
+    "ResNet-50": (16, 32, 64, 128),
+    "Transformer": (16, 32, 64, 128, 256),
+    "LM": (5, 10, 20, 40, 80),
+    "Recommendation": (512, 1024, 2048, 4096, 8192),
+}
+_SPREAD = ("ResNet-18", "ResNet-50", "Transformer", "LM")  # models that run on several accelerators
+# In the simulator's order: which of them a number draws depends on it.
+_JOB_TYPES = (
+    *((f"{model} (batch size {size})", model in _SPREAD) for model, sizes in _BATCH_SIZES.items() for size in sizes),
+    ("A3C", False),
+    ("CycleGAN", False),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GavelStreams:
+    """Poisson arrivals, Philly-like sizes and durations; with `priorities` a fifth of the jobs has weight 5.
+
+    With `deadlines` a job is due after 1.2 (33 % of jobs), 2 (34 %) or 10 (33 %) times its duration.
+    """
+
+    jobs: int = 1000
+    rate_per_hour: float = 4.0
+    multi_accelerator: bool = False
+    priorities: bool = False
+    deadlines: bool = False
+
+    def draw(self, seed: int) -> Trace:
+        """Return the trace; durations are on the reference type, which is v100 there."""
+        rng = Random(seed + _JOBS)
+        drawn = [self._job(rng) for _ in range(self.jobs)]
+        size, duration, job_type, weight = zip(*drawn, strict=True)
+        arrivals = self._arrivals(Random(seed + _ARRIVALS))
+        due = self._patience(Random(seed + _DEADLINES)) * np.array(duration)
+        return trace_of(
+            "gavel",
+            tuple(map(str, range(self.jobs))),
+            arrivals,
+            np.array(size, dtype=np.int64),
+            duration_s=np.array(duration),
+            job_type=job_type,
+            weight=np.array(weight),
+            deadline_s=arrivals + due,
+        )
+
+    def _job(self, rng: Random) -> tuple[int, float, str, float]:
+        """Draw scale factor, duration, job type and weight, in the simulator's order."""
+        size = _size(rng.uniform(0, 1))  # drawn whether it is used or not
+        if not self.multi_accelerator:
+            size = 1
+        low, high = (3, 4) if rng.random() >= 0.8 else (1.5, 3)
+        duration = 60 * 10 ** rng.uniform(low, high)
+        name, spreads = rng.choice(_JOB_TYPES)
+        while size > 1 and not spreads:
+            name, spreads = rng.choice(_JOB_TYPES)
+        weight = 5.0 if self.priorities and rng.uniform(0, 1) <= 0.2 else 1.0
+        return size, duration, name, weight
+
+    def _patience(self, rng: Random) -> Floats:
+        """Return (job,) how many times its duration a job may take; inf without deadlines."""
+        if not self.deadlines:
+            return np.full(self.jobs, math.inf)
+        drawn = np.array([rng.uniform(0, 1) for _ in range(self.jobs)])
+        return np.where(drawn < 0.33, 1.2, np.where(drawn < 0.67, 2.0, 10.0))
+
+    def _arrivals(self, rng: Random) -> Floats:
+        """Return (job,) seconds; the first job comes at 0, and all do at an infinite rate."""
+        at, arrivals = 0.0, []
+        for _ in range(self.jobs):
+            arrivals.append(at)
+            if self.rate_per_hour < math.inf:
+                at += -math.log(1.0 - rng.random()) / (1.0 / (3600.0 / self.rate_per_hour))
+        return np.array(arrivals)
+
+
+def _size(drawn: float) -> int:
+    if 0.7 <= drawn <= 0.8:
+        return 2
+    if 0.8 <= drawn <= 0.95:
+        return 4
+    return 8 if drawn >= 0.95 else 1

@@ -1,0 +1,52 @@
+"""Jobs of Microsoft's ITP clusters, 2021, published with ElasticFlow (D. Gu et al., ASPLOS 2023), a line per job.
+
+Submissions, sizes and durations are real. Models, batch sizes, iterations and deadlines were added by the authors.
+The clusters are independent of each other: name one to replay it; together each is a tenant.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.options import chosen, flag
+from eunomia.traces.rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.sheet import Sheet
+from eunomia.traces.table import Trace, in_order, trace_of
+
+REQUIRED = ("cluster", "job_id", "submission_time", "duration", "num_gpu")
+OPTIONAL = ("model_name", "batch_size", "num_iteration", "deadline")
+SYNTHETIC = "deadlines and models are synthetic, added by the authors of ElasticFlow to real jobs"
+
+
+def read(path: Path, *, cluster: str = "", models: bool = False) -> Trace:
+    """Return the jobs of one cluster, or of all with the cluster as tenant; `models` keeps the synthetic job types.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    flag(str(path), "models", models)
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL)
+    trace = _trace(sheet, models)
+    sheet.raise_if_any()
+    keep = chosen(sheet.file, "cluster", cluster, sheet.text("cluster"))
+    return in_order(trace.take(np.flatnonzero(keep)))
+
+
+def _trace(sheet: Sheet, models: bool) -> Trace:
+    submitted_s = sheet.number("submission_time", SUBMITTED)
+    return trace_of(
+        sheet.file,
+        sheet.unique("job_id"),
+        submitted_s,
+        sheet.whole("num_gpu", SCALE_FACTOR),
+        job_type=sheet.filled("model_name") if models else None,
+        duration_s=sheet.number("duration", DURATION),
+        tenant=sheet.filled("cluster"),
+        deadline_s=sheet.deadline("deadline", DEADLINE, submitted_s),
+        row=sheet.line,
+        unread=sheet.unread(),
+        notes=(f"{SYNTHETIC}; {'models are kept as job types' if models else 'models are left out'}",),
+    )

@@ -1,0 +1,36 @@
+"""Jobs of Alibaba's Lingjun cluster, 2023 (J. Cao et al., SIGCOMM 2024), as one table a line per job.
+
+A time is the job's start: queueing is not recorded. Durations are whole minutes; 0 becomes 1 second.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import lasting
+
+REQUIRED = ("job_index", "submit_s", "gpus", "service_s")
+OPTIONAL = ()
+STARTS = "submission times are the starts of the jobs: their waits in the queue are not recorded"
+
+
+def read(path: Path) -> Trace:
+    """Return the trace, by start. Raises InvalidInput with everything that is wrong with the file."""
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL)
+    duration_s, zeros = lasting(sheet.number("service_s", SPAN))
+    trace = trace_of(
+        sheet.file,
+        sheet.unique("job_index"),
+        sheet.number("submit_s", SUBMITTED),
+        sheet.whole("gpus", SCALE_FACTOR),
+        duration_s=duration_s,
+        row=sheet.line,
+        unread=sheet.unread(),
+        notes=(STARTS, *zeros),
+    )
+    sheet.raise_if_any()
+    return in_order(trace)

@@ -1,0 +1,123 @@
+"""Pods of Alibaba's openb cluster, 2023 (Q. Weng et al., USENIX ATC 2023), as one table a line per pod.
+
+A pod is one task on one machine: there are no gangs over machines. It asks for whole accelerators, or for a part of
+one: `fraction` says whether such pods are dropped or given a whole one. A pod that was never scheduled has no duration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.options import one_of, refused
+from eunomia.traces.rules import ACCELERATORS, SUBMITTED, Rule
+from eunomia.traces.sheet import Sheet
+from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import SHORTEST_S, counted
+
+REQUIRED = ("name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
+OPTIONAL = ("cpu_milli", "memory_mib", "gpu_spec", "qos")
+STATUS_BY_WORD = {"Running": "", "Pending": "", "Failed": "failed", "Succeeded": "finished"}
+FRACTION = ("ceil", "drop")
+WHOLE = 1000  # thousandths of an accelerator
+PART = Rule(
+    what=f"a whole number of thousandths, 0 to {WHOLE}",
+    least=0,
+    most=WHOLE,
+    whole=True,
+    mend="write 1000 for a whole one",
+)
+ENDED = Rule(what="a finite number of seconds, at least 0", least=0.0, mend="write when the pod was deleted")
+STARTED = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    empty=np.nan,
+    mend="write when the pod was scheduled, or leave it empty if it never was",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pods:
+    """The columns that decide what becomes of a pod, (row,) each."""
+
+    gpus: Ints
+    part: Ints  # thousandths of each accelerator
+    submitted_s: Floats
+    started_s: Floats  # nan = never
+    ended_s: Floats
+
+    @property
+    def fractional(self) -> Bools:
+        """Pods that ask for a part of one accelerator."""
+        return (self.gpus == 1) & (self.part < WHOLE)
+
+    @property
+    def ran(self) -> Bools:
+        """Pods with accelerators that were scheduled."""
+        return (self.gpus > 0) & ~np.isnan(self.started_s)
+
+
+def read(path: Path, *, fraction: str = "ceil") -> Trace:
+    """Return the pods with accelerators that ran, by creation; `fraction` is `ceil` (a part is a whole) or `drop`.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    one_of(str(path), "fraction", fraction, FRACTION)
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL)
+    pods = _pods(sheet)
+    trace = trace_of(
+        sheet.file,
+        sheet.unique("name"),
+        pods.submitted_s,
+        pods.gpus,
+        duration_s=np.maximum(pods.ended_s - pods.started_s, SHORTEST_S),
+        status=sheet.renamed("pod_phase", STATUS_BY_WORD),
+        row=sheet.line,
+        unread=sheet.unread(),
+    )
+    sheet.raise_if_any()
+    keep = pods.ran & ~(pods.fractional & (fraction == "drop"))
+    notes = _notes(sheet, pods, keep, fraction)
+    if not keep.any():
+        rule = f"no pod is left ({'; '.join(notes)})"
+        raise refused(str(path), "fraction", fraction, rule, 'write fraction = "ceil"')
+    return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes))
+
+
+def _pods(sheet: Sheet) -> Pods:
+    """Return the columns, and note what no single cell can be wrong about."""
+    pods = Pods(
+        gpus=sheet.whole("num_gpu", ACCELERATORS),
+        part=sheet.whole("gpu_milli", PART),
+        submitted_s=sheet.number("creation_time", SUBMITTED),
+        started_s=sheet.number("scheduled_time", STARTED),
+        ended_s=sheet.number("deletion_time", ENDED),
+    )
+    split = (pods.gpus > 1) & (pods.part < WHOLE)
+    rule, mend = "only a pod on one accelerator may ask for a part of it", f"write {WHOLE}, or 1 in num_gpu"
+    sheet.refuse("gpu_milli", split, rule, mend)
+    early = pods.ended_s < pods.started_s
+    sheet.refuse("deletion_time", early, "may not be before scheduled_time", "count both from the start of the trace")
+    return pods
+
+
+def _notes(sheet: Sheet, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:
+    """Say what was left out, rounded or cut off; a row that is left out is counted once."""
+    running = np.array([phase == "Running" for phase in sheet.text("pod_phase")], dtype=np.bool_)
+    part = "are left out" if fraction == "drop" else "are read as asking for a whole one (fraction = ceil)"
+    return counted(
+        {
+            "pods ask for no accelerator and are left out": pods.gpus == 0,
+            "pods were never scheduled and are left out": (pods.gpus > 0) & ~pods.ran,
+            f"pods ask for a part of one accelerator and {part}": pods.ran & pods.fractional,
+            "pods may run on some accelerator types only (gpu_spec); they are read without that constraint": keep
+            & ~sheet.empty("gpu_spec"),
+            "pods still ran when the log ended: their duration is cut off there": keep & running,
+            f"pods have a duration of 0 s, read as {SHORTEST_S:g} s": keep & (pods.ended_s == pods.started_s),
+        }
+    )

@@ -1,0 +1,37 @@
+"""Traces as converted for RFold's workload generator, among them Philly's and Lingjun's: a line per job.
+
+A time is a start where the original has no submission, a duration the span from first start to last end; the file does
+not say which of its jobs failed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import lasting
+
+REQUIRED = ("#job id", "arrival time (sec)", "size", "duration (sec)")
+OPTIONAL = ("topology", "shape")
+UNSAID = "the file says neither how jobs ended nor whether its times are submissions or starts"
+
+
+def read(path: Path) -> Trace:
+    """Return the trace, by arrival. Raises InvalidInput with everything that is wrong with the file."""
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL)
+    duration_s, zeros = lasting(sheet.number("duration (sec)", SPAN))
+    trace = trace_of(
+        sheet.file,
+        sheet.unique("#job id"),
+        sheet.number("arrival time (sec)", SUBMITTED),
+        sheet.whole("size", SCALE_FACTOR),
+        duration_s=duration_s,
+        row=sheet.line,
+        notes=(UNSAID, *zeros),
+        unread=sheet.unread(),
+    )
+    sheet.raise_if_any()
+    return in_order(trace)

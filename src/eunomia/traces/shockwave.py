@@ -1,0 +1,79 @@
+"""Shockwave's trace files: Gavel's columns, how the batch size changes, and a nominal duration (P. Zheng et al.,
+NSDI 2023). Twelve tab-separated columns, no header; the job's id is the number of its line, counted from 0.
+
+A job knows its work as steps and as a duration. Steps are counted at the batch size it starts with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.traces.delimited import read_tabbed
+from eunomia.traces.gavel import PRIORITY, objectives
+from eunomia.traces.options import one_of
+from eunomia.traces.rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS
+from eunomia.traces.sheet import Sheet
+from eunomia.traces.table import Trace, trace_of
+
+NAMES = (
+    "job_type",
+    "command",
+    "working_directory",
+    "num_steps_arg",
+    "needs_data_dir",
+    "total_steps",
+    "scale_factor",
+    "mode",
+    "priority_weight",
+    "SLO",
+    "duration",
+    "arrival_time",
+)
+MODES = {word: word for word in ("static", "accordion", "gns")}
+WORK = ("steps", "duration")
+
+
+def read(path: Path, *, work: str = "steps") -> Trace:
+    """Return the trace; `work` says whether a job's work is its `steps` or its nominal `duration`.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    one_of(str(path), "work", work, WORK)
+    sheet = read_tabbed(path, NAMES)
+    sheet.expect(NAMES, ())
+    trace = _trace(sheet, work)
+    sheet.raise_if_any()
+    return trace
+
+
+def _trace(sheet: Sheet, work: str) -> Trace:
+    sheet.number("needs_data_dir", FLAG)
+    modes = sheet.renamed("mode", MODES)
+    steps, duration_s = sheet.number("total_steps", TOTAL_STEPS), sheet.number("duration", DURATION)
+    unsaid = np.full(len(sheet), np.nan)
+    return trace_of(
+        sheet.file,
+        tuple(str(line - 1) for line in sheet.line.tolist()),
+        sheet.ordered("arrival_time", SUBMITTED),
+        sheet.whole("scale_factor", SCALE_FACTOR),
+        job_type=sheet.filled("job_type"),
+        total_steps=steps if work == "steps" else unsaid,
+        duration_s=duration_s if work == "duration" else unsaid,
+        weight=sheet.number("priority_weight", PRIORITY),
+        row=sheet.line,
+        notes=(*_changing(modes, work), *objectives(sheet)),
+        unread=sheet.unread(),
+    )
+
+
+def _changing(modes: tuple[str, ...], work: str) -> tuple[str, ...]:
+    """Count the jobs whose batch size changes while they train: here it does not."""
+    found = Counter(mode for mode in modes if mode not in ("", "static"))
+    if not found:
+        return ()
+    kinds = ", ".join(f"{mode} {count:,}" for mode, count in sorted(found.items()))
+    meant = "steps of the first batch size" if work == "steps" else "the nominal duration"
+    return (f"{found.total():,} jobs change their batch size in training ({kinds}); they are read with {meant}",)

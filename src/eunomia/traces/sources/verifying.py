@@ -1,0 +1,71 @@
+"""Whether a copy is what was published: by its checksum, or by its columns and rows where none is known."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import zipfile
+import zlib
+from pathlib import Path
+
+from eunomia.model.problems import Problem
+from eunomia.traces.sources.source import File
+
+CHUNK = 1 << 20
+
+
+def verify(file: File, copy: Path) -> Problem | None:
+    """Return what is wrong with a copy, or None."""
+    digest, lines, size = counted(copy)
+    if file.sha256 is not None and digest != file.sha256:
+        return _other(file, digest, f"its SHA-256 must be {file.sha256}")
+    if file.size_bytes is not None and size != file.size_bytes:
+        return _other(file, f"{size:,}", f"must be {file.size_bytes:,} bytes long")
+    if size == 0:
+        return _other(file, "0", "the file is empty")
+    if not _unpacks(copy, file.here):
+        return _other(file, f"{size:,} bytes", "the archive is damaged, or not an archive")
+    lacking = [name for name in file.columns if name not in _header(copy)] if file.columns else []
+    if lacking:
+        return _other(file, ", ".join(lacking), "these columns are missing, so it is another file")
+    rows = lines - bool(file.columns)
+    if file.sha256 is None and file.rows is not None and rows != file.rows:
+        return _other(file, f"{rows:,}", f"must hold {file.rows:,} rows")
+    return None
+
+
+def _other(file: File, value: str, rule: str) -> Problem:
+    mend = "nothing was kept; run it again, and if it stays so the source has changed: do not use it unseen"
+    return Problem(file=file.here, value=value, rule=rule, mend=mend)
+
+
+def counted(copy: Path) -> tuple[str, int, int]:
+    """Return SHA-256, lines and bytes of a file."""
+    digest, lines, size, last = hashlib.sha256(), 0, 0, b"\n"
+    with copy.open("rb") as opened:
+        while chunk := opened.read(CHUNK):
+            digest.update(chunk)
+            lines, size, last = lines + chunk.count(b"\n"), size + len(chunk), chunk[-1:]
+    return digest.hexdigest(), lines + (last != b"\n"), size
+
+
+def _unpacks(copy: Path, name: str) -> bool:
+    """Say whether an archive is whole; what is none by its name is."""
+    try:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(copy) as packed:
+                return packed.testzip() is None
+        if name.endswith(".gz"):
+            with gzip.open(copy) as unpacked:
+                while unpacked.read(CHUNK):
+                    pass
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile):
+        return False
+    return True
+
+
+def _header(copy: Path) -> list[str]:
+    with copy.open("rb") as opened:
+        line = opened.readline(1 << 16).decode("utf-8-sig", errors="replace")
+    return next(csv.reader([line]), [])

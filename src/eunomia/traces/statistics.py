@@ -1,0 +1,170 @@
+"""What a trace is like, in numbers: how many jobs there are, how wide and long, when they came, how they ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.traces.table import Trace
+
+HOUR, DAY = 3600.0, 86400.0
+LEVELS = {"p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90, "p95": 95, "p99": 99}
+CLASSES = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), "more than 8": (9, 10**9)}  # Philly's classes of size
+NOT_SAID = "not said"
+MOST_DAYS = 100_000
+MOST_TIME = 1e300  # accelerator-seconds
+MOST_TENANTS = 10  # told by name; the rest are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """A column of numbers: its ends, its mean, and its quantiles, linear between neighbours."""
+
+    least: float
+    quantile: dict[str, float]  # p10 … p99
+    most: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some of the jobs: a size, a tenant, an outcome. Shares are of all jobs and of all known accelerator-time."""
+
+    name: str
+    jobs: int
+    job_share: float
+    time_share: float | None  # None where no duration is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a trace is like. Seconds unless a name says otherwise; None: the trace does not know."""
+
+    source: str
+    jobs: int
+    began: str | None  # date and time at 0 s
+    first_s: float
+    last_s: float
+    accelerator_hours: float | None  # of the jobs whose duration is known
+    mean_demand: float | None  # accelerators busy on average between first and last submission, without any queueing
+    size: Quantiles
+    duration_s: Quantiles | None
+    duration_s_by_class: dict[str, Quantiles]
+    total_steps: Quantiles | None
+    gap_s: Quantiles | None  # between submissions
+    gap_variation: float | None  # standard deviation of the gaps over their mean; 1 for a Poisson process
+    sizes: tuple[Part, ...]
+    statuses: tuple[Part, ...]
+    tenants: int
+    busiest_tenants: tuple[Part, ...]
+    job_types: int | None  # None: the trace names none
+    with_deadline: int
+    by_hour: tuple[int, ...]  # submissions by hour of the day, or of 24 hours from 0 s where `began` is None
+    by_day: tuple[int, ...]  # submissions by 24 hours from the first one; () for more than 100,000 days
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)
+
+
+def describe(trace: Trace) -> Description:
+    """Return what the trace is like."""
+    with np.errstate(over="ignore"):  # a sum beyond every number is one that is not known
+        time = trace.scale_factor * trace.duration_s  # accelerator-seconds; nan where not known
+        total = float(np.nansum(time)) if np.isfinite(time).any() else None
+    total = None if total is None or total > MOST_TIME else total
+    first, last = float(trace.submitted_s[0]), float(trace.submitted_s[-1])
+    gaps = np.diff(trace.submitted_s)
+    owners = Counter(trace.tenant)
+    busiest = [name for name, _ in owners.most_common(MOST_TENANTS + 1) if name][:MOST_TENANTS]
+    return Description(
+        source=trace.source,
+        jobs=len(trace),
+        began=None if trace.began is None else trace.began.isoformat(sep=" "),
+        first_s=first,
+        last_s=last,
+        accelerator_hours=None if total is None else total / HOUR,
+        mean_demand=None if total is None or last == first else total / (last - first),
+        size=_whole(quantiles(trace.scale_factor.astype(np.float64))),
+        duration_s=quantiles(trace.duration_s),
+        duration_s_by_class=_by_class(trace),
+        total_steps=quantiles(trace.total_steps),
+        gap_s=quantiles(gaps),
+        gap_variation=_variation(gaps),
+        sizes=_parts(trace.scale_factor, sorted(set(trace.scale_factor.tolist())), time, total),
+        statuses=_parts(np.array(trace.status), [s for s, _ in Counter(trace.status).most_common()], time, total),
+        tenants=len(owners) - ("" in owners),
+        busiest_tenants=_parts(np.array(trace.tenant), busiest, time, total),
+        job_types=None if trace.job_type is None else len(set(trace.job_type)),
+        with_deadline=int(np.isfinite(trace.deadline_s).sum()),
+        by_hour=_by_hour(trace),
+        by_day=_by_day(trace),
+        notes=trace.notes,
+    )
+
+
+def classes(trace: Trace) -> dict[str, Bools]:
+    """Return (job,) which jobs are in each class of size that has any."""
+    rows = {
+        name: (trace.scale_factor >= least) & (trace.scale_factor <= most) for name, (least, most) in CLASSES.items()
+    }
+    return {name: inside for name, inside in rows.items() if inside.any()}
+
+
+def quantiles(values: Floats) -> Quantiles | None:
+    """Return the quantiles of the numbers that are known, none of them negative; None where none is known."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return None
+    at = np.percentile(known, list(LEVELS.values())).tolist()
+    by_name = dict(zip(LEVELS, at, strict=True))
+    most = float(known.max())
+    mean = most * float(np.mean(known / most)) if most > 0 else 0.0  # a sum might be beyond every number
+    return Quantiles(least=float(known.min()), quantile=by_name, most=most, mean=mean)
+
+
+def _variation(gaps: Floats) -> float | None:
+    if not gaps.size or not gaps.any():
+        return None
+    shares = gaps / gaps.max()
+    return float(np.std(shares) / np.mean(shares))
+
+
+def _whole(found: Quantiles | None) -> Quantiles:
+    assert found is not None  # every job has a size
+    return found
+
+
+def _by_class(trace: Trace) -> dict[str, Quantiles]:
+    found = {name: quantiles(trace.duration_s[inside]) for name, inside in classes(trace).items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _parts(column: Ints | np.ndarray, values: list[Any], time: Floats, total: float | None) -> tuple[Part, ...]:
+    """Return a part for each of the values, in their order."""
+    found = []
+    for value in values:
+        inside = column == value
+        jobs = int(np.count_nonzero(inside))
+        share = None if not total else float(np.nansum(time[inside])) / total
+        name = NOT_SAID if value == "" else str(value)
+        found.append(Part(name=name, jobs=jobs, job_share=jobs / len(column), time_share=share))
+    return tuple(found)
+
+
+def _by_day(trace: Trace) -> tuple[int, ...]:
+    """Return (day,) submissions; nothing for a trace of longer than anybody logs."""
+    days = (trace.submitted_s - trace.submitted_s[0]) // DAY
+    return () if days[-1] > MOST_DAYS else tuple(np.bincount(days.astype(np.int64)).tolist())
+
+
+def _by_hour(trace: Trace) -> tuple[int, ...]:
+    """Return (24,) submissions by hour of the day."""
+    began = 0.0 if trace.began is None else trace.began.hour * HOUR + trace.began.minute * 60 + trace.began.second
+    hours = np.minimum((trace.submitted_s + began) % DAY // HOUR, 23).astype(np.int64)
+    return tuple(np.bincount(hours, minlength=24).tolist())

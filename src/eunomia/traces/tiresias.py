@@ -1,0 +1,51 @@
+"""The job lists of Tiresias' simulator (J. Gu et al., NSDI 2019) and of those that took its format over.
+
+One line per job, in whole seconds. ASTRAEA's lists name a `user`; Blox's call the duration `work_s`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.options import flag
+from eunomia.traces.rules import DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.sheet import Sheet
+from eunomia.traces.table import Trace, in_order, trace_of
+
+REQUIRED = ("job_id", "num_gpu", "submit_time")
+OPTIONAL = ("duration", "work_s", "user", "iterations", "model_name", "interval", "expect_time")
+WORK = ("duration", "work_s")
+
+
+def read(path: Path, *, models: bool = False) -> Trace:
+    """Return the trace, by submission; `models` keeps the models as job types.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    flag(str(path), "models", models)
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL)
+    trace = trace_of(
+        sheet.file,
+        sheet.unique("job_id"),
+        sheet.number("submit_time", SUBMITTED),
+        sheet.whole("num_gpu", SCALE_FACTOR),
+        job_type=sheet.filled("model_name") if models else None,
+        duration_s=sheet.number(_work(sheet), DURATION),
+        tenant=sheet.filled("user"),
+        row=sheet.line,
+        unread=sheet.unread(),
+        notes=() if models or "model_name" not in sheet.columns else ("models are left out; models = true keeps them",),
+    )
+    sheet.raise_if_any()
+    return in_order(trace)
+
+
+def _work(sheet: Sheet) -> str:
+    """Return the column that says how long a job runs; note where there is none, or two."""
+    found = [name for name in WORK if name in sheet.columns]
+    if len(found) != 1 and sheet.columns:
+        rule = "this column is missing, and so is work_s" if not found else "work_s says the same"
+        sheet.note(sheet.header_line, "duration", None, rule, "give the file one of the two columns")
+    return found[0] if found else "duration"

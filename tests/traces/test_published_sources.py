@@ -1,0 +1,197 @@
+"""A copy of a public source appears whole and verified, or not at all. The server here is a thread on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from eunomia.model.problems import InvalidInput
+from eunomia.traces import FORMATS
+from eunomia.traces.nodes import NODE_FORMATS
+from eunomia.traces.sources import SOURCES, File, Source, source
+from eunomia.traces.sources.fetching import PROVENANCE, NotFetched, fetch
+
+WHOLE = b"job_index,submit_s,gpus,service_s\n0,5,48,720\n1,6,8,60\n"
+TABLE = b"a,b\n1,2\n"
+
+
+@dataclass
+class Shelf:
+    """What the server has, what it was asked for, and how it misbehaves."""
+
+    content: dict[str, bytes] = field(default_factory=dict)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)  # path, Range
+    cut_after: int | None = None  # bytes, after which the connection breaks
+    ranges: bool = True
+    address: str = ""
+
+
+@pytest.fixture
+def shelf() -> Iterator[Shelf]:
+    """Give a server on a free port of this machine."""
+    had = Shelf()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            wanted, path = self.headers.get("Range"), unquote(self.path)
+            had.asked.append((path, wanted))
+            if path not in had.content:
+                return self.send_error(404)
+            whole = had.content[path]
+            start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and had.ranges else 0
+            if start >= len(whole) and start:
+                return self.send_error(416)
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(whole) - start))
+            self.end_headers()
+            self.wfile.write(whole[start : had.cut_after])
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    had.address = f"http://127.0.0.1:{server.server_port}"
+    yield had
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def published(**changes: Any) -> Source:
+    """A source of two files: one known to the byte, one by its columns and rows."""
+    files = (
+        File(path="data/jobs one.csv", sha256=hashlib.sha256(WHOLE).hexdigest(), size_bytes=len(WHOLE)),
+        File(path="table.csv", columns=("a", "b"), rows=1),
+    )
+    known = Source(name="s", about="a", paper="p", licence="MIT", repository="who/what", commit="c0ffee", files=files)
+    return replace(known, **changes)
+
+
+def stock(shelf: Shelf, **content: bytes) -> None:
+    had = {"data/jobs one.csv": WHOLE, "table.csv": TABLE} | {key.replace("__", "."): v for key, v in content.items()}
+    shelf.content = {f"/who/what/c0ffee/{path}": raw for path, raw in had.items()}
+
+
+def get(shelf: Shelf, place: Path, known: Source | None = None) -> Path:
+    return fetch(known or published(), place, mirror=shelf.address, tell=lambda line: None)
+
+
+def test_a_source_is_copied_whole_with_its_provenance(shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    place = get(shelf, tmp_path / "deep" / "s")
+    assert sorted(file.name for file in place.iterdir()) == [PROVENANCE, "jobs one.csv", "table.csv"]
+    assert (place / "jobs one.csv").read_bytes() == WHOLE
+    told = (place / PROVENANCE).read_text()
+    assert "https://github.com/who/what at c0ffee" in told and "licence: MIT" in told
+    assert hashlib.sha256(TABLE).hexdigest() in told
+    assert [file.name for file in place.parent.iterdir()] == ["s"]
+
+
+def test_another_content_is_refused_with_both_sums_and_leaves_nothing(shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    forged = WHOLE.replace(b"48", b"84")
+    shelf.content["/who/what/c0ffee/data/jobs one.csv"] = forged
+    with pytest.raises(NotFetched) as caught:
+        get(shelf, tmp_path / "s")
+    assert hashlib.sha256(forged).hexdigest() in str(caught.value)
+    assert hashlib.sha256(WHOLE).hexdigest() in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"a,c\n1,2\n", "these columns are missing"),
+        (b"a,b\n1,2\n3,4\n", "must hold 1 rows"),
+        (b"", "the file is empty"),
+    ],
+)
+def test_without_a_checksum_columns_and_rows_must_be_as_published(
+    raw: bytes, said: str, shelf: Shelf, tmp_path: Path
+) -> None:
+    stock(shelf, table__csv=raw)
+    with pytest.raises(NotFetched, match=said):
+        get(shelf, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
+def test_an_archive_without_a_checksum_must_unpack(name: str, shelf: Shelf, tmp_path: Path) -> None:
+    known = published(files=(File(path=name),))
+    shelf.content = {f"/who/what/c0ffee/{name}": gzip.compress(b"x" * 99)[:-9]}
+    with pytest.raises(NotFetched, match="archive is damaged"):
+        get(shelf, tmp_path / "s", known)
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_download_that_was_cut_off_goes_on(ranges: bool, shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    shelf.cut_after, shelf.ranges = 20, ranges
+    with pytest.raises(NotFetched, match=r"could not be downloaded|connection"):
+        get(shelf, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+    shelf.cut_after = None
+    shelf.asked.clear()
+    assert (get(shelf, tmp_path / "s") / "jobs one.csv").read_bytes() == WHOLE
+    assert shelf.asked[0][1] == "bytes=20-"
+
+
+def test_files_that_came_whole_are_not_fetched_again(shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    del shelf.content["/who/what/c0ffee/table.csv"]
+    with pytest.raises(NotFetched, match="404"):
+        get(shelf, tmp_path / "s")
+    stock(shelf)
+    shelf.asked.clear()
+    get(shelf, tmp_path / "s")
+    assert [path for path, _ in shelf.asked] == ["/who/what/c0ffee/table.csv"]
+
+
+def test_a_file_longer_than_published_is_not_read_to_its_end(shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    shelf.content["/who/what/c0ffee/data/jobs one.csv"] = WHOLE * 100_000
+    with pytest.raises(NotFetched, match="more than"):
+        get(shelf, tmp_path / "s")
+
+
+def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotFetched, match="could not be downloaded"):
+        fetch(published(), tmp_path / "s", mirror="http://127.0.0.1:9", tell=lambda line: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_in_the_way_stays(shelf: Shelf, tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    with pytest.raises(InvalidInput, match="it exists"):
+        get(shelf, tmp_path / "s")
+    with pytest.raises(InvalidInput, match="http or https"):
+        fetch(published(), tmp_path / "t", mirror="file:///etc")
+
+
+def test_every_source_says_where_it_is_from_and_how_it_is_verified() -> None:
+    assert len({one.name for one in SOURCES}) == len(SOURCES)
+    for one in SOURCES:
+        assert one.licence and one.paper and one.about and len(one.commit) == 40
+        assert one.format in ("", *FORMATS, *NODE_FORMATS)
+        assert len({file.here for file in one.files}) == len(one.files)
+        for file in one.files:
+            assert one.url(file).startswith("https://")
+            assert file.sha256 is None or len(file.sha256) == 64
+        json.dumps(one.as_dict(), allow_nan=False)
+
+
+def test_a_misspelt_source_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match="did you mean 'tiresias'"):
+        source("tirezias")

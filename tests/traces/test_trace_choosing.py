@@ -1,0 +1,61 @@
+"""Which file of a folder is read, and how a format is told without being named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eunomia.model.problems import InvalidInput
+from eunomia.traces import read
+
+Write = Callable[..., Path]
+LINGJUN = ("job_index,submit_s,gpus,service_s", "0,5,48,720")
+NATIVE = ("job_id,submitted_s,scale_factor,job_type,duration_s", "a,0,1,,5")
+
+
+def test_a_folder_stands_for_its_one_file_in_the_format(written: Write, tmp_path: Path) -> None:
+    written(*LINGJUN, name="whatever.csv.txt")
+    written("ip,DSW,PSW,ASW", "a,b,c,d", name="topo.csv")
+    written(raw=b"\xff\xfe\x00", name="picture.png")
+    trace = read(tmp_path, "lingjun")
+    assert (len(trace), Path(trace.source).name) == (1, "whatever.csv.txt")
+
+
+def test_a_folder_with_two_such_files_is_refused_with_their_names(written: Write, tmp_path: Path) -> None:
+    written(*LINGJUN, name="may.csv")
+    written(*LINGJUN, name="june.csv")
+    with pytest.raises(InvalidInput, match=r"holds 2 files in the format lingjun; name june\.csv, may\.csv"):
+        read(tmp_path, "lingjun")
+
+
+def test_a_folder_without_such_a_file_is_refused(written: Write, tmp_path: Path) -> None:
+    written(*NATIVE, name="jobs.csv")
+    with pytest.raises(InvalidInput, match="no file in the format lingjun"):
+        read(tmp_path, "lingjun")
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "jobs.parquet", "jobs.csv.gz"])
+def test_a_format_may_be_told_by_the_first_line(name: str, written: Write, tmp_path: Path) -> None:
+    from eunomia.traces import write_native
+
+    write_native(read(written(*LINGJUN), "auto"), tmp_path / name)
+    assert len(read(tmp_path / name, "auto")) == 1
+
+
+def test_tabbed_formats_are_told_apart_by_their_number_of_columns(written: Write) -> None:
+    gavel = "LM (batch size 5)\tpython3\tlm\t--steps\t1\t100\t2\t1\t-1\t5"
+    assert read(written(gavel), "auto").total_steps.tolist() == [100]
+    assert read(written(gavel.replace("\t2\t1\t-1\t", "\t2\tgns\t1\t-1\t70\t")), "auto").notes
+
+
+@pytest.mark.parametrize("raw", [b"", b"who,knows\n1,2\n", b"\xff\xff", b"\x1f\x8bbroken"])
+def test_a_format_that_cannot_be_told_is_asked_for(raw: bytes, written: Write) -> None:
+    with pytest.raises(InvalidInput, match="name the format"):
+        read(written(raw=raw), "auto")
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="there is no such file"):
+        read(tmp_path / "none.csv", "auto")
