@@ -40,9 +40,9 @@ MEASURED = (("fifo, backfill = skip", 10_000), ("las", 10_000), ("fifo, backfill
 
 
 @cache
-def _jobs(count: int) -> list[Job]:
+def jobs_of(count: int, rate_per_hour: float) -> list[Job]:
     """Return synthetic jobs, sizes and durations after the published quantiles of Philly."""
-    trace = generate("philly-like", seed=3, jobs=count, rate_per_hour=RATE_PER_HOUR, distribution="philly")
+    trace = generate("philly-like", seed=3, jobs=count, rate_per_hour=rate_per_hour, distribution="philly")
     return [
         Job(job_id=name, total_steps=float(steps), submitted=float(at), sequence=i, scale_factor=int(size))
         for i, (name, at, size, steps) in enumerate(
@@ -51,29 +51,34 @@ def _jobs(count: int) -> list[Job]:
     ]
 
 
-def _ours(policy: Policy, count: int, nodes: int) -> Floats:
+def ours(policy: Policy, count: int, nodes: int, rate_per_hour: float = RATE_PER_HOUR) -> Floats:
     """Return completion times as our simulator has them, in order of submission."""
     topology = Topology.of([Node(type="v100", accelerators=PER_NODE)] * nodes)
     speeds = load("uniform", topology.types)
     terms = policy.info.mechanism
     leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
     metrics = Metrics(topology, speeds, {})
-    world = SimulatedWorld(_jobs(count), topology, speeds)
+    world = SimulatedWorld(jobs_of(count, rate_per_hour), topology, speeds)
     run(Scheduler(topology, policy.info, leases, Belief(speeds)), world, InlineAdviser(policy), [metrics])
     return np.asarray(metrics.figures().jobs["jct_s"])
 
 
-def _plain(way: Callable[[list[Job], list[int]], plain_loop.PlainLoop], count: int, nodes: int) -> Floats:
+def plain(
+    way: Callable[[list[Job], list[int]], plain_loop.PlainLoop],
+    count: int,
+    nodes: int,
+    rate_per_hour: float = RATE_PER_HOUR,
+) -> Floats:
     """Return the same as the plain loop has them."""
-    return np.array(way(_jobs(count), [PER_NODE] * nodes).completion_times())
+    return np.array(way(jobs_of(count, rate_per_hour), [PER_NODE] * nodes).completion_times())
 
 
 def cases() -> Iterator[Comparison]:
     """Check that completion times are the same to the last bit, then yield the comparisons."""
     for name, (policy, way) in WAYS.items():
-        same = np.array_equal(_ours(policy, SMALL, TIGHT), _plain(way, SMALL, TIGHT))
+        same = np.array_equal(ours(policy, SMALL, TIGHT), plain(way, SMALL, TIGHT))
         demand_equal(same, f"simulator: {name}", SMALL)
     for name, jobs in MEASURED:
         policy, way = WAYS[name]
-        ours, other = partial(_ours, policy, jobs, NODES), partial(_plain, way, jobs, NODES)
-        yield compare(f"simulator: {name}", jobs, ours, other, "plain event loop in Python")
+        mine, other = partial(ours, policy, jobs, NODES), partial(plain, way, jobs, NODES)
+        yield compare(f"simulator: {name}", jobs, mine, other, "plain event loop in Python")

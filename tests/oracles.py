@@ -270,6 +270,19 @@ def best_shared_total(worth: Floats, beside: Array, size: Floats, capacity: Floa
     return found[0]
 
 
+def best_shared_bill(
+    worth: Floats, beside: Array, size: Floats, capacity: Floats, fee: Floats, floor: Floats
+) -> float | None:
+    """Return max Σ_i worth_i · rate of i − Σ_k fee_k · use of k with rate of i ≥ floor_i; None where floors clash."""
+    pairs, lefts, program = _pair_program(beside, size, capacity, 0)
+    program.cost[:] = sum(worth[i] * lefts(i)[0] for i in range(len(size)))
+    program.cost -= np.outer([size[i] for i, _ in pairs], fee).ravel()
+    for i in np.flatnonzero(floor > 0):
+        program.demand(lefts(i)[0], float(floor[i]), INF)
+    found = program.maximum()
+    return None if found is None else found[0]
+
+
 def cheapest_assignment(cost: Floats) -> float:
     """Return the least Σ cost with each row on one column of its own, as a linear program (its vertices are whole)."""
     rows, columns = cost.shape
@@ -285,3 +298,46 @@ def cheapest_assignment(cost: Floats) -> float:
     found = program.maximum()
     assert found is not None
     return -found[0]
+
+
+def least_late_shared(beside: Array, size: Floats, capacity: Floats, floor: Floats, weight: Floats) -> float:
+    """Return the least weight of rows whose floors are given up when rows may share, by trying all sets of rows."""
+    rows = np.flatnonzero(floor > 0)
+
+    def possible(late: tuple[int, ...]) -> bool:
+        _, lefts, program = _pair_program(beside, size, capacity, 0)
+        for i in np.setdiff1d(rows, late):
+            program.demand(lefts(i)[0], float(floor[i]), INF)
+        return program.maximum() is not None
+
+    sets = [late for count in range(len(rows) + 1) for late in combinations(rows.tolist(), count)]
+    for late in sorted(sets, key=lambda late: float(weight[list(late)].sum())):
+        if possible(late):
+            return float(weight[list(late)].sum())
+    raise AssertionError("giving up all floors must be possible")
+
+
+def shared_product_bound(beside: Array, size: Floats, capacity: Floats, weight: Floats, around: Floats) -> float:
+    """Return a Σ weight · log rate that no sharing exceeds, near the least such where the best rates are `around`.
+
+    Each logarithm lies below its tangents, drawn at rates (row,) near and far, so one linear program gives a bound.
+    Rows that can run nowhere are left out.
+    """
+    able = beside.max(axis=(1, 2)) > 0
+    beside, size, weight, around = beside[able][:, able], size[able], weight[able], around[able]
+    rows = len(size)
+    if rows == 0:
+        return 0.0
+    _, lefts, program = _pair_program(beside, size, capacity, rows)
+    n = len(program.cost) - rows  # after these stand log(rate / around) + 100, which are above 0
+    program.cost[n:] = weight
+    near = np.append(0.0, np.outer([-1.0, 1.0], 10.0 ** np.arange(-5, 1)))
+    for i in range(rows):
+        rate = lefts(i)[0] / around[i]
+        for at in np.exp(near):
+            left = -rate / at
+            left[n + i] = 1.0
+            program.demand(left, -INF, 100 + float(np.log(at)) - 1)
+    found = program.maximum()
+    assert found is not None
+    return found[0] + float(weight @ (np.log(around) - 100))

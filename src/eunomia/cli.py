@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
+from eunomia.cli_data import app as data
 from eunomia.cli_errors import FAILED, MISUSED, answering_errors
 from eunomia.cli_reproduce import reproduce
+from eunomia.cli_sweep import sweep
+from eunomia.cli_trace import app as trace
 from eunomia.model.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -328,6 +331,9 @@ def schema(
 
 
 app.command()(reproduce)
+app.add_typer(trace, name="trace")
+app.add_typer(data, name="data")
+app.command()(sweep)
 
 
 def _one_option_each(words: list[str]) -> list[str]:

@@ -85,12 +85,14 @@ def _show(table: Table, files: list[Path]) -> None:
 
     console = Console(highlight=False)
     rows = table.rows if len(table.rows) <= SHOWN else table.outside
-    grid = Grid(box=None, header_style="bold", pad_edge=False)
-    grid.add_column("series", overflow="fold")
-    for title in ("x", "quantity", "published", "measured", "ratio", "within"):
-        grid.add_column(title, justify="left" if title == "quantity" else "right", no_wrap=title != "quantity")
+    curves = any(row.x != "" for row in rows)
+    grid = Grid(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    grid.add_column("series", overflow="fold", min_width=24)
+    for title in (*["x"] * curves, "quantity", "published", "measured", "ratio", "within"):
+        grid.add_column(title, justify="left" if title == "quantity" else "right", no_wrap=True)
     for row in rows:
-        grid.add_row(*_cells(row))
+        series, x, *others = _cells(row)
+        grid.add_row(series, *[x] * curves, *others)
     if rows:
         console.print(grid)
     for note in table.notes:

@@ -22,13 +22,16 @@ import numpy as np
 from eunomia.model import answers, decisions
 from eunomia.model.arrays import Array
 from eunomia.model.certificate import Certificate
-from eunomia.model.decisions import Ask, Decision, Stop, one_by_one
-from eunomia.model.events import EVENTS, Moment
+from eunomia.model.decisions import Ask, Decision, Starts, Stop
+from eunomia.model.events import EVENTS, Moment, Progressed
 from eunomia.model.job import Job
 from eunomia.model.names import Names
 from eunomia.model.problems import InvalidInput, Problem
 
 FORMAT = 1
+_PLAIN = {int, str, bool}
+_DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}  # fields of classes of `model`; a default is not written
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _NAMED: dict[str, type] = {
     cls.__name__: cls
@@ -58,18 +61,32 @@ def to_json(value: Any) -> Any:
             return value if math.isfinite(value) else {"number": str(value)}
         case np.ndarray():
             return _array(value)
-        case tuple() | list() | Names():
-            return [to_json(part) for part in value]
+        case Names():
+            return list(value)
+        case tuple() | list():
+            plain = set(map(type, value)) <= _PLAIN
+            return list(value) if plain else [to_json(part) for part in value]
         case Mapping():
             return {"map": [[to_json(key), to_json(part)] for key, part in value.items()]}
         case Ask():
             return {"is": "Ask", "asked": value.asked}
-    if isinstance(value, Stop):
-        value = replace(value, epochs=np.asarray(value.epochs).tolist())
-    default = {field.name: field.default for field in fields(value)}
-    parts = {name: getattr(value, name) for name in default}
-    kept = {name: to_json(part) for name, part in parts.items() if not _is_default(part, default[name])}
-    return {"is": type(value).__name__, **kept}
+        case Stop():
+            value = replace(value, epochs=np.asarray(value.epochs).tolist())
+        case Progressed():
+            value = replace(value, steps=np.asarray(value.steps).tolist())
+    written = {"is": type(value).__name__}
+    kind = type(value)
+    if kind not in _DEFAULTS:
+        _DEFAULTS[kind] = tuple((field.name, field.default) for field in fields(value))
+    for name, default in _DEFAULTS[kind]:
+        part = getattr(value, name)
+        if part is not default and (isinstance(part, np.ndarray) or not _same(part, default)):
+            written[name] = part if type(part) in _PLAIN else to_json(part)
+    return written
+
+
+def _same(part: Any, default: Any) -> bool:
+    return type(part) is type(default) and bool(part == default)
 
 
 def _array(value: Array) -> dict[str, Any]:
@@ -77,13 +94,12 @@ def _array(value: Array) -> dict[str, Any]:
     written: dict[str, Any] = {"array": str(value.dtype), "shape": list(value.shape)}
     if value.ndim == 1 and len(value) > 3 and value.dtype == np.int64:
         step = int(value[1]) - int(value[0])
-        if (np.diff(value) == step).all():
+        if (value[1:] - value[:-1] == step).all():
             return {**written, "from": int(value[0]), "step": step}
-    return {**written, "of": to_json(value.ravel().tolist())}
-
-
-def _is_default(part: Any, default: Any) -> bool:
-    return not isinstance(part, np.ndarray) and (part is default or (part == default and type(part) is type(default)))
+    flat = value.ravel().tolist()
+    if value.dtype.kind in "iub" or (value.dtype.kind == "f" and np.isfinite(value).all()):
+        return {**written, "of": flat}
+    return {**written, "of": to_json(flat)}
 
 
 def from_json(value: Any) -> Any:
@@ -127,11 +143,31 @@ class Recorder:
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and what was decided then."""
         self._write({"at": moment.at, "kind": "moment", "events": [to_json(event) for event in moment.events]})
-        for decision in one_by_one(decisions):
-            self._write({"at": moment.at, "kind": "decision", "decision": to_json(decision)})
+        for decision in decisions:
+            if isinstance(decision, Starts):
+                self._file.writelines(_lines(moment.at, decision))
+            else:
+                self._write({"at": moment.at, "kind": "decision", "decision": to_json(decision)})
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
+        self._file.write(_encode(line) + "\n")
+
+
+def _lines(at: float, starts: Starts) -> Iterator[str]:
+    """Yield a line per gang, as if each had been started by a decision of its own."""
+    told_more = (starts.partners.rows >= 0).any() or starts.shape.any() or starts.max_steps is not None
+    if told_more:
+        for start in starts.each():
+            yield _encode({"at": at, "kind": "decision", "decision": to_json(start)}) + "\n"
+        return
+    # Most starts say little, and a round may have hundreds: what all of them share is written once.
+    head = f'{{"at":{_encode(at)},"kind":"decision","decision":{{"is":"Start","job_id":'
+    tail = {until: f'"until":{_encode(to_json(until))}}}}}\n' for until in set(starts.until.tolist())}
+    seats, first = list(map(str, starts.seats.tolist())), starts.first.tolist()
+    columns = zip(starts.jobs, starts.epochs.tolist(), starts.until.tolist(), strict=True)
+    for g, (name, epoch, until) in enumerate(columns):
+        held = ",".join(seats[first[g] : first[g + 1]])
+        yield f'{head}{_encode(name)},"epoch":{epoch},"seats":[{held}],{tail[until]}'
 
 
 class Record:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Floats
@@ -44,19 +45,27 @@ def header(
     jobs: list[Job],
     nodes: list[Node],
     info: PolicyInfo,
-    mechanism: Leases,
+    mechanism: Leases | GavelRounds,
     overheads: Overheads,
     speeds: Speeds,
     seed: int,
 ) -> dict[str, Any]:
     """Return what a fresh core needs: everything that it was built from, in JSON."""
     kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
-    sharing = "paired" in info.needs
+    sharing, clock = "paired" in info.needs, {}
+    if isinstance(mechanism, GavelRounds):
+        sharing, clock = sharing or mechanism.pairs, {"name": "gavel"}
     return {
         "seed": seed,
         "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
-        "policy": {"name": info.name, "door": info.door, "remembers": dict(info.remembers)},
-        "mechanism": to_json({**asdict(mechanism)}),
+        "policy": {
+            "name": info.name,
+            "door": info.door,
+            "remembers": dict(info.remembers),
+            "complete": info.complete,
+            "separable": info.separable,
+        },
+        "mechanism": to_json({**asdict(mechanism), **clock}),
         "overheads": asdict(overheads),
         "alone": [[kind, size, speeds.alone(kind, size).tolist()] for kind, size in kinds],
         "beside": [
@@ -84,10 +93,15 @@ def fresh_scheduler(record: Record) -> Scheduler:
             paper="",
             needs=frozenset(),  # nobody looks: the answers are in the record
             remembers=policy["remembers"],
+            complete=policy["complete"],
+            separable=policy["separable"],
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
-        return Scheduler(topology, info, Leases(**from_json(head["mechanism"])), belief, seed=head["seed"])
+        cut = dict(from_json(head["mechanism"]))
+        if cut.pop("name", "leases") == "gavel":
+            return GavelScheduler(topology, info, GavelRounds(**cut), belief, seed=head["seed"])
+        return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"])
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(
             file=str(record.path), row=1, rule=f"the header is not complete ({error})", mend="record again"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from eunomia.model.answers import Rows
 from eunomia.model.decisions import Ask, Refuse, Renew, Start, Stop, WakeAt
 from eunomia.model.events import (
     JobCancelled,
@@ -185,7 +186,7 @@ def test_a_full_cluster_is_not_asked_about_when_nobody_can_be_moved(sit: Any) ->
     desk.submit(0, "a")
     desk.submit(1, "b")
     desk.submit(2, "c")
-    assert len(desk.asks) == 1
+    assert desk.asks == []
 
 
 def test_what_happens_in_one_instant_is_decided_once_in_whatever_order_it_comes(sit: Any) -> None:
@@ -196,20 +197,49 @@ def test_what_happens_in_one_instant_is_decided_once_in_whatever_order_it_comes(
 
 def test_a_question_shows_only_the_columns_that_are_needed(sit: Any) -> None:
     desk = sit(Fifo())
-    desk.submit(0, "a")
+    desk.submit(0, "a", "b")
     assert set(desk.asks[0].view.columns) == Fifo.info.needs
     assert isinstance(desk.asks[0], Ask)
 
 
 def test_refusals_leave_nothing_behind(sit: Any) -> None:
-    desk = sit(Fifo())
-    desk.submit(0, "a")
-    desk.hear(100, JobFinished("a", 1))
-    desk.hear(101, JobSubmitted(Job(job_id="b", total_steps=9, submitted=101, sequence=9)))
+    desk = sit(Fifo(), (2,))
+    both = [Job(job_id=name, total_steps=9, submitted=101, sequence=i) for i, name in enumerate("ab")]
+    desk.hear(101, *(JobSubmitted(job) for job in both))
     order = desk.policy.decide(desk.asks[-1].view)
-    decided = desk.answer(101, replace(order, refuse={0: "too late for its deadline"}))
-    assert decided == [Refuse("b", "too late for its deadline")]
+    refused = replace(order, rows=Rows(order.rows.job[:0], order.rows.type[:0]), refuse={0: "too late", 1: "late too"})
+    assert desk.answer(101, refused) == [Refuse("a", "too late"), Refuse("b", "late too")]
     assert len(desk.scheduler.state.active) == 0
+
+
+def test_an_arrival_that_fits_where_nobody_else_waits_is_seated_without_a_question(sit: Any) -> None:
+    for policy in (Fifo(), Fifo(backfill="easy"), Srtf(), Las()):
+        desk = sit(policy, (2,))
+        assert desk.submit(0, "a") == [Start("a", 1, (0,), FOREVER)]
+        assert desk.submit(1, "b") == [Start("b", 1, (1,), FOREVER)]
+        assert desk.asks == []
+
+
+def test_where_misfits_are_passed_over_the_only_one_that_fits_is_seated_without_a_question(sit: Any) -> None:
+    desk = sit(Fifo(backfill="skip"), (2,))
+    desk.submit(0, "a")
+    assert desk.submit(1, "wide", scale_factor=2) == []
+    assert desk.submit(2, "b") == [Start("b", 1, (1,), FOREVER)]
+    assert desk.asks == []
+
+
+def test_where_a_misfit_stops_the_queue_nobody_passes_it_unasked(sit: Any) -> None:
+    desk = sit(Fifo(), (2,))
+    desk.submit(0, "a")
+    desk.submit(1, "wide", scale_factor=2)
+    assert desk.submit(2, "b") == []
+
+
+def test_a_policy_that_promises_nothing_is_asked_about_every_arrival(sit: Any) -> None:
+    desk = sit(Fifo(types="agnostic"), (2,))
+    desk.submit(0, "a")
+    desk.submit(1, "b")
+    assert len(desk.asks) == 2
 
 
 def test_what_a_job_did_before_it_was_stopped_counts_though_no_checkpoint_was_reported(sit: Any) -> None:

@@ -20,11 +20,13 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "fifo": (2, 1),
     "srtf": (1, 4),
     "las": (1, 4),
+    "smallest_first": (2, 1),
     "allox": (0, 4),
     "max_min_fairness": (14 / 9, 7 / 3),
     "max_min_fairness?space_sharing=true": (22 / 13, 33 / 13),
     "water_filling": (1, 4),
     "hierarchical": (7 / 6, 7 / 2),
+    "hierarchical?space_sharing=true": (17 / 14, 51 / 14),
     "finish_time_fairness": (5 / 3, 2),
     "makespan": (7 / 4, 7 / 4),
     "max_throughput": (1, 4),
@@ -32,6 +34,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "throughput_per_cost?deadlines=true": (1, 3),
     "min_cost": (1, 3),
     "proportional_fairness": (7 / 6, 7 / 2),
+    "proportional_fairness?space_sharing=true": (1.6, 3),
     "strategy_proof": (7 / 6 * 7 / 8, 7 / 2 * 7 / 12),
     "isolated": (4 / 3, 2),
     "proportional": (3 / 2, 1),
@@ -39,6 +42,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "gandiva": (1.6, 3),
     "pop?parts=2": (3 / 2, 5 / 2, 5 / 2, 3 / 2),
     "locality": (2, 1),
+    "consolidated": (2, 1),
 }
 
 

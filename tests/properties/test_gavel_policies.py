@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import oracles
 
-from eunomia.model.answers import Shares
+from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.equal_part import alone_throughput, equal_part
 from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
+from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies import build
 from eunomia.solvers.program import NoOptimum
@@ -145,6 +146,39 @@ class TestWhichOptimum:
             level = ((T * x).sum(axis=1)[able] / need[able]).min()
             assert level == pytest.approx(any_one.objective, rel=1e-6, abs=1e-12)
 
+    @given(problems, st.sampled_from(["closest", "central"]), st.integers(0, 2**32 - 1), st.booleans())
+    @settings(max_examples=30, deadline=None)
+    def test_every_choice_is_as_good_a_total(
+        self, one: oracles.Instance, point: str, seed: int, agnostic: bool
+    ) -> None:
+        rng, T = np.random.default_rng(seed), usable(one)
+        seats, soon = rng.integers(-1, T.shape[1], len(one.size)), rng.uniform(5, 5000, len(one.size))
+        for name in ("max_throughput?", "throughput_per_cost?objective=sum&deadlines=true&", "min_cost?"):
+            spelling = f"{name}types=agnostic" if agnostic else name.rstrip("?&")
+            mark = "&" if "?" in spelling else "?"
+            other = decide(f"{spelling}{mark}point={point}", one, on_type=seats, deadline=soon)
+            first = decide(spelling, one, deadline=soon)
+            assert other.certificate is not None
+            assert first.certificate is not None
+            scale = max(first.certificate.scale, 1e-9)
+            assert other.certificate.objective == pytest.approx(first.certificate.objective, abs=1e-7 * scale)
+            assert (other.x.sum(axis=1) <= 1 + 1e-9).all()
+            assert (one.size @ other.x <= one.capacity * (1 + 1e-9) + 1e-9).all()
+            floor = np.where(np.isin(np.arange(len(soon)), other.late), 0.0, one.need * 100 / soon)
+            if name != "max_throughput?" and not agnostic:
+                assert ((T * other.x).sum(axis=1) >= floor * (1 - 1e-7)).all()
+
+    def test_the_total_that_is_closest_moves_nobody_without_a_gain(self) -> None:
+        one = oracles.Instance(np.ones((4, 2)), np.ones(4), np.array([2.0, 2.0]), np.ones(4), np.ones(4))
+        seats = np.array([1, 0, 1, 0])
+        for name in ("max_throughput?", "throughput_per_cost?objective=sum&"):
+            answer = decide(f"{name}point=closest", one, on_type=seats, price=np.ones(2))
+            np.testing.assert_allclose(answer.x, np.eye(2)[seats], atol=1e-8)
+
+    def test_a_ratio_has_no_closest_point(self) -> None:
+        with pytest.raises(ValueError, match="needs objective=sum"):
+            build("throughput_per_cost?point=closest")
+
 
 class TestMakespan:
     """Section 4.2."""
@@ -260,6 +294,80 @@ class TestWaterFilling:
         assert answer.rows is not None
         served = dict(zip(answer.rows.job.tolist(), answer.x.tolist(), strict=True))
         assert served == pytest.approx({2: 0.5, 3: 1.0})
+
+
+@pytest.mark.parametrize("name", ["max_min_fairness", "makespan", "finish_time_fairness", "pop?parts=2"])
+def test_the_prices_of_the_last_answer_are_where_the_next_begins_and_change_nothing(name: str) -> None:
+    rng = np.random.default_rng(3)
+    rate, ones = rng.lognormal(0, 1, (18_000, 3)), np.ones(18_000)  # from thousands of jobs on they are looked at
+    one = oracles.Instance(rate, ones, np.array([400.0, 300.0, 900.0]), rng.lognormal(0, 1, 18_000), ones)
+    first = decide(name, one)
+    view = view_of(replace(one, weight=rng.uniform(1, 1.1, 18_000)), build(name))
+    cold, warm = (
+        build(name).decide(View(**{**_parts(view), "memory": {**view.memory, **more}}))
+        for more in ({}, {"price": np.array([[0.001, 0.0005, 0.0006]]), **first.memory})
+    )
+    for answer in (cold, warm):
+        assert isinstance(answer, Shares)
+        assert (answer.x >= 0).all()
+    if name != "pop?parts=2":
+        assert first.memory["price"].shape == (1, 3)
+        assert cold.certificate is not None
+        assert warm.certificate is not None
+        assert warm.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-9)
+
+
+def test_who_is_faster_everywhere_pays_no_other_price_when_types_do_not_count() -> None:
+    one = oracles.Instance(
+        np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 0.0]]), np.ones(3), np.ones(2), np.ones(3), np.ones(3)
+    )
+    other = replace(one, rate=one.rate * np.array([[7.0], [1.0], [0.1]]))
+    mine, theirs = (decide("strategy_proof?types=agnostic", each) for each in (one, other))
+    np.testing.assert_allclose(mine.x, theirs.x, rtol=1e-6, atol=1e-9)
+    assert mine.why
+
+
+def test_a_job_of_a_packed_queue_keeps_the_type_that_it_drew() -> None:
+    one = oracles.Instance(np.full((6, 2), [9.0, 1.0]), np.ones(6), np.array([4.0, 4.0]), np.ones(6), np.ones(6))
+    policy, more = build("fifo_packed?types=agnostic"), {"kind": np.zeros(6, int), "paired": np.zeros((1, 1, 2))}
+    first = policy.decide(view_of(one, policy, **more))
+    again = policy.decide(View(**{**_parts(view_of(one, policy, **more)), "memory": first.memory, "seed": (1, 7)}))
+    assert isinstance(first, Shares)
+    assert isinstance(again, Shares)
+    assert first.rows is not None
+    assert again.rows is not None
+    assert first.rows.type.tolist() == again.rows.type.tolist()
+    assert first.rows.type.tolist() == first.memory["drawn_type"][: len(first.rows)].tolist()
+    assert set(first.rows.type.tolist()) == {0, 1}  # though all are nine times as fast on one of them
+
+
+class TestPlacement:
+    """One type, two machines of two: the gang of two is fast on one of them, the gang of four never fits on one."""
+
+    GANGS = oracles.Instance(np.array([[2.0], [4.0]]), np.array([2.0, 4.0]), np.array([4.0]), np.ones(2), np.ones(2))
+
+    @pytest.mark.parametrize(
+        ("spelling", "share"),
+        [
+            ("makespan?", (2 / 3, 2 / 3)),  # both do 2 steps/s while they run, and 2a + 4b = 4
+            ("proportional_fairness?", (1, 1 / 2)),  # half of the accelerators each
+            ("max_throughput?normalised=false&", (1, 1 / 2)),
+            ("max_min_fairness?", (1, 1 / 2)),  # 2 · 2a / 2 = 4 · 2b / 2
+            ("water_filling?", (1, 1 / 2)),
+            ("hierarchical?inner=fairness&", (2 / 3, 2 / 3)),  # the second is of a tenant that weighs twice as much
+            ("finish_time_fairness?", (2 / 3, 2 / 3)),
+        ],
+    )
+    def test_speeds_are_those_of_the_best_placement_and_who_would_lose_by_another_asks_for_it(
+        self, spelling: str, share: tuple[float, float]
+    ) -> None:
+        topology = Topology.of([Node(type="a", accelerators=2)] * 2)
+        more = {"topology": topology, "apart": np.array([[1.0], [2.0]]), "isolated": np.ones(2)}
+        answer = decide(f"{spelling}placement=sensitive", self.GANGS, **more)
+        assert answer.rows is not None
+        assert answer.rows.job.tolist() == [0, 1]
+        np.testing.assert_allclose(answer.x, share, rtol=1e-5)
+        assert answer.rows.filled()[2].tolist() == [ONE_MACHINE, ANYWHERE]
 
 
 @given(problems)

@@ -260,5 +260,6 @@ def test_choosing_is_what_the_rules_say_one_after_the_other(seed: int, misfit: s
     rows = Candidates(job, type, size, np.full(len(job), -1), np.zeros(len(job), dtype=np.int64), run_time)
     expected = slow_choose(rows, seated, free.tolist(), misfit, 0.0)
     busy, taken = np.flatnonzero(on_type >= 0), np.zeros(jobs, dtype=np.int64)
-    chosen, kept = choose(rows, seated, free.copy(), busy, taken, 1, MISFIT[misfit], 0.0)
+    line = np.arange(len(job))
+    chosen, kept = choose(rows, line, seated, free.copy(), busy, taken, 1, MISFIT[misfit], 0.0)
     assert (chosen.tolist(), kept.tolist()) == expected

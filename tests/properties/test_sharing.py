@@ -132,14 +132,9 @@ def test_each_row_has_a_floor_of_its_own_under_a_total(one: Instance) -> None:
     own = (one.rate, one.beside, one.size, one.of, one.capacity)
     fee = one.rng.uniform(0, 3, len(one.capacity)) * one.rng.integers(0, 2)
     found = best_shared_total_own(worth, *own, floor=floor, fee=fee)
-    pairs, lefts, program = oracles._pair_program(one.by_row(), one.size[one.of], one.capacity, 0)
-    program.cost[:] = sum(worth[kind] * lefts(i)[0] for i, kind in enumerate(one.of))
-    program.cost -= np.outer([one.size[one.of[i]] for i, _ in pairs], fee).ravel()
-    for i in np.flatnonzero(floor > 0):
-        program.demand(lefts(i)[0], float(floor[i]), oracles.INF)
-    textbook = program.maximum()
-    assert textbook is not None
-    assert found.shared.objective == pytest.approx(textbook[0], rel=1e-7, abs=1e-9)
+    part = one.by_row(), one.size[one.of], one.capacity
+    textbook = oracles.best_shared_bill(worth[one.of], *part, fee, floor)
+    assert found.shared.objective == pytest.approx(textbook, rel=1e-7, abs=1e-9)
     assert (received(one, found.entries()) >= floor * (1 - 1e-9)).all()
     if floor.any():
         with pytest.raises(Infeasible):
@@ -191,6 +186,29 @@ def test_needs_may_lie_twelve_decades_apart(one: Instance) -> None:
     _, kind, given_ = one.by_class()
     textbook = oracles.highest_shared_level(one.by_row(), one.size[one.of], one.capacity, need[one.of])
     assert highest_shared_level(*given_, need[kind]).objective == pytest.approx(textbook, rel=1e-7)
+
+
+def test_spare_time_is_spent_where_needs_lie_so_far_apart_that_time_looks_endless() -> None:
+    """The second row needs so little that its time is a rounding beside it; all three end at full speed."""
+    rate, need = np.array([[7.1], [1.8], [4.7]]), np.array([0.08, 1.4e-5, 46500.0])
+    ones = np.ones(3)
+    found = highest_shared_level(rate, np.zeros((3, 3, 1)), ones, ones.astype(int), np.full(1, 4.0), need)
+    assert found.objective == pytest.approx(4.7 / 46500, rel=1e-9)
+    np.testing.assert_allclose(found.rate, rate[:, 0], rtol=1e-9)
+
+
+def test_spending_spare_time_takes_nothing_from_a_row_that_needs_ten_decades_less() -> None:
+    """Found at random: the general solver lost 4e-8 of the second row's need while it spent what was left over."""
+    rate = [
+        [8.583673127981688, 0.5984508145444929],
+        [5.800607122880057, 2.4937780039763013],
+        [4.570609158722223, 3.398744720018771],
+    ]
+    need = np.array([250364.59937361328, 0.0006581090032829107, 2.8845356864697836e-05])
+    count, capacity = np.array([3, 1, 1]), np.array([2.5, 0.75])
+    found = highest_shared_level(np.array(rate), np.zeros((3, 3, 2)), np.ones(3), count, capacity, need)
+    assert found.gap <= 1e-9
+    assert found.objective * need[0] == pytest.approx((8.583673127981688 * 2.5 + 0.5984508145444929 * 0.5) / 3)
 
 
 @given(problems())

@@ -150,7 +150,7 @@ def test_another_policy_brings_its_own_parameters_only(tiny: Tiny) -> None:
 
 
 def test_the_examples_are_scenarios() -> None:
-    found = list((ROOT / "examples").rglob("*.toml"))
+    found = [path for path in (ROOT / "examples").rglob("*.toml") if path.name != "sweep.toml"]  # which varies one
     for path in found:
         load_scenario(path)
     assert found, "there are no examples"

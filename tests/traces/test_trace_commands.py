@@ -123,6 +123,7 @@ def test_machines_are_shown_and_written_as_a_scenario_reads_them(written: Write,
     assert (found["machines"], found["accelerators"], found["types"][0]["each"]) == (2, 4, "2")
     assert (tmp_path / "machines.csv").read_text() == "type,count,accelerators,rack\nt4,2,2,\n"
     assert "t4" in typed("trace", "machines", tmp_path / "machines.csv").stdout
+    assert printed("trace", "describe", path) == found
 
 
 def test_the_state_of_a_cluster_is_described_too(written: Write) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.problems import InvalidInput
@@ -27,6 +27,7 @@ def workload(jobs: int = 2000) -> Trace:
 TRACE = workload()
 
 
+@settings(max_examples=40)
 @given(rate=st.floats(0.05, 4), seed=st.integers(0, 2**32 - 1))
 def test_a_sample_has_about_rate_times_the_jobs_and_the_same_for_the_same_seed(rate: float, seed: int) -> None:
     part, again = sample(TRACE, rate=rate, seed=seed), sample(TRACE, rate=rate, seed=seed)

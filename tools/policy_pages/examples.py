@@ -82,11 +82,12 @@ EXAMPLES: Mapping[str, Example] = {
         changed="text does not fit into the memory of the v100",
     ),
     "hierarchical": Example(
-        spellings=("hierarchical",),
+        spellings=("hierarchical", "hierarchical?space_sharing=true"),
         changes={"entity_weight": {"speech": 1, "vision": 2}},
         changed="text belongs to the tenant speech of weight 1, image to vision of weight 2",
     ),
     "throughput_per_cost": Example(spellings=("throughput_per_cost", "throughput_per_cost?deadlines=true")),
+    "proportional_fairness": Example(spellings=("proportional_fairness", "proportional_fairness?space_sharing=true")),
     "proportional": Example(
         spellings=("proportional",),
         changes={**ONE_V100, "weight": [3, 1]},

@@ -110,6 +110,14 @@ class PolicyContract:
             case _:
                 pytest.fail(f"{type(answer).__name__} is no answer; see eunomia.model.answers")
 
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_what_it_promises_of_its_order_holds(self, seed: int) -> None:
+        info, view = self.policy.info, a_view(self.policy, seed)
+        if info.complete:
+            check_complete(self.policy, view, full_view(seed))
+        if info.separable:
+            check_separable(self.policy, view)
+
     def test_an_empty_view_is_answered(self) -> None:
         answer = self.policy.decide(without_jobs(a_view(self.policy, 0), self.policy.info.remembers))
         assert not isinstance(answer, Order | Grants) or len(answer.rows) == 0
@@ -210,6 +218,31 @@ def check_order(answer: Order, view: View) -> None:
     assert changes == len(np.unique(job)), "the rows of one job do not stand together"
     assert (view.throughput[job, type] > 0).all(), "a job is ordered to a type where it cannot run"
     assert (sizes(view, answer.rows) <= view.capacity[type]).all(), "a gang is ordered to a type that is too small"
+
+
+def check_complete(policy: Policy, view: View, full: View) -> None:
+    """Raise AssertionError unless every job is named where it can run, the fastest first, plainly, and none refused."""
+    answer = policy.decide(view)
+    assert isinstance(answer, Order)
+    assert not answer.refuse
+    assert {answer.rows.partner is None, answer.rows.shape is None, answer.rows.within is None} == {True}
+    can = (full.throughput > 0) & (full.scale_factor[:, None] <= full.capacity)
+    for m in range(view.jobs):
+        wishes = np.argsort(-full.throughput[m], kind="stable")
+        assert answer.rows.type[answer.rows.job == m].tolist() == [j for j in wishes if can[m, j]], f"job {m}"
+    if view.jobs and (view.scale_factor.sum() <= view.capacity).all():
+        assert math.isinf(answer.again_at), "everybody could sit, and it wants to be asked again"
+
+
+def check_separable(policy: Policy, view: View) -> None:
+    """Raise AssertionError unless some of the jobs stand in the same order as among all, and misfits are skipped."""
+    answer = policy.decide(view)
+    assert isinstance(answer, Order)
+    assert answer.misfit == "skip"
+    some = np.flatnonzero(np.random.default_rng(0).random(view.jobs) < 1 / 2)
+    fewer = policy.decide(view.part(some, view.capacity))
+    assert isinstance(fewer, Order)
+    assert some[fewer.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
 
 
 def check_grants(answer: Grants, view: View) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from eunomia.core.belief import Belief
 from eunomia.core.state import State
-from eunomia.model.answers import ANYWHERE, InvalidAnswer, Misfit, Rows, Shares
+from eunomia.model.answers import ANYWHERE, InvalidAnswer, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.life import Stage
-from eunomia.placing.choose import Candidates
 
 _NO_FLOATS: Floats = np.empty(0)
+_RUNS = int(Stage.RUNNING)
+_NONE, _ZERO = np.full(64, -1), np.zeros(64, dtype=np.int64)
 
 
 class Question:
@@ -56,12 +58,39 @@ def _rows_of(shares: Shares, jobs: int, types: int) -> tuple[Rows, Floats]:
     return Rows(job, type), np.clip(shares.x[job, type], 0.0, 1.0)
 
 
+@njit(cache=True)
+def _plain(job: Ints, type: Ints, active: Ints, types: int, stage: Ints) -> Ints:
+    """Return the rows of the job table that plain rows name; nothing if a row is wrong or a job has ended."""
+    found = np.empty(len(job), dtype=np.int64)
+    if len(job) != len(type):
+        return found[:0]
+    for row in range(len(job)):
+        if not (0 <= job[row] < len(active) and 0 <= type[row] < types):
+            return found[:0]
+        found[row] = active[job[row]]
+        if stage[found[row]] > _RUNS:
+            return found[:0]
+    return found
+
+
+def _as_asked(n: int) -> tuple[Ints, Ints, Ints]:
+    """Return partner, shape and within of n rows that name none; shared, not to be written."""
+    global _NONE, _ZERO
+    if n > len(_NONE):
+        _NONE, _ZERO = np.full(2 * n, -1), np.zeros(2 * n, dtype=np.int64)
+    return _NONE[:n], _ZERO[:n], _NONE[:n]
+
+
 def job_columns(answer: Rows | Shares, question: Question, state: State) -> Question:
     """Check the rows, drop those whose jobs ended since the ask, and name jobs by their rows in the table.
 
     Raises InvalidAnswer when a row names a job, type, partner or shape that is not there.
     """
     n, types = len(question.active), len(state.topology.types)
+    if isinstance(answer, Rows) and answer.partner is None and answer.shape is None and answer.within is None:
+        job = _plain(answer.job, answer.type, question.active, types, state.jobs.stage)
+        if len(job):
+            return Question(question.asked, question.active, job, answer.type, *_as_asked(len(job)))
     rows, x = _rows_of(answer, n, types) if isinstance(answer, Shares) else (answer, _NO_FLOATS)
     _in_range(rows.job, 0, n, "a job")
     _in_range(rows.type, 0, types, "a type")
@@ -106,16 +135,13 @@ def sizes_of(job: Ints, shape: Ints, state: State) -> Ints:
     return size
 
 
-def candidates_of(named: Question, misfit: Misfit, at: float, state: State, belief: Belief) -> Candidates:
-    """Return what the choosing pass reads; believed times are only filled for a reservation."""
-    run_time = np.zeros(len(named.job))
-    if misfit == "reserve":
-        jobs, running = state.jobs, state.running()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            run_time = belief.remaining_at(at, named.job) / belief.throughput[named.job, named.type]
-            run_time += belief.start_cost(jobs.ran[named.job])
-            left = belief.remaining_at(at, running) / belief.rate[running]
-        ends = np.maximum(belief.since[running], at) + np.nan_to_num(left, nan=np.inf)
-        jobs.end[running] = np.minimum(ends, jobs.until[running])
-    size = sizes_of(named.job, named.shape, state)
-    return Candidates(named.job, named.type, size, named.partner, named.shape, run_time)
+def run_times(named: Question, size: Ints, at: float, state: State, belief: Belief) -> Floats:
+    """Return how long each row is believed to run, (row,), and note in the state when seats will come free."""
+    jobs, running = state.jobs, state.running()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        run_time = belief.remaining_at(at, named.job) / belief.throughput[named.job, named.type]
+        run_time += belief.start_cost(jobs.ran[named.job], size)
+        left = belief.remaining_at(at, running) / belief.rate[running]
+    ends = np.maximum(belief.since[running], at) + np.nan_to_num(left, nan=np.inf)
+    jobs.end[running] = np.minimum(ends, jobs.until[running])
+    return run_time

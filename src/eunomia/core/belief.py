@@ -16,8 +16,12 @@ from eunomia.model.speeds import Speeds, apart
 
 
 class Belief(Columns):
-    """Declared steps, believed speeds; between reports progress is reckoned from the time on seats."""
+    """Declared steps, believed speeds; between reports progress is reckoned from the time on seats.
 
+    The steps of `core.moves` set rates when gangs sit down or rise.
+    """
+
+    kind: Ints  # jobs of one kind go equally fast
     total: Floats
     done: Floats  # steps up to `since`
     rate: Floats  # steps/s now, 0 = not running
@@ -25,53 +29,68 @@ class Belief(Columns):
     throughput: Floats  # (job, type) steps/s as asked
 
     def __init__(self, speeds: Speeds, overheads: Overheads | None = None):
+        types = len(speeds.types)
         super().__init__(
             {
+                "kind": (np.int64, 0),
                 "total": (np.float64, 1.0),
                 "done": (np.float64, 0.0),
                 "rate": (np.float64, 0.0),
                 "since": (np.float64, 0.0),
-                "throughput": (np.float64, 0.0, len(speeds.types)),
+                "throughput": (np.float64, 0.0, types),
             }
         )
         self.speeds = speeds
+        self.cost = np.zeros((2, 0))  # (0 = first start or 1 = later one, accelerators) seconds without progress
+        self.prefer: Ints = np.zeros((0, types), dtype=np.int64)  # (kind, type) types, the fastest first
         self._overheads = overheads or Overheads()
         self._jobs: list[Job] = []
         self._kinds: dict[tuple[str, int], int] = {}
-        self._kind_of: list[int] = []
-        self._table = np.zeros((0, 0, len(speeds.types)))  # (kind, kind, type) of the kinds asked about so far
+        self._alone: list[Floats] = []  # by kind
+        self._table = np.zeros((0, 0, types))  # (kind, kind, type) of the kinds asked about so far
 
     def learn(self, job: Job) -> int:
         """Take in a new job and return its row."""
         row = self.add()
+        kind = self._kinds.get((job.job_type, job.scale_factor))
+        if kind is None:
+            kind = self._meet(job)
+        if self.cost.shape[1] <= max(job.shapes):
+            self._cost_up_to(max(job.shapes))
         self.total[row] = job.total_steps
-        self.throughput[row] = self.speeds.alone(job.job_type, job.scale_factor)
+        self.throughput[row] = self._alone[kind]
+        self.kind[row] = kind
         self._jobs.append(job)
-        self._kind_of.append(self._kinds.setdefault((job.job_type, job.scale_factor), len(self._kinds)))
         return row
 
-    def start(self, row: int, at: float, type: int, size: int, partner: int, *, first: bool) -> None:
-        """The job runs from now on, after what a start costs."""
-        job = self._jobs[row]
-        if partner >= 0:
-            rate = self.speeds.beside(job.job_type, self._jobs[partner].job_type, size)[type]
-        else:
-            rate = self.throughput[row, type] if size == job.scale_factor else self._alone(job, size)[type]
-        self.rate[row], self.since[row] = rate, at + self._overheads.of(first=first)
+    def _meet(self, job: Job) -> int:
+        """Take in a kind that is new."""
+        kind = self._kinds[job.job_type, job.scale_factor] = len(self._kinds)
+        alone = self.speeds.alone(job.job_type, job.scale_factor)
+        self._alone.append(alone)
+        self.prefer = np.concatenate((self.prefer, np.argsort(-alone, kind="stable")[None, :]))
+        return kind
 
-    def start_cost(self, ran: Bools) -> Floats:
+    def _cost_up_to(self, size: int) -> None:
+        """Look up what starts of gangs up to that size cost."""
+        sizes = range(self.cost.shape[1], size + 1)
+        cost = [[self._overheads.of(first=first, size=size) for size in sizes] for first in (True, False)]
+        self.cost = np.concatenate((self.cost, np.array(cost)), axis=1)
+
+    def correct_rates(self, jobs: Ints, partners: Ints, types: Ints, sizes: Ints) -> None:
+        """Believe of jobs that have just started what is believed of them in pairs (partner -1 = none) and shapes."""
+        for row, mate, type, size in zip(*(a.tolist() for a in (jobs, partners, types, sizes)), strict=True):
+            job = self._jobs[row]
+            if mate >= 0:
+                other = self._jobs[mate]
+                self.rate[row] = self.speeds.beside(job.job_type, other.job_type, size)[type]
+                self.rate[mate] = self.speeds.beside(other.job_type, job.job_type, size)[type]
+            elif size != job.scale_factor:
+                self.rate[row] = self.speeds.alone(job.job_type, size)[type]
+
+    def start_cost(self, ran: Bools, sizes: Ints) -> Floats:
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not."""
-        return np.where(ran, self._overheads.of(first=False), self._overheads.of(first=True))
-
-    def go_alone(self, row: int, at: float, type: int, size: int) -> None:
-        """Its partner left; it keeps the seats."""
-        self._reckon(row, at)
-        self.rate[row], self.since[row] = self._alone(self._jobs[row], size)[type], max(at, self.since[row])
-
-    def stop(self, row: int, at: float) -> None:
-        """The job no longer runs."""
-        self._reckon(row, at)
-        self.rate[row] = 0.0
+        return np.asarray(self.cost[ran.astype(np.int64), sizes])
 
     def hear_progress(self, row: int, steps: float, at: float) -> None:
         """A checkpoint says how many steps are safe."""
@@ -85,7 +104,7 @@ class Belief(Columns):
 
     def kinds(self, rows: Ints) -> Ints:
         """Return the row of each job in the table of kinds, (row,)."""
-        return np.asarray(self._kind_of, dtype=np.int64)[rows]
+        return np.asarray(self.kind[rows])
 
     def paired(self) -> Floats:
         """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size."""
@@ -114,11 +133,5 @@ class Belief(Columns):
         speeds = np.zeros((len(jobs), widest, len(self.speeds.types)))
         for m, job in enumerate(jobs):
             for s, size in enumerate(job.shapes):
-                sizes[m, s], speeds[m, s] = size, self._alone(job, size)
+                sizes[m, s], speeds[m, s] = size, self.speeds.alone(job.job_type, size)
         return sizes, speeds
-
-    def _reckon(self, row: int, at: float) -> None:
-        self.done[row] += max(at - self.since[row], 0.0) * self.rate[row]
-
-    def _alone(self, job: Job, size: int) -> Floats:
-        return self.speeds.alone(job.job_type, size)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from eunomia.core.belief import Belief
 from eunomia.core.ledger import Ledger
+from eunomia.core.moves import leave, start_all, stop_all
 from eunomia.core.state import State
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.life import Cause
+from eunomia.model.life import FINAL, Cause, step
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 
 
 class Books:
-    """State, ledger and belief of one scheduler. `changes` counts what came or went, but not who was seated."""
+    """State, ledger and belief of one scheduler. `changes` counts what came or went, but not who was seated.
+
+    `arrays` are all their tables, in the order of `core.tables.tables`, for compiled steps.
+    """
 
     def __init__(
         self,
@@ -26,32 +32,57 @@ class Books:
     ):
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         self.changes = 0
+        self._layout = (0, 0, 0)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Take hold of the arrays again if they have grown."""
+        state, ledger, belief = self.state, self.ledger, self.belief
+        layout = (state.jobs.room, len(belief.prefer), belief.cost.shape[1])
+        if layout != self._layout:
+            self._layout = layout
+            self.arrays: tuple[Array, ...] = (
+                state.jobs.ints, state.jobs.floats, state.jobs.flags, state.rows, state.counts, state.holder,
+                state.after, ledger.ints, ledger.floats, ledger.received, belief.ints, belief.floats,
+                belief.throughput, belief.cost, belief.prefer, state.floor.up, *state.floor.index,
+            )  # fmt: skip
 
     def submit(self, job: Job) -> None:
         """Open the books for a new job."""
         self.state.add(job)
         self.ledger.add()
         self.belief.learn(job)
+        self._lay_out()
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
         """Give seats that the floor has taken to one job, or to two that share them."""
-        ran = self.state.jobs.ran
-        for job, mate in [(row, partner)] if partner < 0 else [(row, partner), (partner, row)]:
-            self.ledger.start(job, at, len(seats), type)
-            self.belief.start(job, at, type, len(seats), mate, first=not ran[job])
-        self.state.start(row, type, shape, seats, until, partner)
+        lead, mate, on, form = (np.array([value], dtype=np.int64) for value in (row, partner, type, shape))
+        self.state.floor.give_back(seats)
+        self.start_all(lead, at, on, form, np.array([0, len(seats)]), seats, until, mate)
+
+    def start_all(
+        self, lead: Ints, at: float, type: Ints, shape: Ints, first: Ints, seats: Ints, until: float, partner: Ints
+    ) -> None:
+        """Give free seats to many gangs: gang g sits on seats[first[g]:first[g + 1]]; partner -1 = alone."""
+        start_all(lead, partner, type, shape, first, seats, at, until, *self.arrays)
+        self.correct_rates(lead, type, shape, np.diff(first), partner)
+
+    def correct_rates(self, lead: Ints, type: Ints, shape: Ints, size: Ints, partner: Ints) -> None:
+        """Believe of gangs that have just started what pairs and other shapes make of their speed."""
+        odd = np.flatnonzero((partner >= 0) | (shape != 0))
+        if len(odd):
+            self.belief.correct_rates(lead[odd], partner[odd], type[odd], size[odd])
+
+    def stop_all(self, rows: Ints, at: float) -> None:
+        """Take running jobs off their seats; a partner that is not among them goes on alone."""
+        stop_all(rows, at, *self.arrays)
 
     def leave(self, row: int, at: float, cause: Cause) -> None:
         """Take a job off its seats, if it has any; a partner goes on alone."""
-        jobs = self.state.jobs
-        if jobs.on_type[row] >= 0:
-            mate, type, seats = int(jobs.partner[row]), int(jobs.on_type[row]), len(self.state.seats[row])
-            self.ledger.stop(row, at)
-            self.belief.stop(row, at)
-            if mate >= 0:
-                self.belief.go_alone(mate, at, type, seats)
-        self.state.leave(row, cause)
+        state = self.state
+        stage = step(int(state.jobs.stage[row]), cause, state.ids[row])
+        leave(row, at, int(stage), stage in FINAL, *self.arrays)
         self.changes += cause is not Cause.STOPPED
 
     def lose(self, node: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.model.arrays import Array
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 
 _FIRST = 64
 
@@ -14,28 +14,67 @@ _FIRST = 64
 class Columns:
     """Arrays of one length, read as attributes: `columns.weight[row]`.
 
-    `spec` maps a name to (dtype, value of a new row) or (dtype, value, width) for a column of vectors.
-    Every array is longer than `len(self)`; rows past the end hold the value of a new row.
+    `spec` maps a name to (dtype, value of a new row) or (dtype, value, width) for a column of vectors. Every array is
+    longer than `len(self)`; rows past the end hold the value of a new row. Plain columns of one dtype lie in one
+    table (column, row), in the order of `spec`, so that compiled code takes them all as a single array.
     """
+
+    ints: Ints  # (column, row)
+    floats: Floats  # (column, row)
+    flags: Bools  # (column, row)
 
     def __init__(self, spec: dict[str, tuple[Any, ...]]):
         self._spec = spec
         self._length = 0
-        for name in spec:
+        self.room = _FIRST  # rows that the arrays have
+        self._tables = {
+            "ints": _names(spec, np.int64),
+            "floats": _names(spec, np.float64),
+            "flags": _names(spec, np.bool_),
+        }
+        self._wide = [name for name, (_, _, *width) in spec.items() if width]
+        for table, names in self._tables.items():
+            setattr(self, table, self._fresh_table(names, table, _FIRST))
+        for name in self._wide:
             setattr(self, name, self._fresh(name, _FIRST))
+        self._name_columns()
 
     def _fresh(self, name: str, rows: int) -> Array:
         dtype, value, *width = self._spec[name]
         return np.full((rows, *width), value, dtype=dtype)
+
+    def _fresh_table(self, names: list[str], table: str, rows: int) -> Array:
+        dtype = {"ints": np.int64, "floats": np.float64, "flags": np.bool_}[table]
+        fresh: Array = np.empty((len(names), rows), dtype=dtype)
+        for column, name in zip(fresh, names, strict=True):
+            column[:] = self._spec[name][1]
+        return fresh
+
+    def _name_columns(self) -> None:
+        for table, names in self._tables.items():
+            for column, name in zip(getattr(self, table), names, strict=True):
+                setattr(self, name, column)
 
     def __len__(self) -> int:
         return self._length
 
     def add(self) -> int:
         """Open a new row and return its number."""
-        room = len(getattr(self, next(iter(self._spec))))
-        if self._length == room:
-            for name in self._spec:
-                setattr(self, name, np.concatenate((getattr(self, name), self._fresh(name, room))))
+        if self._length == self.room:
+            self._double()
         self._length += 1
         return self._length - 1
+
+    def _double(self) -> None:
+        for table, names in self._tables.items():
+            fresh = self._fresh_table(names, table, self.room)
+            setattr(self, table, np.concatenate((getattr(self, table), fresh), axis=1))
+        for name in self._wide:
+            setattr(self, name, np.concatenate((getattr(self, name), self._fresh(name, self.room))))
+        self.room *= 2
+        self._name_columns()
+
+
+def _names(spec: dict[str, tuple[Any, ...]], dtype: type) -> list[str]:
+    """Return the plain columns of one dtype."""
+    return [name for name, (kind, _, *width) in spec.items() if kind is dtype and not width]

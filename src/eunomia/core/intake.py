@@ -18,6 +18,8 @@ from eunomia.model.events import (
 )
 from eunomia.model.life import Cause, Stage
 
+_WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
+
 
 def take(event: Event, at: float, books: Books) -> list[Decision]:
     """Take in one event; return the orders that follow from it whatever the policy says."""
@@ -45,7 +47,7 @@ def take(event: Event, at: float, books: Books) -> list[Decision]:
 def _runs(name: str, epoch: int, books: Books) -> bool:
     """Say whether the event speaks of the run that is going on; word of an earlier one comes too late."""
     row, jobs = books.state.row_of[name], books.state.jobs
-    return bool(jobs.stage[row] == Stage.RUNNING and jobs.epoch[row] == epoch)
+    return bool(jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch)
 
 
 def _fail(row: int, at: float, books: Books) -> None:
@@ -58,9 +60,9 @@ def _fail(row: int, at: float, books: Books) -> None:
 def _cancel(name: str, at: float, books: Books) -> list[Decision]:
     row, jobs = books.state.row_of[name], books.state.jobs
     stage, epoch = jobs.stage[row], int(jobs.epoch[row])
-    if stage in (Stage.RUNNING, Stage.WAITING):
+    if stage in (_RUNS, _WAITS):
         books.leave(row, at, Cause.CANCELLED)
-    return [Stop((name,), (epoch,), save=False)] if stage == Stage.RUNNING else []
+    return [Stop((name,), (epoch,), save=False)] if stage == _RUNS else []
 
 
 def _lose(node: int, at: float, books: Books) -> list[Decision]:

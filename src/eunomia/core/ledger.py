@@ -9,35 +9,27 @@ from eunomia.model.arrays import Floats, Ints
 
 
 class Ledger(Columns):
-    """Attained service and time by type, one row per job; nothing is touched while a job just runs."""
+    """Attained service and time by type, one row per job; nothing is touched while a job just runs.
 
-    service: Floats  # accelerator-seconds up to `since`
-    received: Floats  # (job, type) seconds up to `since`
-    since: Floats  # start of its lease
+    The steps of `core.moves` write it.
+    """
+
     width: Ints  # accelerators that it holds now, shared ones in full; 0 = none
-    on_type: Ints
+    on_type: Ints  # of its last lease
+    service: Floats  # accelerator-seconds up to `since`
+    since: Floats  # start of its lease
+    received: Floats  # (job, type) seconds up to `since`
 
     def __init__(self, types: int):
         super().__init__(
             {
-                "service": (np.float64, 0.0),
-                "received": (np.float64, 0.0, types),
-                "since": (np.float64, 0.0),
                 "width": (np.int64, 0),
                 "on_type": (np.int64, 0),
+                "service": (np.float64, 0.0),
+                "since": (np.float64, 0.0),
+                "received": (np.float64, 0.0, types),
             }
         )
-
-    def start(self, row: int, at: float, width: int, type: int) -> None:
-        """From now on this job receives `width` accelerators of that type."""
-        self.since[row], self.width[row], self.on_type[row] = at, width, type
-
-    def stop(self, row: int, at: float) -> None:
-        """From now on it receives nothing."""
-        held = at - self.since[row]
-        self.service[row] += held * self.width[row]
-        self.received[row, self.on_type[row]] += held
-        self.width[row] = 0
 
     def service_at(self, at: float, rows: Ints) -> Floats:
         """Return attained accelerator-seconds of these jobs, (row,)."""

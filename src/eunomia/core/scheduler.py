@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from eunomia.core.adoption import Question, candidates_of, job_columns
+from eunomia.core.adoption import Question, job_columns, sizes_of
 from eunomia.core.belief import Belief
 from eunomia.core.books import Books
 from eunomia.core.check import check
@@ -16,9 +17,9 @@ from eunomia.core.glance import look
 from eunomia.core.intake import take
 from eunomia.core.mechanisms.dues import Dues
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.core.seating import Seating
-from eunomia.model.answers import Answer, Grants, InvalidAnswer, Misfit, Order, Shares
-from eunomia.model.arrays import Floats
+from eunomia.core.seating import Seating, seat_only_one
+from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
 from eunomia.model.events import (
@@ -56,10 +57,13 @@ class Scheduler:
         self.dues = Dues(len(topology.types))
         self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait
         self.certificate: Certificate | None = None  # of the last answer, where it was optimised
-        self.last_order: Question | None = None  # the candidates of the last pass, for explanations
+        self._last_order: Question | None = None
+        self._line: Ints | None = None  # of dues: the last pass went by it
         self._memory = Columns({name: (np.float64, value) for name, value in info.remembers.items()})
         self._kept: dict[str, np.ndarray] = {}
         self._checked = checked
+        endless = info.complete and info.door == "order" and math.isinf(mechanism.length)
+        self._unasked = endless and not (mechanism.recall and len(topology.types) > 1)
         self._asked = 0
         self._question: Question | None = None  # asked and not yet answered
         self._asked_at = -math.inf
@@ -67,6 +71,7 @@ class Scheduler:
         self._again_at = math.inf
         self._plain = True  # the last answer named no other shape and no partner
         self._wake = math.inf
+        self._resting = False  # leases may run on through quiet rounds
 
     def handle(self, moment: Moment) -> list[Decision]:
         """Take in all that happened at one instant, then decide once."""
@@ -77,12 +82,14 @@ class Scheduler:
                 answer = self._matching(event)
             else:
                 orders += take(event, moment.at, self._books)
-        while self.info.remembers and len(self._memory) < len(self.state.jobs):
-            self._memory.add()
+        if self.info.remembers:
+            while len(self._memory) < len(self.state.jobs):
+                self._memory.add()
         if answer is not None:
             self._adopt(answer, moment.at, orders)
         elif self._question is None and self._must_ask(moment.at):
-            orders.append(self._ask(moment.at))
+            if not self._seat_unasked(moment.at, orders):
+                orders.append(self._ask(moment.at))
         elif self.info.door == "shares" and self._seats_may_change(moment.at):
             self._settle_shares(moment.at, orders)
         self._set_wake(moment.at, orders)
@@ -95,12 +102,27 @@ class Scheduler:
         """Jobs or devices came or went since the last ask."""
         return self._books.changes != self._known
 
+    @property
+    def last_order(self) -> Question | None:
+        """The candidates of the last pass, best first, for explanations."""
+        if self._line is not None:
+            throughput = self.belief.throughput[self.state.active]
+            self._last_order, self._line = self.dues.in_line(self._line, self.state, throughput), None
+        return self._last_order
+
+    @last_order.setter
+    def last_order(self, named: Question) -> None:
+        self._last_order, self._line = named, None
+
     # ---- asking ----------------------------------------------------------------------------------------------
 
     def _must_ask(self, at: float) -> bool:
         """Say whether an answer is needed and could change anything now."""
         state, cut = self.state, self.mechanism
-        if len(state.active) == 0:
+        if self._unasked and not state.ends_apart:
+            due = state.waiting > 0 and (self._stale or at >= self._again_at)
+            return due and (cut.recall or bool(state.floor.free.any()))
+        if state.alive == 0:
             return False
         rounds, due = cut.is_boundary(at), self._stale or at >= self._again_at
         if self.info.door == "shares":
@@ -114,13 +136,37 @@ class Scheduler:
             return cut.recall and free and len(state.capacity) > 1  # somebody may move to a faster type
         return due
 
+    def _seat_unasked(self, at: float, orders: list[Decision]) -> bool:
+        """Do without an answer that could only say one thing; False when the policy must be asked.
+
+        That is so when a single waiting job fits and nobody can be moved, by what its policy promises: who else waits
+        is passed over (separable), or there is nobody else (complete).
+        """
+        state, cut = self.state, self.mechanism
+        if not self._unasked or (not (self.info.separable and not cut.recall) and state.waiting > 1):
+            return False
+        fits, start = seat_only_one(self._books, at, cut.until(at))
+        if fits > 1 or (fits == 0 and cut.recall):
+            return False
+        if start is not None:
+            orders.append(start)
+        self._known, self._again_at = self._books.changes, math.inf
+        return True
+
+    def _shown(self) -> Ints:
+        """Return the jobs that an answer could seat: all, or those that wait where nobody can be moved."""
+        active = self.state.active
+        if self._unasked and self.info.separable and not self.mechanism.recall:
+            return active[self.state.jobs.on_type[active] < 0]
+        return active.copy()
+
     def _ask(self, at: float) -> Ask:
-        active = self.state.active.copy()
+        active = self._shown()
         view = View(
             at=at,
             types=self.state.topology.types,
             jobs=len(active),
-            columns=look(self.info.needs, at, active, self.state, self.ledger, self.belief),
+            columns=self._columns(at, active),
             seed=(self.seed, self._asked),
             memory={**self._kept, **{name: getattr(self._memory, name)[active] for name in self.info.remembers}},
         )
@@ -129,6 +175,10 @@ class Scheduler:
         self._asked_at = at
         self._known, self._again_at = self._books.changes, math.inf
         return Ask(self._question.asked, view)
+
+    def _columns(self, at: float, active: Ints) -> dict[str, Any]:
+        """Return what the policy needs to see of these jobs."""
+        return look(self.info.needs, at, active, self.state, self.ledger, self.belief)
 
     def _seats_may_change(self, at: float) -> bool:
         """Say whether the last answer's shares can seat anybody anew now."""
@@ -158,9 +208,8 @@ class Scheduler:
             named = job_columns(answer.rows, question, self.state)
             self._plain = answer.rows.shape is None and answer.rows.partner is None
             self.last_order = named
-            seating.follow(
-                candidates_of(named, answer.misfit, at, self.state, self.belief), answer.misfit, named.within
-            )
+            size = sizes_of(named.job, named.shape, self.state)
+            seating.follow(named, answer.misfit, np.arange(len(named.job)), size)
         elif isinstance(answer, Grants):
             seating.grant(answer, job_columns(answer.rows, question, self.state), question)
             if seating.put_out:  # they wait from now on, which the policy could not see when it was asked
@@ -171,25 +220,27 @@ class Scheduler:
             return
         else:
             raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
-        orders += seating.decisions()
+        orders += seating.orders
 
     def _adopt_shares(self, answer: Shares, question: Question, at: float) -> None:
         self.dues.advance(at)
-        named = job_columns(answer, question, self.state)
-        self.dues.adopt(named.job, named.type, named.partner, named.shape, named.within, named.x, answer.fill)
+        self.dues.adopt(job_columns(answer, question, self.state), answer.fill, self.state)
 
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
-        self.dues.advance(at)
-        seating = Seating(self._books, self.mechanism, at)
-        stay = self.mechanism.length if self.mechanism.length < math.inf else 0.0
-        job, type, partner, shape, within = self.dues.order(self.state, self.belief.throughput[self.state.active], stay)
-        named = Question(self._asked, self.state.active.copy(), job, type, partner, shape, within)
-        self.last_order = named
-        # Leases that end apart leave a wide gang no moment at which enough seats are free: it must collect them.
-        misfit: Misfit = "skip" if self.mechanism.aligned or self.mechanism.recall else "reserve"
-        seating.follow(candidates_of(named, misfit, at, self.state, self.belief), misfit, named.within)
-        orders += seating.decisions()
-        self.dues.note_seats(self.state)
+        dues, cut = self.dues, self.mechanism
+        dues.advance(at)
+        seating = Seating(self._books, cut, at)
+        line = dues.line(self.state, cut.length if cut.length < math.inf else 0.0)
+        self._line = line
+        if cut.aligned or cut.recall:
+            seating.follow(dues.rows, "skip", line, dues.size, fill=dues.fill)
+        else:
+            # Leases that end apart leave a wide gang no moment at which enough seats are free: it must collect them.
+            named = dues.in_line(line, self.state, self.belief.throughput[self.state.active])
+            size = sizes_of(named.job, named.shape, self.state)
+            seating.follow(named, "reserve", np.arange(len(named.job)), size)
+        orders += seating.orders
+        dues.note_seats(self.state)
 
     def _remember(self, answer: Answer, question: Question) -> None:
         for name, values in answer.memory.items():
@@ -213,7 +264,10 @@ class Scheduler:
     def _set_wake(self, at: float, orders: list[Decision]) -> None:
         """Ask to be woken when something will change by itself; quiet time is skipped."""
         wake = math.inf
-        if len(self.state.active):
+        if self._unasked and not self.state.ends_apart:
+            if at < self._again_at < math.inf and self.state.alive:
+                wake = self._again_at
+        elif self.state.alive:
             coming = (self._again_at, self._gap_ends(), self.mechanism.next_end(self.state), math.inf)
             wake = min(when for when in coming if when > at)
             if self.mechanism.aligned:
@@ -233,11 +287,14 @@ class Scheduler:
         """Let leases run on while nobody is woken at their common end, or a real world would see them lapse."""
         if self._question is not None:
             return  # the answer may seat somebody else
+        if not quiet and not self._resting:
+            return
         jobs, running = self.state.jobs, self.state.running()
         if quiet and not self.state.ends_apart:
             rows, until = running[jobs.until[running] < math.inf], math.inf
         else:
             rows, until = running[jobs.resting[running]], self.mechanism.next_boundary(at)
+        self._resting = quiet
         if len(rows):
             jobs.until[rows], jobs.resting[rows] = until, quiet
             orders.append(Renew(self.state.names(rows), until))

@@ -3,22 +3,51 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from eunomia.core.adoption import Question, sizes_of
+from eunomia.core.adoption import Question, run_times, sizes_of
 from eunomia.core.books import Books
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.model.answers import ONE_MACHINE, Grants, InvalidAnswer, Misfit
-from eunomia.model.arrays import NO_INTS, Bools, Ints
+from eunomia.core.passes import HEAD, MISPLACED, NOBODY, ODD, RENEWALS, SEATS, STARTS, STOPS, follow, seat_only
+from eunomia.model.answers import Grants, InvalidAnswer, Misfit
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
-from eunomia.model.life import Cause
-from eunomia.placing.choose import MISFIT, Candidates, choose, with_open
+from eunomia.placing.choose import MISFIT
+
+_NO_FLOATS: Floats = np.empty(0)
 
 
-def _source(named: Question, row: int) -> int:
-    """Return where a row that was not dropped stands in the answer."""
-    return row if named.source is None else int(named.source[row])
+class Told(NamedTuple):
+    """What a pass changed: who stops, who goes on, which gangs start, and the candidates that found no place."""
+
+    stops: Ints
+    stop_epochs: Ints
+    renewed: Ints
+    lead: Ints
+    first: Ints  # (gang + 1,)
+    seats: Ints
+    misplaced: Ints
+    epochs: Ints
+    shape: Ints
+    partner: Ints
+    partner_epochs: Ints
+
+    @classmethod
+    def of(cls, told: Ints) -> Told:
+        """Take apart what `follow` returned."""
+        head = told[:HEAD].tolist()
+        gangs = head[STARTS]
+        sizes = (
+            head[STOPS], head[STOPS], head[RENEWALS], gangs, gangs + 1, head[SEATS], head[MISPLACED],
+            gangs, gangs, gangs, gangs,
+        )  # fmt: skip
+        parts, place = [], HEAD
+        for size in sizes:
+            parts.append(told[place : place + size])
+            place += size
+        return cls(*parts)
 
 
 class Seating:
@@ -27,91 +56,60 @@ class Seating:
     def __init__(self, books: Books, mechanism: Leases, at: float):
         self._books, self.state, self.at = books, books.state, at
         self._until = mechanism.until(at)
-        self._open = mechanism.open(books.state, at)
-        self._stops: list[int] = []
-        self._stop_epochs: list[int] = []
-        self._starts: list[int] = []  # jobs that lead the gangs
-        self._renewed: list[int] = []
-        self._prolonged: list[Renew] = []
+        self._opening = mechanism.opening(at)
+        self.orders: list[Decision] = []  # what changed: first who stops, then who goes on, then who starts
         self.put_out = False  # a lease ended that the grants did not speak of
-
-    def decisions(self) -> list[Decision]:
-        """Return what changed: first who stops, then who goes on, then who starts."""
-        orders: list[Decision] = []
-        if self._stops:
-            orders.append(Stop(self.state.names(np.array(self._stops)), np.array(self._stop_epochs)))
-        if self._renewed:
-            orders.append(Renew(self.state.names(np.array(self._renewed)), self._until))
-        orders += self._prolonged
-        return [*orders, self._started()] if self._starts else orders
-
-    def _started(self) -> Starts:
-        """Return the starts as one decision, read off the state."""
-        state, jobs, lead = self.state, self.state.jobs, np.array(self._starts)
-        seats = [state.seats[row] for row in self._starts]
-        mates = jobs.partner[lead]
-        return Starts(
-            jobs=state.names(lead),
-            epochs=jobs.epoch[lead],
-            first=np.cumsum([0, *map(len, seats)]),
-            seats=np.concatenate(seats),
-            until=jobs.until[lead],
-            shape=jobs.shape[lead],
-            partners=state.names(mates),
-            partner_epochs=np.where(mates >= 0, jobs.epoch[mates], 0),
-        )
 
     # ---- by an order -----------------------------------------------------------------------------------------
 
-    def follow(self, rows: Candidates, misfit: Misfit, within: Ints) -> None:
-        """Seat gangs in that order; whoever sits on an open seat and is not chosen stops."""
-        jobs, opened = self.state.jobs, self._open
-        self.state.passes += 1
-        free = with_open(self.state.floor.free, self.state.seated(), opened)
-        chosen, kept = self._choose(rows, free, misfit)
-        self._clear(opened[jobs.taken[opened] != self.state.passes])
-        self._renew(rows, chosen[kept])
-        misplaced = self._place(rows, chosen[~kept], within)
-        while len(misplaced):  # seats were free but not near enough to each other: the next in line may have them
-            jobs.taken[rows.job[misplaced]] = 0
-            jobs.taken[rows.partner[misplaced][rows.partner[misplaced] >= 0]] = 0
-            rest = np.setdiff1d(np.arange(len(rows.job)), misplaced)
-            rows, within = rows.take(rest), within[rest]
-            jobs.open[: len(jobs)] = False
-            chosen, kept = self._choose(rows, self.state.floor.free.copy(), misfit)
-            misplaced = self._place(rows, chosen[~kept], within)
+    def follow(self, named: Question, misfit: Misfit, line: Ints, size: Ints, *, fill: bool = False) -> None:
+        """Seat gangs as they stand in `line`; whoever sits on an open seat and is not chosen stops.
 
-    def _choose(self, rows: Candidates, free: Ints, misfit: Misfit) -> tuple[Ints, Bools]:
+        With `fill` what is then free goes to whoever can use it.
+        """
         state = self.state
-        busy = state.running() if misfit == "reserve" else NO_INTS
-        return choose(rows, state.seated(), free, busy, state.jobs.taken, state.passes, MISFIT[misfit], self.at)
+        run_time = _NO_FLOATS
+        if misfit == "reserve":
+            run_time = run_times(named, size, self.at, state, self._books.belief)
+        state.passes += 1
+        opening = self._opening
+        while True:
+            told = follow(
+                self.at, self._until, state.passes, MISFIT[misfit], opening, fill, line, named.job, named.type, size,
+                named.partner, named.shape, named.within, run_time, *self._books.arrays,
+            )  # fmt: skip
+            if told.any():
+                self._tell(Told.of(told), odd=bool(told[ODD]))
+            if not told[MISPLACED]:
+                return
+            # Seats were free but not near enough to each other: the next in line may have them.
+            line, opening = line[~np.isin(line, Told.of(told).misplaced)], NOBODY
 
-    def _renew(self, rows: Candidates, kept: Ints) -> None:
-        if len(kept) == 0 or math.isinf(self._until):
-            return
-        job = np.concatenate((rows.job[kept], rows.partner[kept]))
-        job = np.sort(job[job >= 0])
-        self.state.jobs.until[job], self.state.jobs.resting[job] = self._until, False
-        self._renewed += job.tolist()
+    def _tell(self, told: Told, *, odd: bool) -> None:
+        """Write down what a pass changed."""
+        names = self.state.names
+        if len(told.stops):
+            self.orders.append(Stop(names(told.stops), told.stop_epochs))
+        if len(told.renewed):
+            self.orders.append(Renew(names(told.renewed), self._until))
+        if len(told.lead):
+            self.orders.append(self._starts(told))
+        if odd:
+            type = self.state.jobs.on_type[told.lead]
+            self._books.correct_rates(told.lead, type, told.shape, np.diff(told.first), told.partner)
 
-    def _place(self, rows: Candidates, chosen: Ints, within: Ints) -> Ints:
-        """Seat the chosen gangs, the largest first so that they sit close; return those that found no place."""
-        if len(chosen) == 0:
-            return chosen
-        moving = np.concatenate((rows.job[chosen], rows.partner[chosen]))
-        moving = moving[moving >= 0]
-        self._clear(moving[self.state.jobs.on_type[moving] >= 0])
-        if len(chosen) > 1:
-            chosen = chosen[np.argsort(-rows.size[chosen], kind="stable")]
-        misplaced = []
-        for row in chosen.tolist():
-            type, size = int(rows.type[row]), int(rows.size[row])
-            seats = self.state.floor.place(type, size, one_machine=within[row] == ONE_MACHINE)
-            if seats is None:
-                misplaced.append(row)
-            else:
-                self._start(int(rows.job[row]), type, int(rows.shape[row]), seats, self._until, int(rows.partner[row]))
-        return np.array(misplaced, dtype=np.int64)
+    def _starts(self, told: Told) -> Starts:
+        names = self.state.names
+        return Starts(
+            jobs=names(told.lead),
+            epochs=told.epochs,
+            first=told.first,
+            seats=told.seats,
+            until=np.full(len(told.lead), self._until),
+            shape=told.shape,
+            partners=names(told.partner),
+            partner_epochs=told.partner_epochs,
+        )
 
     # ---- by grants -------------------------------------------------------------------------------------------
 
@@ -128,13 +126,14 @@ class Seating:
         for row, seats in gangs:
             job, mate = int(named.job[row]), int(named.partner[row])
             granted |= {job, mate}
-            if np.array_equal(np.sort(state.seats[job]), seats) and state.jobs.partner[job] == mate:
+            if np.array_equal(np.sort(state.seats_of(job)), seats) and state.jobs.partner[job] == mate:
                 going_on |= {job, mate}
-        ended = self._open[state.jobs.until[self._open] <= self.at]  # recall takes no seats: `stop` does
-        leaving = (granted | set(stop.tolist()) | set(ended.tolist())) - going_on - {-1}
-        rows = [j for j in sorted(leaving) if state.jobs.on_type[j] >= 0]
-        self.put_out = not granted.union(stop.tolist()).issuperset(ended.tolist())
-        self._clear(np.array(rows, dtype=np.int64))
+        running = state.running()
+        ended = running[state.jobs.until[running] <= self.at].tolist()  # recall takes no seats: `stop` does
+        leaving = (granted | set(stop.tolist()) | set(ended)) - going_on - {-1}
+        self.put_out = not granted.union(stop.tolist()).issuperset(ended)
+        self._clear([job for job in sorted(leaving) if state.jobs.on_type[job] >= 0])
+        started = []
         for row, seats in gangs:
             job, mate = int(named.job[row]), int(named.partner[row])
             until = float(grants.until[_source(named, row)])
@@ -144,7 +143,10 @@ class Seating:
                 self._prolong(job, until)
             elif state.floor.is_free(seats) and (state.jobs.on_type[[job] if mate < 0 else [job, mate]] < 0).all():
                 state.floor.take(seats)
-                self._start(job, int(named.type[row]), int(named.shape[row]), seats, until, mate)
+                self._books.start(job, self.at, int(named.type[row]), int(named.shape[row]), seats, until, mate)
+                started.append(job)
+        if started:
+            self.orders.append(self._granted(np.array(started)))
 
     def _gangs(self, grants: Grants, named: Question) -> list[tuple[int, Ints]]:
         """Return each granted row with its seats, whole."""
@@ -160,33 +162,69 @@ class Seating:
         for row in range(len(named.job)):
             seats = np.sort(grants.device[grants.row == _source(named, row)])
             if len(seats) != size[row]:
-                name = self.state.submitted[int(named.job[row])].job_id
+                name = self.state.ids[int(named.job[row])]
                 raise InvalidAnswer(f"job {name!r} is granted {len(seats)} seats; its gang is {size[row]}")
             if (topology.type[seats] != named.type[row]).any():
                 raise InvalidAnswer(f"row {row} is granted seats of another type than it names")
             gangs.append((row, seats))
         return gangs
 
+    def _clear(self, rows: list[int]) -> None:
+        """Stop these jobs, and whoever shares with them."""
+        jobs = self.state.jobs
+        both = [job for row in rows for job in (row, int(jobs.partner[row])) if job >= 0]
+        stops = np.array(list(dict.fromkeys(both)), dtype=np.int64)
+        if len(stops):
+            self.orders.append(Stop(self.state.names(stops), jobs.epoch[stops]))
+            self._books.stop_all(stops, self.at)
+
     def _prolong(self, job: int, until: float) -> None:
         mate = int(self.state.jobs.partner[job])
         jobs = [job] if mate < 0 else [job, mate]
         self.state.jobs.until[jobs], self.state.jobs.resting[jobs] = until, False
-        self._prolonged.append(Renew(self.state.names(np.array(jobs)), until))
+        self.orders.append(Renew(self.state.names(np.array(jobs)), until))
 
-    # ---- single steps ----------------------------------------------------------------------------------------
+    def _granted(self, lead: Ints) -> Starts:
+        """Return the starts of these gangs as one decision, read off the state."""
+        state, jobs = self.state, self.state.jobs
+        seats = [state.seats_of(row) for row in lead.tolist()]
+        mates = jobs.partner[lead]
+        return Starts(
+            jobs=state.names(lead),
+            epochs=jobs.epoch[lead],
+            first=np.cumsum([0, *map(len, seats)]),
+            seats=np.concatenate(seats),
+            until=jobs.until[lead],
+            shape=jobs.shape[lead],
+            partners=state.names(mates),
+            partner_epochs=np.where(mates >= 0, jobs.epoch[mates], 0),
+        )
 
-    def _clear(self, rows: Ints) -> None:
-        """Stop these jobs, and whoever shares with them."""
-        jobs = self.state.jobs
-        for row in rows.tolist():
-            mate = int(jobs.partner[row])
-            for job in (row, mate) if mate >= 0 else (row,):
-                if jobs.on_type[job] < 0:
-                    continue
-                self._stops.append(job)
-                self._stop_epochs.append(int(jobs.epoch[job]))
-                self._books.leave(job, self.at, Cause.STOPPED)
 
-    def _start(self, row: int, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
-        self._books.start(row, self.at, type, shape, seats, until, partner)
-        self._starts.append(row)
+_ZERO, _NOBODY = np.zeros(1, dtype=np.int64), np.full(1, -1)  # shared by many decisions: nobody writes to them
+
+
+def seat_only_one(books: Books, at: float, until: float) -> tuple[int, Starts | None]:
+    """Seat the one waiting job that fits, on its fastest type that has room.
+
+    Return how many fit, 2 for several, and the start; nothing is done unless just one fits.
+    """
+    told = seat_only(at, until, *books.arrays)
+    if told[0] != 1:
+        return int(told[0]), None
+    names = books.state.names
+    return 1, Starts(
+        jobs=names(told[1:2]),
+        epochs=told[2:3],
+        first=np.array([0, len(told) - 3]),
+        seats=told[3:],
+        until=np.array([until]),
+        shape=_ZERO,
+        partners=names(_NOBODY),
+        partner_epochs=_ZERO,
+    )
+
+
+def _source(named: Question, row: int) -> int:
+    """Return where a row that was not dropped stands in the answer."""
+    return row if named.source is None else int(named.source[row])

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from eunomia.model.arrays import Array
+
+_AT_ONCE = 50_000  # rows whose texts are in memory at a time
+_SPECIAL = re.compile(r'[",\r\n]')
 
 
 def write_json(path: Path, values: Mapping[str, object]) -> None:
@@ -18,14 +23,31 @@ def write_json(path: Path, values: Mapping[str, object]) -> None:
 
 def write_columns(path: Path, columns: Mapping[str, Array]) -> None:
     """Write a table; nan is an empty field, numbers are the shortest that read back the same."""
-    texts = [[_text(value) for value in column.tolist()] for column in columns.values()]
+    rows = len(next(iter(columns.values()), ()))
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*texts, strict=True))
+        csv.writer(file, lineterminator="\n").writerow(columns)
+        for begin in range(0, rows, _AT_ONCE):
+            texts = [_texts(column[begin : begin + _AT_ONCE]) for column in columns.values()]
+            file.writelines(f"{line}\n" for line in map(",".join, zip(*texts, strict=True)))
 
 
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
-    return str(value)
+def _texts(column: Array) -> Iterable[str]:
+    """Return the fields of a column as they stand in the file."""
+    values = column.tolist()
+    if column.dtype.kind == "f":
+        texts = list(map(repr, values))
+        for row in np.flatnonzero(~np.isfinite(column)).tolist():
+            texts[row] = ""
+        return texts
+    if column.dtype.kind in "iub":
+        return map(str, values)
+    field_by_text = {value: _quoted(value) for value in set(values)}
+    return map(field_by_text.__getitem__, values)
+
+
+def _quoted(value: object) -> str:
+    """Return a text as a field, in quotes where it would be misread without."""
+    text = repr(value) if isinstance(value, float) else str(value)
+    if not _SPECIAL.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.speeds import Speeds
+from eunomia.model.speeds import Speeds, apart
 
 
 class NoisySpeeds:
@@ -24,6 +24,10 @@ class NoisySpeeds:
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return believed steps/s of the first beside the second, (type,)."""
         return self._truth.beside(job_type, partner, scale_factor) * self._factor(job_type, partner, scale_factor)
+
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return believed steps/s of a gang spread over machines, (type,): as wrong as those of the gang together."""
+        return apart(self._truth, job_type, scale_factor) * self._factor(job_type, "", scale_factor)
 
     def _factor(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         key = zlib.crc32(f"{job_type}\0{partner}".encode())  # hash() differs from process to process

@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 
 from eunomia.backends.local import LocalWorld
+from eunomia.experiment.measure import measured_figures, measured_jobs, measured_note
 from eunomia.experiment.simulation import Progress, Result, Teller, timing
 from eunomia.experiment.wiring import set_up
+from eunomia.experiment.worlds import with_losses
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.record import Record, Recorder
 from eunomia.run import InlineAdviser, Observer, run
@@ -35,6 +37,7 @@ def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = No
         )
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
+    measured = measured_jobs(scenario, setup.jobs)
     adviser, metrics = InlineAdviser(setup.policy), setup.metrics()
     workdir = folder / "work" if scenario.world.workdir is None else scenario.resolve(scenario.world.workdir)
     path = folder / "record.jsonl.gz"
@@ -46,8 +49,8 @@ def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = No
         run(setup.scheduler(), world, adviser, observers)
     return Result(
         scenario=scenario,
-        figures=metrics.figures(),
+        figures=measured_figures(with_losses(metrics, None), measured),
         timing=timing(wall, cpu, adviser, setup),
-        notes=setup.notes,
+        notes=setup.notes + measured_note(measured, setup.jobs),
         record=Record(path),
     )

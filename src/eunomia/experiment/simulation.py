@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.simulated import Mishaps, SimulatedWorld
+from eunomia.backends.door import Backend
 from eunomia.experiment.files import write_columns, write_json
+from eunomia.experiment.measure import UntilEnded, measured_figures, measured_jobs, measured_note
 from eunomia.experiment.wiring import Setup, set_up
+from eunomia.experiment.worlds import simulated_world, with_losses
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
@@ -83,6 +85,7 @@ def simulate(
         scenario = load_scenario(Path(scenario))
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
+    measured = measured_jobs(scenario, setup.jobs)
     adviser, metrics = InlineAdviser(setup.policy), setup.metrics()
     observers: list[Observer] = [metrics]
     with ExitStack() as stack:
@@ -90,30 +93,16 @@ def simulate(
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
             observers.append(Teller(len(setup.jobs), metrics, progress))
-        run(setup.scheduler(), _world(setup), adviser, observers)
-    figures = metrics.figures()
+        world = simulated_world(setup)
+        backend: Backend = world
+        if measured is not None and scenario.measure.stop:
+            backend = UntilEnded(world, measured)
+        run(setup.scheduler(), backend, adviser, observers)
+    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
+    notes = setup.notes + measured_note(measured, setup.jobs)
     spent = timing(wall, cpu, adviser, setup)
     record = None if record_to is None else Record(record_to)
-    return Result(scenario=scenario, figures=figures, timing=spent, notes=setup.notes, record=record)
-
-
-def _world(setup: Setup) -> SimulatedWorld:
-    world = setup.scenario.world
-    return SimulatedWorld(
-        setup.jobs,
-        setup.topology,
-        setup.truth,
-        overheads=setup.overheads,
-        mishaps=Mishaps(
-            job_failures_per_hour=world.job_failures_per_hour,
-            node_failures_per_hour=world.node_failures_per_hour,
-            node_repair_s=world.node_repair_s,
-            cancel_fraction=world.cancel_fraction,
-        ),
-        checkpoint_every_s=world.checkpoint_every_s,
-        replay_status=world.replay_status,
-        seed=setup.scenario.seed,
-    )
+    return Result(scenario=scenario, figures=figures, timing=spent, notes=notes, record=record)
 
 
 def timing(wall: float, cpu: float, adviser: InlineAdviser, setup: Setup) -> dict[str, float | int | None]:

@@ -10,15 +10,16 @@ import numpy as np
 
 from eunomia import __version__
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.scheduler import Scheduler
+from eunomia.experiment import physics
+from eunomia.experiment.mechanism import Mechanism, mechanism_of
 from eunomia.experiment.noise import NoisySpeeds
 from eunomia.experiment.policy import find_policy
-from eunomia.experiment.workload import workload_of
+from eunomia.experiment.workload import Workload, workload_of
 from eunomia.metrics import Metrics
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
-from eunomia.model.nearest import nearest
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.problems import InvalidInput, Problem
@@ -27,7 +28,9 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.replay import header
 from eunomia.scenario import Scenario
+from eunomia.scenario.listed import listed
 from eunomia.throughputs import catalogue, load
+from eunomia.throughputs.interference import Neighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +44,23 @@ class Setup:
     believed: Speeds
     jobs: tuple[Job, ...]
     policy: Policy
-    mechanism: Leases
+    mechanism: Mechanism
     overheads: Overheads
     notes: tuple[str, ...]
+    neighbours: Neighbours | None = None  # what gangs on one machine cost each other
 
     def scheduler(self) -> Scheduler:
         """Return a fresh core."""
         belief = Belief(self.believed, self.overheads)
-        return Scheduler(
-            self.topology,
-            self.policy.info,
-            self.mechanism,
-            belief,
-            seed=self.scenario.seed,
-            checked=self.scenario.check,
-            price=self.price(),
-            tenants=self.tenants(),
-        )
+        common: dict[str, Any] = {
+            "seed": self.scenario.seed,
+            "checked": self.scenario.check,
+            "price": self.price(),
+            "tenants": self.tenants(),
+        }
+        if isinstance(self.mechanism, GavelRounds):
+            return GavelScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
+        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
 
     def price(self) -> Floats:
         """Return US$ per accelerator-hour, (type,); 0 where none is known."""
@@ -85,13 +88,21 @@ class Setup:
 
 
 def _sha256(scenario: Scenario) -> dict[str, str]:
-    """Return the SHA-256 of every file that the scenario reads, by its name there."""
-    named = {scenario.workload.trace or "", scenario.throughputs.source} - {"", "uniform", "catalogue"}
-    return {name: sha256(scenario.resolve(name).read_bytes()).hexdigest() for name in sorted(named)}
+    """Return the SHA-256 of every file that the scenario reads, by its name there; of a folder, each file in it."""
+    machines = (scenario.cluster.nodes_file or "").partition("?")[0]
+    named = {scenario.workload.trace or "", scenario.throughputs.source, machines} - {"", "uniform", "catalogue"}
+    named |= physics.files_of(scenario)
+    found = {name: scenario.resolve(name) for name in sorted(named)}
+    inside = {f"{n}/{file.name}": file for n, path in found.items() if path.is_dir() for file in sorted(path.iterdir())}
+    files = {name: path for name, path in (found | inside).items() if path.is_file()}
+    return {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
-def set_up(scenario: Scenario) -> Setup:
-    """Wire a scenario. Raises InvalidInput with everything that is wrong in it or in the files it names."""
+def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
+    """Wire a scenario; with `work` it gets these jobs, whatever its workload.
+
+    Raises InvalidInput with everything that is wrong in it or in the files it names.
+    """
     policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
     nodes = tuple(
         Node(type=group.type, accelerators=group.accelerators, rack=group.rack)
@@ -100,25 +111,33 @@ def set_up(scenario: Scenario) -> Setup:
     )
     topology = Topology.of(nodes)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
-    work = workload_of(scenario, topology, truth)
-    believed: Speeds = truth
+    work = work or workload_of(scenario, topology, truth)
+    real = physics.situated(scenario, topology, truth) if physics.is_on(scenario) else truth
+    believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
-        believed = NoisySpeeds(truth, scenario.belief.error, scenario.seed)
+        believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
     costs = scenario.overheads
     setup = Setup(
         scenario=scenario,
         nodes=nodes,
         topology=topology,
-        truth=truth,
+        truth=real,
         believed=believed,
-        jobs=work.jobs,
+        jobs=physics.tried_again(scenario, work.jobs),
         policy=policy,
-        mechanism=_mechanism(scenario, policy),
+        mechanism=mechanism_of(scenario, policy, len(work.jobs)),
         overheads=Overheads(start_s=costs.start_s, checkpoint_s=costs.checkpoint_s, restore_s=costs.restore_s),
-        notes=work.notes,
+        notes=(*_cluster_notes(scenario), *work.notes, *physics.notes(scenario)),
+        neighbours=physics.neighbours_of(scenario),
     )
     _demand_prices(setup)
     return setup
+
+
+def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
+    """Return what the reader of a list of machines has to say."""
+    spelling = scenario.cluster.nodes_file
+    return () if spelling is None else tuple(f"Machines: {note}." for note in listed(spelling, scenario.base).notes)
 
 
 def _demand_prices(setup: Setup) -> None:
@@ -136,22 +155,3 @@ def _demand_prices(setup: Setup) -> None:
     ]
     if problems:
         raise InvalidInput(problems)
-
-
-def _mechanism(scenario: Scenario, policy: Policy) -> Leases:
-    """Return how time is cut: as the scenario says, else as the policy wants it."""
-    asked, own = scenario.mechanism, policy.info.mechanism
-    if asked is not None and asked.name != "leases":
-        file, row = scenario.where(("mechanism", "name"))
-        rule, mend = "there is no such mechanism", nearest(asked.name, ["leases"])
-        raise InvalidInput(
-            [Problem(file=file, row=row, column="mechanism.name", value=asked.name, rule=rule, mend=mend)]
-        )
-    try:
-        if asked is None:
-            return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
-        return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall, solve_gap=asked.solve_gap_s)
-    except ValueError as error:
-        file, row = scenario.where(("mechanism",))
-        problem = Problem(file=file, row=row, column="mechanism", rule=str(error), mend="mend [mechanism]")
-        raise InvalidInput([problem]) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,15 +33,48 @@ def read_trace(scenario: Scenario) -> Trace:
     """Return the scenario's trace or generated workload, cut to its window and load."""
     work = scenario.workload
     if work.trace is not None:
-        trace = traces.read(scenario.resolve(work.trace), work.format, **work.options)
+        trace = _read(scenario.resolve(work.trace), work.format, work.options)
     else:
         assert work.generator is not None
         trace = traces.generate(work.generator, scenario.seed, **work.options)
     return traces.window(trace, start_s=work.start_s, end_s=work.end_s, load=work.load, max_jobs=work.max_jobs)
 
 
+def _read(path: Path, format: str, options: Mapping[str, Any]) -> Trace:
+    """Return the trace in a file or folder. The last is kept: the next run of a sweep mostly wants the same."""
+    said = (path, format, repr(sorted(options.items())), _stamps(path))
+    if said not in _KEPT:
+        trace = traces.read(path, format, **options)
+        _KEPT.clear()
+        _KEPT[said] = trace
+    return _KEPT[said]
+
+
+def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when a file, or one in a folder, is written again."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.is_file() else []
+    stats = [(str(file), file.stat()) for file in files if file.is_file()]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+_KEPT: dict[tuple[object, ...], Trace] = {}
+
+
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
+    trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
+    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes)
+
+
+def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
+    """Return the jobs' submission times, (job,), without making the jobs. Raises InvalidInput as `workload_of`."""
+    return _checked(scenario, topology, speeds)[0].submitted_s
+
+
+def _checked(
+    scenario: Scenario, topology: Topology, speeds: Throughputs
+) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
+    """Return the trace, and of each job its type and total steps, and the notes; all can run."""
     trace = read_trace(scenario)
     notes = list(trace.notes)
     job_type = trace.job_type
@@ -48,7 +84,7 @@ def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> 
     total_steps = _steps(scenario, trace, job_type, speeds)
     _refuse_impossible(trace, job_type, speeds, topology)
     notes += _extrapolated(trace, job_type, speeds)
-    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=tuple(notes))
+    return trace, job_type, total_steps, tuple(notes)
 
 
 def _drawn_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:

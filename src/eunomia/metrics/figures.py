@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.metrics.fairness import rho_themis
-from eunomia.metrics.heard import FINISHED, STATUSES, Heard, Life
-from eunomia.metrics.steps import integral, steps
+from eunomia.metrics.heard import STATUSES, Heard
+from eunomia.metrics.job_numbers import job_numbers
+from eunomia.metrics.lives import FINISHED
+from eunomia.metrics.steps import integral
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
@@ -50,18 +51,15 @@ class Metrics(Heard):
 
 def figures_of(heard: Heard, speeds: Speeds, prices: Mapping[str, float | None], bins: int) -> Figures:
     """Return the figures of a run that is over."""
-    heard.settle()
-    lives = list(heard.lives.values())
-    capacity = heard.topology.capacity()
-    alone_s = np.array([_alone(life.job, speeds, capacity) for life in lives])
-    jobs = _columns(heard, lives, alone_s)
-    begin = float(np.min(jobs["submitted_s"])) if lives else 0.0
+    alone_s = _alone(heard.jobs, speeds, heard.topology.capacity())
+    jobs = _columns(heard, alone_s)
+    begin = float(np.min(jobs["submitted_s"])) if heard.jobs else 0.0
     edges = np.linspace(begin, max(heard.end_s, begin), bins + 1)
     types = range(len(heard.topology.types))
-    busy = np.stack([integral(_of_type(heard.busy, j), edges) for j in types])
-    change = np.stack([integral(_of_type(heard.service, j), edges) for j in types])
+    busy = np.stack([integral(heard.busy(j), edges) for j in types])
+    change = np.stack([integral(heard.gone(j), edges) for j in types])
     available = heard.topology.capacity()[:, None] * (edges - begin) + change
-    running, present = integral(steps(heard.running), edges), integral(steps(heard.present), edges)
+    running, present = integral(heard.running(), edges), integral(heard.present(), edges)
     width = max(edges[1] - edges[0], 1e-12)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.diff(busy) / np.diff(available)
@@ -77,25 +75,25 @@ def figures_of(heard: Heard, speeds: Speeds, prices: Mapping[str, float | None],
     )
 
 
-def _of_type(changes: list[tuple[float, int, int]], type: int) -> tuple[Floats, Floats]:
-    return steps([(at, change) for at, j, change in changes if j == type])
+def _alone(jobs: Sequence[Job], speeds: Speeds, capacity: Floats) -> Floats:
+    """Return the seconds each job needs with nobody around on the fastest type that can hold its gang, (job,)."""
+    best = {
+        (kind, size): float(np.where(capacity >= size, speeds.alone(kind, size), 0.0).max())
+        for kind, size in {(job.job_type, job.scale_factor) for job in jobs}
+    }
+    rate = np.array([best[job.job_type, job.scale_factor] for job in jobs])
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.array([job.total_steps for job in jobs]) / rate)
 
 
-def _alone(job: Job, speeds: Speeds, capacity: Floats) -> float:
-    """Return the seconds the job needs with nobody around on the fastest type that can hold its gang."""
-    holds = capacity >= job.scale_factor
-    best = float(np.where(holds, speeds.alone(job.job_type, job.scale_factor), 0.0).max())
-    return job.total_steps / best if best > 0 else math.inf
-
-
-def _columns(heard: Heard, lives: list[Life], alone_s: Floats) -> dict[str, Array]:
+def _columns(heard: Heard, alone_s: Floats) -> dict[str, Array]:
     """Return the columns of jobs.csv, jobs in order of submission."""
-    jobs = [life.job for life in lives]
+    jobs = heard.jobs
     submitted = np.array([job.submitted for job in jobs])
-    status = np.array([life.status for life in lives], dtype=np.int64)
-    finished = np.where(status == FINISHED, np.array([life.ended for life in lives]), np.nan)
+    status = heard.column("status")
+    finished = np.where(status == FINISHED, heard.column("ended"), np.nan)
     size = np.array([job.scale_factor for job in jobs], dtype=np.int64)
-    received = np.array([life.received for life in lives]).reshape(len(lives), len(heard.topology.types))
+    received, service = heard.served()
     columns: dict[str, Array] = {
         "job_id": _texts(job.job_id for job in jobs),
         "tenant": _texts(job.tenant for job in jobs),
@@ -103,12 +101,12 @@ def _columns(heard: Heard, lives: list[Life], alone_s: Floats) -> dict[str, Arra
         "job_type": _texts(job.job_type for job in jobs),
         "scale_factor": size,
         "submitted_s": submitted,
-        "first_started_s": np.array([life.first for life in lives]),
+        "first_started_s": heard.column("first").copy(),
         "finished_s": finished,
         "jct_s": finished - submitted,
-        "attained_service_s": np.array([life.service for life in lives]),
-        "preemptions": np.array([life.preemptions for life in lives], dtype=np.int64),
-        "status": _texts(STATUSES[code] for code in status.tolist()),
+        "attained_service_s": service,
+        "preemptions": heard.column("preemptions").astype(np.int64),
+        "status": np.array(STATUSES, dtype=object)[status],
         "rho_themis": rho_themis(
             _apps(jobs), submitted, finished, size.astype(float), alone_s, heard.topology.devices, heard.end_s
         ),
@@ -120,7 +118,7 @@ def _texts(values: Iterable[str]) -> Array:
     return np.array(list(values), dtype=object)
 
 
-def _apps(jobs: list[Job]) -> Ints:
+def _apps(jobs: Sequence[Job]) -> Ints:
     """Number the apps; a job that names none is one by itself."""
     keys: dict[str | int, int] = {}
     return np.array([keys.setdefault(job.app or m, len(keys)) for m, job in enumerate(jobs)], dtype=np.int64)
@@ -130,28 +128,15 @@ def _summary(
     heard: Heard, jobs: Mapping[str, Array], busy_s: Floats, available_s: Floats, prices: Mapping[str, float | None]
 ) -> dict[str, float | int | None]:
     """Return the numbers of summary.json; what has no value is None."""
-    status = jobs["status"]
-    done = status == "finished"
-    jct, finished = jobs["jct_s"][done], jobs["finished_s"][done]
-    waits = (jobs["first_started_s"] - jobs["submitted_s"])[~np.isnan(jobs["first_started_s"])]
-    rho = jobs["rho_themis"][~np.isnan(jobs["rho_themis"])]
-    summary: dict[str, float | int | None] = {"jobs_submitted": len(status)}
-    for name in ("finished", "failed", "cancelled", "rejected", "unfinished"):
-        summary[f"jobs_{name}"] = int((status == name).sum())
-    summary["jct_mean_s"] = _mean(jct)
-    for percent in (50, 95, 99):
-        summary[f"jct_p{percent}_s"] = _value(np.percentile(jct, percent)) if len(jct) else None
-    summary["queueing_mean_s"] = _mean(waits)
-    summary["makespan_s"] = _value(finished.max() - jobs["submitted_s"].min()) if len(finished) else None
+    of_jobs = job_numbers(jobs)
+    last = {name: of_jobs.pop(name) for name in ("preemptions", "rho_themis_max", "rho_themis_mean")}
+    summary = of_jobs
     summary["end_s"] = heard.end_s
     summary["utilization"] = _ratio(busy_s.sum(), available_s.sum())
     for j, name in enumerate(heard.topology.types):
         summary[f"utilization_{name}"] = _ratio(busy_s[j], available_s[j])
     summary["cost_usd"] = _cost(heard.topology.types, busy_s, prices)
-    summary["preemptions"] = int(jobs["preemptions"].sum())
-    summary["rho_themis_max"] = _value(rho.max()) if len(rho) else None
-    summary["rho_themis_mean"] = _mean(rho)
-    return summary
+    return summary | last
 
 
 def _cost(types: tuple[str, ...], busy_s: Floats, prices: Mapping[str, float | None]) -> float | None:
@@ -163,14 +148,6 @@ def _cost(types: tuple[str, ...], busy_s: Floats, prices: Mapping[str, float | N
             return None
         total += (price or 0.0) * seconds / HOUR_S
     return total
-
-
-def _value(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None
-
-
-def _mean(values: Floats) -> float | None:
-    return _value(values.mean()) if len(values) else None
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from eunomia.model.arrays import Floats
-
-
-def steps(changes: Sequence[tuple[float, int]]) -> tuple[Floats, Floats]:
-    """Return times, in order, and the value from each on."""
-    if not changes:
-        return np.zeros(1), np.zeros(1)
-    table = np.array(changes, dtype=float)
-    order = np.argsort(table[:, 0], kind="stable")
-    return table[order, 0], np.cumsum(table[order, 1])
 
 
 def integral(steps: tuple[Floats, Floats], edges: Floats) -> Floats:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.by_value import ByValue
 from eunomia.model.names import Names
 from eunomia.model.view import View
 
@@ -35,30 +36,8 @@ class Start:
     max_steps: float | None = None  # steps the gang may do under this lease; None = as many as it has time for
 
 
-class _ByValue:
-    """Decisions that hold arrays are equal when all they say is."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        return all(
-            _same(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)  # type: ignore[arg-type]
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _same(mine: object, other: object) -> bool:
-    if isinstance(mine, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(np.asarray(mine), np.asarray(other)))
-    return bool(mine == other)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Starts(_ByValue):
+class Starts(ByValue):
     """Start many gangs. Gang g sits on seats[first[g]:first[g + 1]], all of them of one type."""
 
     jobs: Names  # (gang,)
@@ -69,7 +48,8 @@ class Starts(_ByValue):
     shape: Ints  # (gang,)
     partners: Names  # (gang,) who shares the seats; nobody (row -1) for most
     partner_epochs: Ints  # (gang,)
-    max_steps: Floats | None = None  # (gang,) steps it may do under this lease; None = as many as it has time for
+    # (gang,) steps that it may do under this lease, and its partner too; a Renew that follows may tell them apart.
+    max_steps: Floats | None = None  # None, inf = as many as it has time for
 
     @classmethod
     def of(cls, *starts: Start) -> Starts:
@@ -118,7 +98,7 @@ def _steps(limits: Sequence[float | None]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Renew(_ByValue):
+class Renew(ByValue):
     """These jobs keep their seats until then. One order however many they are; it costs them nothing.
 
     `max_steps` (job,) are further steps that each may do from now on; None = as many as it has time for.
@@ -130,7 +110,7 @@ class Renew(_ByValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stop(_ByValue):
+class Stop(ByValue):
     """Stop these jobs and free their seats; with `save` they write a checkpoint first."""
 
     job_ids: Sequence[str]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from eunomia.model.answers import Answer
+from eunomia.model.arrays import Floats
+from eunomia.model.by_value import ByValue
 from eunomia.model.job import Job
 
 
@@ -41,12 +43,12 @@ class JobFailed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Progressed:
+@dataclass(frozen=True, slots=True, eq=False)
+class Progressed(ByValue):
     """Steps that are safe in a checkpoint, since the job began; `steps` stands beside `job_ids`."""
 
-    job_ids: tuple[str, ...]
-    steps: tuple[float, ...]
+    job_ids: Sequence[str]
+    steps: Sequence[float] | Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +122,5 @@ class Moment:
     @classmethod
     def of(cls, at: float, events: Iterable[Event]) -> Moment:
         """Sort by kind, then by id."""
-        return cls(at, tuple(sorted(events, key=_key)))
+        found = tuple(events)
+        return cls(at, found if len(found) == 1 else tuple(sorted(found, key=_key)))

@@ -22,6 +22,11 @@ class Names(Sequence[str]):
     def __init__(self, rows: Ints, table: Sequence[str]):
         self.rows, self._table = rows, table
 
+    @property
+    def table(self) -> Sequence[str]:
+        """Return the ids that `rows` are rows of."""
+        return self._table
+
     @classmethod
     def of(cls, *names: str) -> Names:
         """Return these ids as a table of their own."""

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheads:
     """Seconds without progress. A stopped job pays its checkpoint and its restore when it is next started,
 
-    so that seats change hands at once; a job that was never started pays `start_s`.
+    so that seats change hands at once; a job that was never started pays `start_s`. `restore_by_size` are pairs of
+    the accelerators from which on a restore takes so many seconds, in rising order; smaller gangs pay `restore_s`.
     """
 
     start_s: float = 0.0
     checkpoint_s: float = 0.0
     restore_s: float = 0.0
+    restore_by_size: tuple[tuple[int, float], ...] = ()
 
-    def of(self, *, first: bool) -> float:
-        """Return the seconds that a start costs."""
-        return self.start_s if first else self.checkpoint_s + self.restore_s
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "restore_by_size", tuple((int(n), float(s)) for n, s in self.restore_by_size))
+        sizes = [size for size, _ in self.restore_by_size]
+        if sizes != sorted(set(sizes)):
+            raise ValueError(f"restore_by_size names sizes {sizes}; give each once, in rising order")
+
+    def of(self, *, first: bool, size: int = 1, saved: bool = True) -> float:
+        """Return the seconds that a start costs a gang of so many accelerators.
+
+        One that was not `saved` when it left its seats, because it failed or its machine was lost, wrote no checkpoint.
+        """
+        if first:
+            return self.start_s
+        place = bisect_right(self.restore_by_size, size, key=lambda pair: pair[0])
+        restore = self.restore_by_size[place - 1][1] if place else self.restore_s
+        return self.checkpoint_s + restore if saved else restore
+
+    def each(self, ran: Bools, size: Ints) -> Floats:
+        """Return the same for many, (row,): gangs that `ran` before or not, of these sizes."""
+        later = np.full(len(size), self.checkpoint_s + self.restore_s, dtype=float)
+        for least, seconds in self.restore_by_size:
+            later[size >= least] = self.checkpoint_s + seconds
+        return np.where(ran, later, self.start_s)

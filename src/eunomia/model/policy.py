@@ -43,6 +43,9 @@ class PolicyInfo:
     oracle: bool = False  # uses what only an oracle knows, such as the remaining steps
     remembers: Mapping[str, float] = field(default_factory=dict)  # job columns of the memory: value for a new job
     mechanism: LeaseTerms = ENDLESS
+    # Promises of an order, which spare questions; `eunomia.contract` checks them.
+    complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses nobody
+    separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there
 
     def __post_init__(self) -> None:
         unknown = sorted(self.needs - COLUMNS)
@@ -66,6 +69,14 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
     if more:
         oracle = info.oracle or "remaining" in more
         object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
+
+
+def promises(policy: Policy, *, complete: bool, separable: bool) -> None:
+    """Let this policy, with its parameters, promise more than others. For a `__post_init__`; needs no slots.
+
+    `complete`: alone, as asked and anywhere; and while everybody could sit at once it does not want to be asked again.
+    """
+    object.__setattr__(policy, "info", replace(policy.info, complete=complete, separable=complete and separable))
 
 
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}

@@ -18,19 +18,14 @@ MISFIT = {"skip": SKIP, "stop": STOP, "reserve": RESERVE}
 
 
 class Candidates(NamedTuple):
-    """Rows of an order, best first; several rows of one job stand together."""
+    """What could run, in any order. A line names rows of it, best first; those of one job stand together there."""
 
     job: Ints  # (row,) rows of the job table
     type: Ints  # (row,)
     size: Ints  # (row,) accelerators
     partner: Ints  # (row,) -1 = none
     shape: Ints  # (row,)
-    run_time: Floats  # (row,) seconds that it is believed to need; only read for RESERVE
-
-    def take(self, rows: Ints) -> Candidates:
-        """Return these rows only."""
-        job, type, size, partner, shape, run_time = self
-        return Candidates(job[rows], type[rows], size[rows], partner[rows], shape[rows], run_time[rows])
+    run_time: Floats  # (row,) seconds that it is believed to need; only read for RESERVE, else it may be empty
 
 
 class Seated(NamedTuple):
@@ -73,28 +68,28 @@ def _reservation(
 
 
 @njit(cache=True)
-def with_open(free: Ints, seated: Seated, opened: Ints) -> Ints:
-    """Return free seats and those of the jobs `opened`, (type,)."""
-    total = free.copy()
-    for job in opened:
-        total[seated.on_type[job]] += seated.held[job]
-    return total
-
-
-@njit(cache=True)
 def choose(
-    rows: Candidates, seated: Seated, free: Ints, busy: Ints, taken: Ints, stamp: int, misfit: int, at: float
+    rows: Candidates,
+    line: Ints,
+    seated: Seated,
+    free: Ints,
+    busy: Ints,
+    taken: Ints,
+    stamp: int,
+    misfit: int,
+    at: float,
 ) -> tuple[Ints, Bools]:
-    """Walk the candidates; return the rows that run, and which of them keep the seats they have.
+    """Walk the candidates in `line`; return the rows that run, and which of them keep the seats they have.
 
     `free` (type,) counts free seats and those that are open; it is used up. `busy` (k,) are the jobs that hold
     seats, only read for RESERVE. `taken` (job,) is scratch space: jobs that are settled get the value `stamp`.
     """
-    chosen = np.empty(len(rows.job), dtype=np.int64)
-    kept = np.zeros(len(rows.job), dtype=np.bool_)
+    chosen = np.empty(len(line), dtype=np.int64)
+    kept = np.zeros(len(line), dtype=np.bool_)
     picked, left = 0, free.sum()
     held_type, shadow, extra = -1, np.inf, 0  # the one reservation
-    for row in range(len(rows.job)):
+    for place in range(len(line)):
+        row = line[place]
         job, mate, k, size = rows.job[row], rows.partner[row], rows.type[row], rows.size[row]
         if taken[job] == stamp or (mate >= 0 and taken[mate] == stamp):
             continue
@@ -123,24 +118,63 @@ def choose(
             if left == 0:
                 break
             continue
-        if row + 1 < len(rows.job) and rows.job[row + 1] == job:
+        if place + 1 < len(line) and rows.job[line[place + 1]] == job:
             continue  # it has another wish
         if misfit == STOP:
             break
         if held_type < 0:  # RESERVE: for the first gang that does not fit, on the type where it can start first
-            first = row
-            while first > 0 and rows.job[first - 1] == job:
+            first = place
+            while first > 0 and rows.job[line[first - 1]] == job:
                 first -= 1
             held_type = k
-            for wish in range(first, row + 1):
+            for other in range(first, place + 1):
+                wish = line[other]
                 when, spare = _reservation(
                     rows.type[wish], rows.size[wish], at, free, busy, seated, rows, chosen, picked
                 )
-                if wish == first or when < shadow:
+                if other == first or when < shadow:
                     held_type, shadow, extra = rows.type[wish], when, spare
             if shadow == np.inf:  # too few are in service, whoever ends: there is nothing to keep for it
                 held_type = -1
     return chosen[:picked], kept[:picked]
+
+
+@njit(cache=True)
+def choose_spare(
+    jobs: Ints,
+    size: Ints,
+    kind: Ints,
+    prefer: Ints,
+    throughput: Floats,
+    seated: Seated,
+    free: Ints,
+    taken: Ints,
+    stamp: int,
+) -> tuple[Ints, Ints, Bools]:
+    """Give what is still free to `jobs`, the first first, each alone and as asked, on its fastest type that has room.
+
+    `size` and `kind` (job,) and `throughput` (job, type) are those of the whole table, `prefer` (kind, type) names
+    types, the fastest first. Return who runs, on which type, and who keeps its seats; `free` and `taken` as above.
+    """
+    chosen = np.empty(len(jobs), dtype=np.int64)
+    on_type = np.empty(len(jobs), dtype=np.int64)
+    kept = np.zeros(len(jobs), dtype=np.bool_)
+    picked, left = 0, free.sum()
+    for job in jobs:
+        if left == 0:
+            break
+        if taken[job] == stamp or (seated.on_type[job] >= 0 and not seated.open[job]):
+            continue
+        for k in prefer[kind[job]]:
+            if throughput[job, k] > 0 and size[job] <= free[k]:
+                free[k] -= size[job]
+                left -= size[job]
+                taken[job] = stamp
+                chosen[picked], on_type[picked] = job, k
+                kept[picked] = seated.on_type[job] == k and seated.shape[job] == 0 and seated.partner[job] == -1
+                picked += 1
+                break
+    return chosen[:picked], on_type[:picked], kept[:picked]
 
 
 @njit(cache=True)

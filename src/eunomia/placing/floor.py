@@ -6,7 +6,7 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.topology import Topology
-from eunomia.placing.index import build, empty_index, fewest_nodes, give_back, seat_gang, take
+from eunomia.placing.index import Index, build, empty_index, fewest_nodes, give_back, seat_gang, take
 
 
 class Floor:
@@ -20,6 +20,11 @@ class Floor:
         )
         build(self._index)
         self._up = np.ones(topology.nodes, dtype=bool)
+
+    @property
+    def index(self) -> Index:
+        """The arrays behind it, for compiled steps."""
+        return self._index
 
     @property
     def free(self) -> Ints:

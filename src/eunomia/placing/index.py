@@ -13,7 +13,7 @@ from numba import njit
 
 from eunomia.model.arrays import Bools, Ints
 
-WORD = 32  # nodes in a word; int64 words keep clear of the sign bit
+WORD, _SHIFT, _MASK = 32, 5, 31  # nodes in a word, which shifts and masks count; int64 words keep clear of the sign
 
 
 class Index(NamedTuple):
@@ -32,7 +32,7 @@ class Index(NamedTuple):
     summary: Ints  # (type, count, word of words)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _bit_of(word: int) -> int:
     """Return the place of the lowest bit that is set."""
     word &= -word
@@ -50,24 +50,24 @@ def _bit_of(word: int) -> int:
     return place
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _put(ix: Index, k: int, count: int, node: int) -> None:
-    word = node // WORD
-    ix.words[k, count, word] |= 1 << (node % WORD)
-    ix.summary[k, count, word // WORD] |= 1 << (word % WORD)
+    word = node >> _SHIFT
+    ix.words[k, count, word] |= 1 << (node & _MASK)
+    ix.summary[k, count, word >> _SHIFT] |= 1 << (word & _MASK)
     ix.filled[k, count] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _drop(ix: Index, k: int, count: int, node: int) -> None:
-    word = node // WORD
-    ix.words[k, count, word] &= ~(1 << (node % WORD))
+    word = node >> _SHIFT
+    ix.words[k, count, word] &= ~(1 << (node & _MASK))
     if ix.words[k, count, word] == 0:
-        ix.summary[k, count, word // WORD] &= ~(1 << (word % WORD))
+        ix.summary[k, count, word >> _SHIFT] &= ~(1 << (word & _MASK))
     ix.filled[k, count] -= 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _lowest(ix: Index, k: int, count: int) -> int:
     """Return the lowest node of type k with that many free; there is one."""
     for top in range(ix.summary.shape[2]):
@@ -77,7 +77,7 @@ def _lowest(ix: Index, k: int, count: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _recount(ix: Index, node: int, change: int) -> None:
     """Move a node to the list of its new count."""
     k, before = ix.node_type[node], ix.free[node]
@@ -89,7 +89,7 @@ def _recount(ix: Index, node: int, change: int) -> None:
         _put(ix, k, before + change, node)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
     """Take the lowest free devices of a node; return how many seats are filled now."""
     device = ix.first[node]
@@ -118,7 +118,7 @@ def fewest_nodes(ix: Index, k: int, z: int) -> int:
     return nodes
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
     """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
     if z > ix.total[k]:
@@ -147,6 +147,22 @@ def take(ix: Index, devices: Ints) -> None:
     for device in devices:
         ix.device_free[device] = False
         _recount(ix, ix.node[device], -1)
+
+
+@njit(cache=True, forceinline=True)
+def free_chain(ix: Index, device: int, after: Ints, holder: Ints, up: Bools) -> None:
+    """Free a chain of devices, of which `after` names the next, but for those of lost nodes; nobody holds them now."""
+    while device >= 0:
+        node, freed = ix.node[device], 0
+        while device >= 0 and ix.node[device] == node:
+            following = after[device]
+            after[device] = holder[device] = -1
+            if up[node]:
+                ix.device_free[device] = True
+                freed += 1
+            device = following
+        if freed:
+            _recount(ix, node, freed)
 
 
 @njit(cache=True)

@@ -12,6 +12,7 @@ POLICIES: dict[str, str] = {
     "fifo": "eunomia.policies.order.fifo:Fifo",
     "srtf": "eunomia.policies.order.srtf:Srtf",
     "las": "eunomia.policies.order.las:Las",
+    "smallest_first": "eunomia.policies.order.smallest_first:SmallestFirst",
     "allox": "eunomia.policies.order.allox:Allox",
     "max_min_fairness": "eunomia.policies.shares.max_min_fairness:MaxMinFairness",
     "water_filling": "eunomia.policies.shares.water_filling:WaterFilling",
@@ -29,6 +30,7 @@ POLICIES: dict[str, str] = {
     "gandiva": "eunomia.policies.shares.gandiva:Gandiva",
     "pop": "eunomia.policies.wrappers.pop:Pop",
     "locality": "eunomia.policies.grants.locality:Locality",
+    "consolidated": "eunomia.policies.grants.consolidated:Consolidated",
 }
 
 

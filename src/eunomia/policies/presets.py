@@ -36,6 +36,6 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "gavel:fifo": ("fifo", _AGNOSTIC),
     "gavel:fifo_perf": ("fifo", {}),
     "gavel:fifo_packed": ("fifo_packed", {}),
-    "gavel:allox": ("allox", {}),
+    "gavel:allox": ("allox", {"queues": "machines"}),
     "gavel:gandiva": ("gandiva", {}),
 }

@@ -204,8 +204,23 @@
     });
   }
 
+  function drawBand(group, one, x, y) {
+    const point = (k, end) => `${x.place(Math.max(one.x[k], x.low)).toFixed(1)} ${y.place(end[k]).toFixed(1)}`;
+    const stretch = [];
+    const close = () => {
+      if (stretch.length > 1) {
+        const there = stretch.map((k) => point(k, one.high)), back = [...stretch].reverse().map((k) => point(k, one.low));
+        svg("path", { class: "band", d: `M${[...there, ...back].join("L")}Z` }, group);
+      }
+      stretch.length = 0;
+    };
+    one.high.forEach((end, k) => end === null ? close() : stretch.push(k));
+    close();
+  }
+
   function drawCurve(root, chart, one, x, y) {
     const group = svg("g", { class: colour(one.style) }, root);
+    if (one.high && chart.kind === "line") drawBand(group, one, x, y);
     let d = "", open = false;
     one.x.forEach((at, k) => {
       if (one.y[k] === null) { open = false; return; }

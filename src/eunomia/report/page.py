@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,16 +30,22 @@ def write_report(content: ReportContent, path: Path) -> None:
 def page(content: ReportContent) -> str:
     """Return the HTML. Without JavaScript the words and the tables still show."""
     found = charts(content)
+    main = f"{words(content)}\n{tables(content)}\n{frames(content, found)}\n{appendix(content)}"
+    return document(content.title, content.subtitle, main, numbers(content, found))
+
+
+def document(title: str, subtitle: str, main: str, block: object) -> str:
+    """Return a whole page around what is shown, with the numbers behind it as JSON."""
     style, script = part("report.css"), part("charts.js")
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{escaped(content.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escaped(content.title)}</h1><p>{escaped(content.subtitle)}</p></header>\n"
-        f"<main>\n{words(content)}\n{tables(content)}\n{frames(content, found)}\n{appendix(content)}\n</main>\n"
-        f'<script type="application/json" id="{BLOCK}">{json_block(numbers(content, found))}</script>\n'
+        f"<title>{escaped(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{escaped(title)}</h1><p>{escaped(subtitle)}</p></header>\n"
+        f"<main>\n{main}\n</main>\n"
+        f'<script type="application/json" id="{BLOCK}">{json_block(block)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -61,10 +68,15 @@ def digest(text: str) -> str:
 
 def words(content: ReportContent) -> str:
     """Return the verdict and the notes."""
-    said = "".join(f"<li>{held_together(escaped(sentence))}</li>" for sentence in verdict(content))
-    noted = "".join(f"<li>{escaped(note)}</li>" for note in content.notes)
-    notes = f'<section aria-label="Notes" class="notes"><h2>Notes</h2><ul>{noted}</ul></section>' if noted else ""
-    return f'<section aria-label="Verdict" class="verdict"><h2>Verdict</h2><ul>{said}</ul></section>\n{notes}'
+    return f"{told('Verdict', verdict(content))}\n{told('Notes', content.notes)}"
+
+
+def told(heading: str, sentences: Sequence[str]) -> str:
+    """Return a section of sentences; nothing without any."""
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{held_together(escaped(sentence))}</li>" for sentence in sentences)
+    return f'<section aria-label="{heading}" class="{heading.lower()}"><h2>{heading}</h2><ul>{items}</ul></section>'
 
 
 def held_together(markup: str) -> str:
@@ -87,9 +99,14 @@ def frames(content: ReportContent, found: tuple[Chart, ...]) -> str:
     at = loads(content)
     options = "".join(f'<option value="{place}">{load:g}</option>' for place, load in enumerate(at))
     choice = f'<p class="choice" hidden><label>Charts at load <select id="load">{options}</select></label></p>'
+    return gallery(found, at, choice if len(at) > 1 else "")
+
+
+def gallery(found: Sequence[Chart], at: tuple[float, ...] = (), choice: str = "") -> str:
+    """Return the section of the charts."""
     drawn = "\n".join(frame(chart, at) for chart in found)
     return (
-        f'<section aria-label="Charts"><h2>Charts</h2>\n{choice if len(at) > 1 else ""}'
+        f'<section aria-label="Charts"><h2>Charts</h2>\n{choice}'
         "<noscript><p>The charts are drawn by the page's own script, which is switched off here. "
         "The words and tables are complete without it.</p></noscript>\n"
         '<p class="hint">Point, touch, or focus a chart and use the arrow keys to read values; '

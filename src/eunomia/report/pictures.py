@@ -149,6 +149,7 @@ def curve(pane: Axes, chart: Chart, one: Series) -> None:
         return
     pane.plot(one.x, one.y, marker="o", markersize=4, **look)
     if one.low.size:
+        pane.fill_between(one.x, one.low, one.high, color=look["color"], alpha=0.14, linewidth=0)
         pane.vlines(one.x, one.low, one.high, color=look["color"])
 
 

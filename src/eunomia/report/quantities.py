@@ -49,3 +49,8 @@ def shown(value: float | None, unit: Unit) -> str:
             return three_digits(value)
         case "plain":
             return f"{value:g}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 run`, `1,200 runs`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"

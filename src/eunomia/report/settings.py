@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.metrics.statistics import NEGLIGIBLE, paired
 from eunomia.model.arrays import Array, Floats
 from eunomia.report.content import ReportContent, RunFigures
 
-NEGLIGIBLE = 0.01  # a relative difference that nobody should act on
 WHOLE = 0.99  # a run that finished less than this part of what the best one did is not compared
-
-# Student's t, two-sided 95 %, for 1, 2, … degrees of freedom; 1.96 is near enough beyond.
-STUDENT_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +24,12 @@ class Setting:
 
     def values(self, name: str) -> Floats:
         """Return the known values of a summary name, one per seed that has it."""
-        found = (run.summary.get(name) for run in self.runs)
-        return np.array([v for v in found if v is not None and math.isfinite(v)], dtype=np.float64)
+        return np.array(list(self.by_seed(name).values()), dtype=np.float64)
+
+    def by_seed(self, name: str) -> dict[int, float]:
+        """Return the known values of a summary name by seed."""
+        found = ((run.seed, run.summary.get(name)) for run in self.runs)
+        return {seed: float(v) for seed, v in found if v is not None and math.isfinite(v)}
 
     def mean(self, name: str) -> float | None:
         """Return the average over the seeds; None when no run knows it."""
@@ -75,10 +76,5 @@ def tied(a: Setting, b: Setting, name: str) -> bool:
         return False
     if abs(one - other) <= NEGLIGIBLE * max(abs(one), abs(other)):
         return True
-    other_by_seed = {run.seed: run.summary.get(name) for run in b.runs}
-    pairs = [(run.summary.get(name), other_by_seed.get(run.seed)) for run in a.runs]
-    gaps = np.array([x - y for x, y in pairs if x is not None and y is not None])
-    if gaps.size < 2:
-        return False
-    t = STUDENT_T[gaps.size - 2] if gaps.size - 2 < len(STUDENT_T) else 1.96
-    return bool(abs(gaps.mean()) <= t * gaps.std(ddof=1) / math.sqrt(gaps.size))
+    found = paired(a.by_seed(name), b.by_seed(name))
+    return found is not None and found.real is False

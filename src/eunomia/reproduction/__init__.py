@@ -25,6 +25,17 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia.reproduction.peers:reproduce",
         "job by job beside the simulators of Tiresias, Blox, Helios, Pollux and Shockwave",
     ),
+    "gavel-parity": Entry(
+        "eunomia.reproduction.gavel.parity:reproduce", "run by run and round by round beside Gavel's own simulator"
+    ),
+    "gavel-fig8": Entry(
+        "eunomia.reproduction.gavel.curves:fig8", "average JCT against load, one accelerator a job, LAS and its rivals"
+    ),
+    "gavel-fig9": Entry("eunomia.reproduction.gavel.curves:fig9", "the same with gangs"),
+    "gavel-fig10": Entry("eunomia.reproduction.gavel.curves:fig10", "the same with gangs, finish-time fairness"),
+    "gavel-cdf": Entry("eunomia.reproduction.gavel.curves:cdf", "the distribution of JCTs at 5.6 jobs per hour"),
+    "gavel-ftf": Entry("eunomia.reproduction.gavel.sharing:ftf", "mean JCT relative to an even split of the cluster"),
+    "gavel-makespan": Entry("eunomia.reproduction.gavel.batch:makespan", "makespan against the number of jobs"),
 }
 
 

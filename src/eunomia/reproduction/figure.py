@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 FORMATS = ("svg", "png")
 COLOURS = ("#0072b2", "#c84c00", "#00805a", "#a8448a", "#6f5200", "#3d8fd1", "#4a4a4a", "#b98300")
 MARKERS = "os^Dv<>P"
+STYLE: Any = {"text.parse_math": False, "svg.hashsalt": "eunomia", "svg.fonttype": "none", "font.size": 9}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +43,8 @@ class Figure:
         import matplotlib as mpl  # half a second, and only needed here
         from matplotlib.figure import Figure as Canvas
 
-        with mpl.rc_context({"text.parse_math": False, "svg.hashsalt": "eunomia", "font.size": 9}):
-            canvas = Canvas(figsize=(6.4, 4.2), layout="constrained")
+        with mpl.rc_context(STYLE):
+            canvas = Canvas(figsize=(8.6, 4.2), layout="constrained")
             axes = canvas.add_subplot()
             axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
             axes.set_xscale("log" if self.x_log else "linear")
@@ -51,12 +53,12 @@ class Figure:
             names = list(dict.fromkeys(curve.name for curve in self.curves))
             for curve in self.curves:
                 self._draw(axes, curve, names.index(curve.name))
-            axes.legend(frameon=False, fontsize=8)
+            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
             return {kind: _saved(canvas, kind) for kind in FORMATS}
 
-    def _draw(self, axes: object, curve: Curve, style: int) -> None:
+    def _draw(self, axes: Any, curve: Curve, style: int) -> None:
         colour = COLOURS[style % len(COLOURS)]
-        axes.plot(  # type: ignore[attr-defined]
+        axes.plot(
             curve.x,
             curve.y,
             label=f"{curve.name}, {'published' if curve.published else 'measured'}",
@@ -69,12 +71,12 @@ class Figure:
             drawstyle="steps-post" if self.steps else "default",
         )
         if len(curve.low) and len(curve.high):
-            axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)  # type: ignore[attr-defined]
+            axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _saved(canvas: object, kind: str) -> bytes:
+def _saved(canvas: Any, kind: str) -> bytes:
     """Return the bytes of one format, without the hour at which it was made."""
     content = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    canvas.savefig(content, format=kind, dpi=150, metadata=metadata)  # type: ignore[attr-defined]
+    canvas.savefig(content, format=kind, dpi=150, metadata=metadata)
     return content.getvalue()

@@ -44,7 +44,10 @@ class Request:
     def folder(self, like: str) -> Path:
         """Return the folder of reference results, laid out like `like`. Raises InvalidInput when there is none."""
         if self.reference is None:
-            rule, mend = "this experiment compares with files, and no folder is given", f"give a folder laid out like {like}"
+            rule, mend = (
+                "this experiment compares with files, and no folder is given",
+                f"give a folder laid out like {like}",
+            )
         elif not self.reference.is_dir():
             rule, mend = f"there is no folder {self.reference}", f"give a folder laid out like {like}"
         else:

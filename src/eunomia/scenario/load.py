@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import toml
 from eunomia.scenario.complaints import findings
+from eunomia.scenario.listed import write_out_nodes
 from eunomia.scenario.model import Scenario
 from eunomia.scenario.overrides import override
 from eunomia.scenario.places import Finding, KeyPath, Places, dotted, shown
@@ -27,7 +28,8 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     """
     data, places = toml.read_file(path)
     places = override(data, places, overrides)
-    return _checked(data, places).placed(path.stem, path.resolve().parent, places)
+    base = path.resolve().parent
+    return _checked(data, places, base).placed(path.stem, base, places)
 
 
 def scenario_from_dict(data: Mapping[str, Any], base: Path, name: str = "scenario") -> Scenario:
@@ -36,12 +38,20 @@ def scenario_from_dict(data: Mapping[str, Any], base: Path, name: str = "scenari
     Relative paths start at `base`. Raises `InvalidInput`, which calls the scenario `name`.
     """
     places = Places(name)
-    return _checked(plain(data), places).placed(name, base, places)
+    return _checked(plain(data), places, base).placed(name, base, places)
 
 
-def _checked(data: dict[str, Any], places: Places) -> Scenario:
+def scenario_from_parts(data: dict[str, Any], places: Places, base: Path, name: str) -> Scenario:
+    """Check a scenario whose keys were put together from several places. Takes `data` over, and may change it.
+
+    Relative paths start at `base`. Raises `InvalidInput` with the place of all that is wrong.
+    """
+    return _checked(data, places, base).placed(name, base, places)
+
+
+def _checked(data: dict[str, Any], places: Places, base: Path) -> Scenario:
     """Return the scenario, or raise everything that is wrong with it, in the order in which it was written."""
-    spelling_problems = _spell_out_policy(data, places)
+    spelling_problems = _spell_out_policy(data, places) + write_out_nodes(data, places, base)
     _name_reference_type(data)
     found: dict[KeyPath, Finding] = {}
     for finding in contradictions(data):

@@ -12,8 +12,10 @@ from eunomia.scenario.places import KeyPath, Place, Places
 from eunomia.scenario.sections import (
     Belief,
     Cluster,
+    Measure,
     Mechanism,
     Overheads,
+    Physics,
     Policy,
     Section,
     Tenant,
@@ -41,6 +43,8 @@ class Scenario(Section):
     )
     overheads: Overheads = Overheads()
     world: World = World()
+    physics: Physics = Physics()
+    measure: Measure = Measure()
 
     _name: str = PrivateAttr(default="scenario")
     _base: Path = PrivateAttr(default=Path())

@@ -25,7 +25,7 @@ def override(data: dict[str, Any], places: Places, overrides: Sequence[str]) -> 
         file = f"--set {said}"
         try:
             path, value = _parse(said)
-            places = places.moved(_put(data, path, value), (file, None))
+            places = places.moved(put(data, path, value), (file, None))
         except ValueError as error:
             rule, mend = error.args if len(error.args) == 2 else (f"this is not TOML: {error}", _EXAMPLE)
             found.append(Problem(file=file, rule=rule, mend=mend))
@@ -34,18 +34,30 @@ def override(data: dict[str, Any], places: Places, overrides: Sequence[str]) -> 
     return places
 
 
+def key_path(said: str) -> list[str] | None:
+    """Return the parts of a dotted key, `workload."odd name"`; None for what is none."""
+    match = _OVERRIDE.fullmatch(f"{said}=0")
+    return None if match is None else _parts(match[1])
+
+
+def _parts(key: str) -> list[str]:
+    return [part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, key)]
+
+
 def _parse(said: str) -> tuple[list[str], Any]:
     match = _OVERRIDE.fullmatch(said)
     if match is None:
         raise ValueError("an override is written key=value", _EXAMPLE)
     if not match[2].strip():
         raise ValueError("there is no value", f'{_EXAMPLE}, and an empty text as ""')
-    path = [part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, match[1])]
-    return path, parse_value(match[2])
+    return _parts(match[1]), parse_value(match[2])
 
 
-def _put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
-    """Set the value, making tables on the way; return the path with its array indices as numbers."""
+def put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
+    """Set the value, making tables on the way; return the path with its array indices as numbers.
+
+    Raises `ValueError(rule, mend)` where the path leads through what is no table, or past the end of an array.
+    """
     table: Any = data
     done: KeyPath = ()
     for depth, part in enumerate(path):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eunomia.model.nearest import nearest
+from eunomia.scenario.physics_rules import physics_findings
 from eunomia.scenario.places import Finding, KeyPath, dotted
 from eunomia.scenario.sections import MOST_ACCELERATORS, Mechanism, Policy, Section, Workload
 
@@ -28,6 +29,8 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     if isinstance(data.get("workload"), dict):
         yield from _workload(data["workload"])
     yield from _mechanism(_table(data, "mechanism"))
+    yield from _measure(_table(data, "measure"))
+    yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
     yield from _misspelt(_table(data, "policy"), "policy", Policy)
     belief = _table(data, "belief")
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
@@ -126,6 +129,14 @@ def _mechanism(mechanism: dict[str, Any]) -> Iterator[Finding]:
     for key in mechanism.keys() - Mechanism.model_fields.keys():
         mend = nearest(key, Mechanism.model_fields)
         yield Finding(("mechanism", key), mechanism[key], "is no key of the mechanism leases", mend)
+
+
+def _measure(measure: dict[str, Any]) -> Iterator[Finding]:
+    for first, last, alike in (("first_job", "last_job", True), ("from_s", "to_s", False)):
+        begin, end = measure.get(first, 0), measure.get(last, math.inf)
+        if _number(begin) and _number(end) and (0 <= end < begin or (end == begin > 0 and not alike)):
+            rule = f"must be {'at least' if alike else 'above'} {first}, which is {begin:g}"
+            yield Finding(("measure", last), end, rule, f"give a greater {last}, or leave it out for all that follow")
 
 
 def _misspelt(table: dict[str, Any], section: str, model: type[Section]) -> Iterator[Finding]:

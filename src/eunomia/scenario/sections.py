@@ -47,12 +47,17 @@ class NodeGroup(Section):
 
 
 class Cluster(Section):
-    """What there is to share: `nodes`, or the shorthand `accelerators`."""
+    """What there is to share: `nodes`, a file of them, or the shorthand `accelerators`."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["nodes"]}, {"required": ["accelerators"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [key]} for key in ("nodes", "nodes_file", "accelerators")]}
+    )
 
     said_nodes: tuple[NodeGroup, ...] = Field(
         default=(), alias="nodes", strict=False, min_length=1, description="groups of machines, in their order"
+    )
+    nodes_file: Text | None = Field(
+        default=None, description="list of machines, a file or folder, with options as in machines.csv?only=v100,p100"
     )
     accelerators: dict[Text, Count] = Field(
         default_factory=dict, min_length=1, description="shorthand: accelerators of each type"
@@ -201,7 +206,66 @@ class World(Section):
     node_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each machine")
     node_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost machine is back")
     cancel_fraction: NotNegative = Field(default=0.0, le=1, description="fraction of jobs that their users cancel")
+    cancel_after_s: Finite = Field(
+        default=3600.0, gt=0, description="seconds from submission to such a cancellation, on average"
+    )
     checkpoint_every_s: NotNegative = Field(
         default=0.0, description="seconds between checkpoints, lost on a failure; 0 = nothing is lost"
     )
     workdir: Text | None = Field(default=None, description="local: folder for the jobs' files; left out: one is made")
+
+
+class Measure(Section):
+    """Which jobs are measured: those after a warm-up and before a drain. Others run, but are in no figure of jobs."""
+
+    first_job: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="first job that is measured, counted from 0 in order of submission"
+    )
+    last_job: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="last job that is measured, itself included; left out: the last of all"
+    )
+    from_s: NotNegative = Field(default=0.0, description="seconds of the run; jobs submitted earlier are not measured")
+    to_s: float = Field(
+        default=float("inf"), gt=0, description="seconds of the run; jobs submitted then or later are not; default inf"
+    )
+    stop: bool = Field(default=True, description="the run ends when every measured job has ended")
+
+    @property
+    def everything(self) -> bool:
+        """Whether every job is measured, whatever the workload."""
+        return self.first_job == 0 and self.last_job is None and self.from_s == 0 and self.to_s == float("inf")
+
+
+class Physics(Section):
+    """What the simulated world adds to the throughputs: places, neighbours, fates of jobs, word that comes late."""
+
+    placement: Text = Field(
+        default="off", description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table"
+    )
+    accelerators_per_slot: Annotated[int, Field(ge=0, le=MOST_ACCELERATORS)] = Field(
+        default=0, description="accelerators of a machine that share its fastest link; 0 = all of them"
+    )
+    neighbours: Text = Field(
+        default="off", description="slowdown by gangs on the same machine: off, philly, or a table of stage times"
+    )
+    pairs: Text = Field(
+        default="measured",
+        description="pairs on the same accelerators that nobody measured: measured (none), modelled, or stage times",
+    )
+    believed: bool = Field(default=True, description="the scheduler knows the slowdowns by place and of pairs")
+    fates: Literal["off", "philly"] = Field(
+        default="off", description="philly: some jobs fail for a reason, some are killed by their users"
+    )
+    failing: NotNegative = Field(default=0.172, le=1, description="fraction of jobs that fail however often tried")
+    killed: NotNegative = Field(default=0.135, le=1, description="fraction of jobs that their users kill")
+    retries: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=2, description="how often a failed job is started again at least; its trace may say more"
+    )
+    repair: Literal["fixed", "exponential"] = Field(
+        default="fixed", description="repairs of machines and racks take their time, or that on average"
+    )
+    rack_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each rack as a whole")
+    rack_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost rack is back")
+    report_delay_s: NotNegative = Field(default=0.0, description="seconds that word of a job's end takes on average")
+    report_lost: NotNegative = Field(default=0.0, le=1, description="fraction of such words that are lost")
+    reconcile_s: Finite = Field(default=300.0, gt=0, description="seconds between two looks that find what was lost")

@@ -75,7 +75,9 @@ def _served(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floa
     seated = Seated(waiting, waiting, waiting, np.zeros(n, bool), np.zeros(n, dtype=np.int64), np.full(n, np.inf))
     rows = Candidates(job, type, problem.scale_factor[job], partner, shape, _run_time(order.rows, problem))
     free = problem.capacity.astype(np.int64)
-    chosen, _ = choose(rows, seated, free, NO_INTS, np.zeros(n, dtype=np.int64), 1, MISFIT[order.misfit], 0.0)
+    chosen, _ = choose(
+        rows, np.arange(len(job)), seated, free, NO_INTS, np.zeros(n, dtype=np.int64), 1, MISFIT[order.misfit], 0.0
+    )
     if (partner[chosen] >= 0).any():
         return replace(order.rows, **_taken(order.rows, chosen)), np.ones(len(chosen))
     x = np.zeros(problem.throughput.shape)

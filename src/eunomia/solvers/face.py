@@ -59,7 +59,7 @@ class Face:
         best = np.maximum(gain.max(axis=1, initial=0.0), 0.0)
         useful = (worth > 0) | (paid == 0) | (rate * floor[:, None] > 0)
         return cls(
-            usable=(gain >= (best - rounding)[:, None]) & useful & (worth + rate != 0),
+            usable=(gain >= (best - rounding)[:, None]) & useful & ((worth != 0) | (rate != 0)),
             size=size,
             capacity=capacity,
             rate=rate,

@@ -8,8 +8,9 @@ exactly when max Σ (a − q b) x = q d. Each step takes the ratio of the last p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from eunomia.solvers.linear import GAP, Total, best_total
 from eunomia.solvers.program import NoOptimum
 
 _STEPS = 60
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +57,65 @@ def best_ratio(
     nothing per nothing.
     """
     held: dict[str, Any] = {"rate": rate, "floor": floor}
-    total = best_total(top, size, capacity, **held)
-    ratio = _ratio(total, top, bottom, base)
+
+    def at(ratio: float, scale: float) -> Tried[Total]:
+        worth = top - ratio * bottom if ratio else top
+        total = best_total(worth, size, capacity, **held, scale=scale)
+        return Tried(total, _sum(top, total), base + _sum(bottom, total), total.bound - ratio * base)
+
+    climbed = climb(at)
+    least = base - best_total(-bottom, size, capacity, **held).bound if climbed.excess > 0 else 0.0
+    bound = min(climbed.bound(least), _largest(top, bottom, capacity, base, floor))
+    return _sure(Ratio(_at(climbed.best, climbed.last), climbed.ratio, bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Tried(Generic[Found]):
+    """A point with the most Σ (a − q b) x − q d."""
+
+    answer: Found
+    top: float  # Σ a x
+    bottom: float  # d + Σ b x
+    bound: float  # Σ (a − q b) x − q d that no point exceeds
+
+    def ratio(self) -> float:
+        """Return top / bottom. Raises NoOptimum where there is none."""
+        if self.bottom <= 0:
+            raise NoOptimum("every point is nothing per nothing; give a base above 0 or a floor")
+        return self.top / self.bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed(Generic[Found]):
+    """The largest ratio that was found, the answer that has it, and the one whose prices prove it."""
+
+    ratio: float
+    best: Found
+    last: Found
+    excess: float  # Σ (a − ratio · b) x − ratio · d that some point may still have, at least 0
+
+    def bound(self, least: float) -> float:
+        """Return a ratio that none exceeds, where `least` is a bound below every denominator."""
+        return self.ratio + self.excess / max(least, 1e-300) if self.excess > 0 else self.ratio
+
+
+def climb(at: Callable[[float, float], Tried[Found]]) -> Climbed[Found]:
+    """Follow the ratio up; `at` solves for a ratio q, to a gap relative to the scale that it is given with it.
+
+    Raises NoOptimum where that leads to no end.
+    """
+    best = at(0.0, 0.0)
+    ratio = best.ratio()
     for _ in range(_STEPS):
-        scale = _sum(top, total) + ratio * (base + _sum(bottom, total))
-        after = best_total(top - ratio * bottom, size, capacity, **held, scale=scale)
-        excess = after.bound - ratio * base  # what the point of the largest ratio may still win
-        if excess <= GAP / 10 * ratio * (base + _sum(bottom, total)) or _ratio(after, top, bottom, base) <= ratio:
-            bound = ratio + max(excess, 0.0) / _least(bottom, size, capacity, base, **held) if excess > 0 else ratio
-            return _sure(Ratio(_at(total, after), ratio, min(bound, _largest(top, bottom, capacity, base, floor))))
-        total, ratio = after, _ratio(after, top, bottom, base)
+        after = at(ratio, best.top + ratio * best.bottom)
+        if after.bound <= GAP / 10 * ratio * best.bottom or after.ratio() <= ratio:
+            return Climbed(ratio, best.answer, after.answer, max(after.bound, 0.0))
+        best, ratio = after, after.ratio()
     raise NoOptimum(f"no proven ratio after {_STEPS} steps; check top and bottom for entries many decades apart")
 
 
 def _sum(part: Floats, total: Total) -> float:
     return float(part[total.row, total.column] @ total.share)
-
-
-def _ratio(total: Total, top: Floats, bottom: Floats, base: float) -> float:
-    above, below = _sum(top, total), base + _sum(bottom, total)
-    if below <= 0:
-        raise NoOptimum("every point is nothing per nothing; give a base above 0 or a floor")
-    return above / below
-
-
-def _least(
-    bottom: Floats, size: Floats, capacity: Floats, base: float, rate: Floats | None, floor: Floats | None
-) -> float:
-    """Return a bound below every value of the denominator, at least a hair above 0."""
-    return max(base - best_total(-bottom, size, capacity, rate=rate, floor=floor).bound, 1e-300)
 
 
 def _largest(top: Floats, bottom: Floats, capacity: Floats, base: float, floor: Floats | None) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import Problems
-from eunomia.throughputs import gavel_json, long_table
+from eunomia.throughputs import gavel_json, long_table, scaling
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
 from eunomia.throughputs.measured import Measured, Measurements
 from eunomia.throughputs.sources import Catalogued, Uniform
@@ -61,6 +61,8 @@ def read_table(source: str, base: Path | None = None) -> Measurements:
         problems.add("the name does not say what kind of table it is", f"end it in {', '.join(READER_BY_ENDING)}")
     problems.raise_if_any()
     assert ending is not None
+    if ending.startswith(".csv") and scaling.is_published(path):
+        return scaling.read(path, source)
     return READER_BY_ENDING[ending](path, source)
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 
 import numpy as np
 
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs import analytic, catalogue
 from eunomia.throughputs.jobs import job_types
 
@@ -78,6 +78,10 @@ class Measured:
         """Return whether a type on which the job type was measured lacks this scale factor."""
         sizes = [self._sizes.get((each, job_type), []) for each in self.types]
         return any(measured and scale_factor not in measured for measured in sizes)
+
+    def paired(self, job_type: str, partner: str) -> Bools:
+        """Return on which types the two were measured together, (type,), whether they fit there or not."""
+        return np.array([(each, job_type, partner) in self._sizes for each in self.types])
 
     def _alone_on(self, type_name: str, job_type: str, n: int) -> float:
         sizes = self._sizes.get((type_name, job_type))

@@ -27,6 +27,7 @@ FORMATS = {  # name → module, loaded on use
     "native": "eunomia.traces.native",
     "gavel": "eunomia.traces.gavel",
     "philly": "eunomia.traces.philly",
+    "philly-log": "eunomia.traces.philly_log",
     "venus": "eunomia.traces.venus",
     "philly-deadlines": "eunomia.traces.deadlines",
     "helios": "eunomia.traces.helios",

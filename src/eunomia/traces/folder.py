@@ -64,6 +64,10 @@ def fits(module: str, line: list[str] | None) -> bool:
     if line is None:
         return False
     reader = import_module(module)
+    if line[:1] and line[0].lstrip()[:1] == "[":
+        return hasattr(reader, "JSON")
+    if hasattr(reader, "JSON"):
+        return False
     if hasattr(reader, "NAMES"):  # no header: the number of columns tells
         return len(line) == 1 and len(line[0].split("\t")) == len(reader.NAMES)
     known = set(line) if getattr(reader, "OPEN", False) else {*reader.REQUIRED, *reader.OPTIONAL}

@@ -53,12 +53,14 @@ class Pods:
     @property
     def fractional(self) -> Bools:
         """Pods that ask for a part of one accelerator."""
-        return (self.gpus == 1) & (self.part < WHOLE)
+        found: Bools = (self.gpus == 1) & (self.part < WHOLE)
+        return found
 
     @property
     def ran(self) -> Bools:
         """Pods with accelerators that were scheduled."""
-        return (self.gpus > 0) & ~np.isnan(self.started_s)
+        found: Bools = (self.gpus > 0) & ~np.isnan(self.started_s)
+        return found
 
 
 def read(path: Path, *, fraction: str = "ceil") -> Trace:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from eunomia.backends.simulated.fates import Drawn, Fates
+from eunomia.backends.simulated.outages import Rate
+from eunomia.backends.simulated.reports import Reports
+from eunomia.model.arrays import Floats
 from eunomia.model.events import Event, JobCancelled, NodeJoined, NodeLost
 from eunomia.model.job import Job
 
@@ -23,6 +26,27 @@ class Mishaps:
     node_repair_s: float = 3600.0
     cancel_fraction: float = 0.0  # of jobs whose user cancels them
     cancel_after_s: float = 3600.0  # mean time from submission to the cancellation
+    rack_failures_per_hour: float = 0.0  # of each rack as a whole
+    rack_repair_s: float = 3600.0
+    repairs_fixed: bool = True  # repairs take their time; else it is their mean
+    fates: Fates | None = None  # what becomes of jobs, whatever is done with them
+    reports: Reports = field(default_factory=Reports)
+
+    @property
+    def node(self) -> Rate:
+        """How machines are lost."""
+        return Rate(per_hour=self.node_failures_per_hour, repair_s=self.node_repair_s, fixed=self.repairs_fixed)
+
+    @property
+    def rack(self) -> Rate:
+        """How racks are lost."""
+        return Rate(per_hour=self.rack_failures_per_hour, repair_s=self.rack_repair_s, fixed=self.repairs_fixed)
+
+    def drawn(self, jobs: Sequence[Job], rng: np.random.Generator) -> Drawn:
+        """Return what becomes of each job."""
+        if self.fates is None:
+            return Drawn(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
+        return self.fates.of(jobs, rng)
 
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
         """Return who is cancelled and when."""
@@ -33,11 +57,11 @@ class Mishaps:
             for i, wait in zip(chosen.tolist(), waits.tolist(), strict=True)
         ]
 
-    def time_to_failure(self, rng: np.random.Generator) -> float:
-        """Return after how many seconds on its seats a gang fails; inf = never."""
+    def times_to_failure(self, gangs: int, rng: np.random.Generator) -> Floats:
+        """Return after how many seconds on its seats each gang fails, (gang,); inf = never."""
         if self.job_failures_per_hour == 0:
-            return math.inf
-        return float(rng.exponential(HOUR_S / self.job_failures_per_hour))
+            return np.full(gangs, np.inf)
+        return rng.exponential(HOUR_S / self.job_failures_per_hour, gangs)
 
     def next_outage(self, at: float, node: int, rng: np.random.Generator) -> tuple[float, Event] | None:
         """Return when a node that is in service since `at` is lost."""

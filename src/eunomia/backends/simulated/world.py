@@ -1,4 +1,10 @@
-"""A world in virtual time: a heap of what will happen, and what every running gang truly does."""
+"""A world in virtual time: what will happen, and what every running gang truly does.
+
+Jobs have rows in order of (submitted, sequence, id), which is the order in which a core takes them in: a decision
+that names jobs by rows is carried out without reading an id, and in one compiled call however many jobs it concerns.
+Ends of gangs are foreseen in a heap of their own (`ends`); all else that is to come lies in `_later`, until `_true`
+lets it happen. A world with places, neighbours and late word, at a price in speed, is in `physical`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from eunomia.backends.simulated import gangs as truth
+from eunomia.backends.simulated.ends import ENTRY
+from eunomia.backends.simulated.gangs import ENDED, FAILED, FINE, FINISHED, GANG
 from eunomia.backends.simulated.mishaps import Mishaps
+from eunomia.backends.simulated.rates import Rates
+from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, losses_of
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
     Event,
@@ -23,52 +35,18 @@ from eunomia.model.events import (
     Woken,
 )
 from eunomia.model.job import Job
+from eunomia.model.losses import Losses
 from eunomia.model.overheads import Overheads
+from eunomia.model.register import Register
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
-ENDED = -1  # in the place of an epoch: no order concerns this job any more
-
-
-class _Gang:
-    """The truth about one job."""
-
-    __slots__ = (
-        "done",
-        "epoch",
-        "fails_at",
-        "failures",
-        "job",
-        "partner",
-        "ran",
-        "rate",
-        "safe",
-        "since",
-        "size",
-        "type",
-    )  # fmt: skip
-
-    def __init__(self, job: Job):
-        self.job = job
-        self.epoch = 0
-        self.failures = 0
-        self.ran = False
-        self.rate = 0.0  # steps/s, 0 = not running
-        self.since = 0.0  # from when on it makes progress at this rate
-        self.done = 0.0  # steps up to `since`
-        self.safe = 0.0  # steps that a loss of the machine cannot take
-        self.partner: _Gang | None = None
-        self.type, self.size = 0, 0
-        self.fails_at = math.inf
-
-    def advance(self, at: float) -> None:
-        if at > self.since:
-            self.done += (at - self.since) * self.rate
-            self.since = at
+_AT_ONCE = 1024  # ends taken from the heap by one call
+_NO_FLOATS: Floats = np.empty(0)
 
 
 class SimulatedWorld:
-    """Virtual time, true throughputs, seeded mishaps; events of one instant come in a seeded random order.
+    """Virtual time, true throughputs, seeded mishaps.
 
     `speeds` is the truth, whatever the scheduler believes. With `checkpoint_every_s` above 0 a gang whose machine
     is lost, or that fails, falls back to its last checkpoint; with 0 it loses nothing.
@@ -86,14 +64,24 @@ class SimulatedWorld:
         replay_status: bool = False,
         seed: int = 0,
     ):
-        self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence))
-        self._topology, self._speeds = topology, speeds
-        self._overheads, self._mishaps = overheads or Overheads(), mishaps or Mishaps()
+        self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
+        self._topology, self._mishaps = topology, mishaps or Mishaps()
         self._checkpoint_every_s, self._replay_status = checkpoint_every_s, replay_status
-        shuffles, cancels, failures, outages = np.random.default_rng(seed).spawn(4)
-        self._shuffles, self._failures, self._outages = shuffles, failures, outages
-        self._gangs = {job.job_id: _Gang(job) for job in self._jobs}
-        self._heap: list[tuple[float, int, Event]] = []
+        _, cancels, failures, outages = np.random.default_rng(seed).spawn(4)
+        self._failures, self._outages = failures, outages
+        self._register = Register(job.job_id for job in self._jobs)
+        self._rates = Rates(speeds, self._jobs)
+        self._gangs = _waiting(self._jobs, self._rates.model)
+        costs = overheads or Overheads()
+        self._start_s = costs.of(first=True)
+        sizes = range(self._rates.widest + 1)
+        self._later_s = np.array([[costs.of(first=False, size=n, saved=s) for n in sizes] for s in (False, True)])
+        self._next_end = np.full(1, np.inf)  # of a gang
+        self._ends = (self._gangs, np.empty(len(self._jobs), ENTRY), np.zeros(2, np.int64), self._next_end)
+        self._room = tuple(np.empty(_AT_ONCE, dtype=np.int64) for _ in range(3))
+        self._limited = False  # somebody was told how many steps to do
+        self._reports: list[tuple[Ints, Floats]] = []  # rows and safe steps of those that just stopped
+        self._later: list[tuple[float, int, Event]] = []
         self._pushed = 0
         self._wake = math.inf
         self._at = 0.0
@@ -103,167 +91,175 @@ class SimulatedWorld:
         for node in range(topology.nodes):
             self._schedule(self._mishaps.next_outage(0.0, node, self._outages))
 
+    def losses(self, until: float) -> Losses:
+        """Return what held seats were good for up to the end of the run, which is over."""
+        truth.settle(self._gangs, until, self._rates.alone)
+        return losses_of(self._gangs)
+
     # ---- what happens ----------------------------------------------------------------------------------------
 
     def moments(self) -> Iterator[Moment]:
         """Yield moments until every job has ended or nothing more can happen to those that wait."""
+        jobs, next_end, later = self._jobs, self._next_end, self._later
+        arrivals = [*(job.submitted for job in jobs), math.inf]
         arrived = 0
         while self._left:
-            arrival = self._jobs[arrived].submitted if arrived < len(self._jobs) else math.inf
-            at = min(arrival, self._heap[0][0] if self._heap else math.inf, self._wake)
-            if math.isinf(at):
+            arrival, ending = arrivals[arrived], next_end.item()
+            at = self._at if self._reports else min(arrival, ending, self._wake)
+            if later and later[0][0] < at:
+                at = later[0][0]
+            if at == math.inf:
                 return
             self._at = at
-            events: list[Event] = []
-            while arrived < len(self._jobs) and self._jobs[arrived].submitted == at:
-                events.append(JobSubmitted(self._jobs[arrived]))
+            events: list[Event] = self._reported()
+            while arrivals[arrived] == at:
+                events.append(JobSubmitted(jobs[arrived]))
                 arrived += 1
-            while self._heap and self._heap[0][0] == at:
-                events += self._true(heapq.heappop(self._heap)[2])
+            while later and later[0][0] == at:
+                events += self._true(heapq.heappop(later)[2])
+            if next_end.item() == at:
+                events += self._ending()
             if self._wake <= at:
                 self._wake = math.inf
                 events.append(Woken())
-            if len(events) > 1:
-                events = [events[i] for i in self._shuffles.permutation(len(events))]
             if events:
                 yield Moment.of(at, events)
+
+    def _reported(self) -> list[Event]:
+        """Return what those that stopped at this instant wrote into their checkpoints."""
+        if not self._reports:
+            return []
+        rows, steps = (np.concatenate(parts) for parts in zip(*self._reports, strict=True))
+        self._reports.clear()
+        return [Progressed(self._register.names(rows), steps)]
+
+    def _ending(self) -> list[Event]:
+        """Let gangs end whose time has come."""
+        events: list[Event] = []
+        while self._next_end.item() == self._at:
+            count = truth.end_due(*self._ends, self._at, self._checkpoint_every_s, self._rates.alone, *self._room)
+            for row, epoch, how in zip(*(column[:count].tolist() for column in self._room), strict=True):
+                events += self._outcome(row, epoch, how)
+        return events
+
+    def _outcome(self, row: int, epoch: int, how: int) -> list[Event]:
+        """Return how a gang ended: it failed and is tried again while it has retries, or finished, or ended as its
+        trace says.
+        """
+        job = self._jobs[row]
+        if how == FAILED:
+            safe = self._gangs["safe"][row : row + 1]
+            return [JobFailed(job.job_id, epoch, "chance"), Progressed((job.job_id,), safe.copy())]
+        self._left -= 1
+        if how != FINISHED:
+            return [JobFailed(job.job_id, epoch, "chance")]
+        if self._replay_status and job.status == "failed":
+            self._gangs["fate"][row] = GAVE_UP
+            return [JobFailed(job.job_id, epoch, "as in the trace")]
+        if self._replay_status and job.status == "cancelled":
+            self._gangs["fate"][row] = CANCELLED
+            return [JobCancelled(job.job_id)]
+        return [JobFinished(job.job_id, epoch)]
 
     def _true(self, event: Event) -> list[Event]:
         """Return what of a foreseen event is true when its time comes, and let it happen."""
         match event:
-            case JobFinished(name, epoch):
-                gang = self._gangs[name]
-                if gang.epoch != epoch or gang.rate == 0:
-                    return []
-                self._end(gang)
-                return [self._outcome(gang, event)]
-            case JobFailed(name, epoch):
-                gang = self._gangs[name]
-                return self._fail(gang, event) if gang.epoch == epoch and gang.rate > 0 else []
             case JobCancelled(name):
-                gang = self._gangs[name]
-                if gang.epoch == ENDED:
+                row = self._register.row(name)
+                if self._gangs["epoch"][row] == ENDED:
                     return []
-                self._end(gang)
+                self._drop(row)
             case NodeLost(node):
                 self._schedule(self._mishaps.repair(self._at, node))
             case NodeJoined(node):
                 self._schedule(self._mishaps.next_outage(self._at, node, self._outages))
         return [event]
 
-    def _outcome(self, gang: _Gang, event: JobFinished) -> Event:
-        """Return how a job that has done all its steps ends: finished, or as its trace says."""
-        if self._replay_status and gang.job.status == "failed":
-            return JobFailed(event.job_id, event.epoch, "as in the trace")
-        if self._replay_status and gang.job.status == "cancelled":
-            return JobCancelled(event.job_id)
-        return event
-
-    def _fail(self, gang: _Gang, event: JobFailed) -> list[Event]:
-        """A gang fails and falls back to what is safe; it is tried again while it has retries."""
-        self._halt(gang, save=False)
-        gang.failures += 1
-        if gang.failures > gang.job.retries:
-            self._forget(gang)
-            return [event]
-        return [event, Progressed((gang.job.job_id,), (gang.safe,))]
-
     # ---- what is ordered -------------------------------------------------------------------------------------
 
     def carry_out(self, decision: Decision) -> None:
         """Do as decided, at once."""
         match decision:
-            case Start():
-                self._start(decision)
             case Starts():
-                for order in decision.each():
-                    self._start(order)
+                self._start(decision)
+            case Start():
+                self._start(Starts.of(decision))
             case Stop():
                 self._stop(decision)
             case WakeAt(at):
                 self._wake = at
+            case Renew():
+                self._renew(decision)
             case Refuse(name):
-                self._forget(self._gangs[name])
-            case Renew() | Ask():
-                pass  # seats that are kept change nothing here
+                self._drop(self._register.row(name))
+            case Ask():
+                pass
 
-    def _start(self, order: Start) -> None:
-        type = int(self._topology.type[order.seats[0]])
-        gangs = [self._gangs[order.job_id]]
-        if order.partner_id is not None:
-            gangs.append(self._gangs[order.partner_id])
-        for gang, epoch in zip(gangs, (order.epoch, order.partner_epoch), strict=False):
-            gang.epoch, gang.type, gang.size = epoch, type, len(order.seats)
-            gang.partner = gangs[1 - gangs.index(gang)] if len(gangs) == 2 else None
-            gang.since = self._at + self._overheads.of(first=not gang.ran)
-            gang.ran = True
-            gang.fails_at = gang.since + self._mishaps.time_to_failure(self._failures)
-            self._foresee(gang)
+    def _start(self, order: Starts) -> None:
+        rows, mates = self._register.rows(order.jobs), self._register.rows(order.partners)
+        rates, limits = self._rates, order.max_steps
+        self._limited |= limits is not None
+        if truth.strangers(self._gangs, rows, mates, order.first, rates.kind_of, rates.pair_of):
+            rates.look_up_pairs(*self._kinds_of_pairs(rows, mates, order.first))
+        stuck = truth.start(
+            *self._ends,
+            self._at,
+            rows,
+            order.epochs,
+            order.first,
+            order.seats,
+            mates,
+            order.partner_epochs,
+            _NO_FLOATS if limits is None else limits,
+            self._time_to_failure(rows, mates),
+            self._topology.type,
+            rates.kind_of,
+            rates.alone,
+            rates.pair_of,
+            rates.beside,
+            self._start_s,
+            self._later_s,
+        )
+        if stuck != FINE:
+            type = self._topology.types[self._gangs["type"][stuck]]
+            raise RuntimeError(f"job {self._jobs[stuck].job_id!r} was started on {type}, where it cannot run")
+
+    def _kinds_of_pairs(self, rows: Ints, mates: Ints, first: Ints) -> tuple[Ints, Ints]:
+        """Return the kinds of those that share seats, (pair,) each."""
+        paired, model = mates >= 0, self._gangs["model"]
+        sizes = np.diff(first)[paired]
+        kind_of = self._rates.kind_of
+        return kind_of[model[rows[paired]], sizes], kind_of[model[mates[paired]], sizes]
+
+    def _time_to_failure(self, rows: Ints, mates: Ints) -> Floats:
+        """Return after how many seconds on its seats each gang fails, a partner after its gang; empty = nobody."""
+        if self._mishaps.job_failures_per_hour == 0:
+            return _NO_FLOATS
+        return self._mishaps.times_to_failure(len(rows) + int((mates >= 0).sum()), self._failures)
 
     def _stop(self, order: Stop) -> None:
-        saved: list[_Gang] = []
-        for name, epoch in zip(order.job_ids, order.epochs, strict=True):
-            gang = self._gangs[name]
-            if gang.epoch == epoch and gang.rate > 0:
-                self._halt(gang, save=order.save)
-                saved.append(gang)
-        if saved:
-            names = tuple(gang.job.job_id for gang in saved)
-            self._push(self._at, Progressed(names, tuple(gang.safe for gang in saved)))
+        rows = self._register.rows(order.job_ids)
+        stopped = np.empty_like(rows)
+        epochs = np.asarray(order.epochs, dtype=np.int64)
+        count = truth.stop(
+            *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped
+        )
+        if count:
+            self._reports.append((stopped[:count], self._gangs["safe"][stopped[:count]]))
 
-    # ---- what gangs truly do ---------------------------------------------------------------------------------
+    def _renew(self, order: Renew) -> None:
+        """Seats that are kept change nothing here, unless it is said how many steps may be done on them."""
+        limits = order.max_steps
+        self._limited |= limits is not None
+        if self._limited:
+            rows = self._register.rows(order.job_ids)
+            truth.allow(*self._ends, self._at, rows, _NO_FLOATS if limits is None else limits, math.inf)
 
-    def _foresee(self, gang: _Gang) -> None:
-        """Set a gang's rate and foresee its end."""
-        job, mate = gang.job, gang.partner
-        if mate is None:
-            rate = self._speeds.alone(job.job_type, gang.size)[gang.type]
-        else:
-            rate = self._speeds.beside(job.job_type, mate.job.job_type, gang.size)[gang.type]
-        gang.rate = float(rate)
-        if gang.rate <= 0:
-            raise RuntimeError(
-                f"job {job.job_id!r} was started on {self._topology.types[gang.type]}, where it cannot run"
-            )
-        ends = gang.since + max(job.total_steps - gang.done, 0.0) / gang.rate
-        if gang.fails_at < ends:
-            self._push(gang.fails_at, JobFailed(job.job_id, gang.epoch, "chance"))
-        else:
-            self._push(ends, JobFinished(job.job_id, gang.epoch))
+    # ---- single steps ----------------------------------------------------------------------------------------
 
-    def _halt(self, gang: _Gang, *, save: bool) -> None:
-        """Take a gang off its seats; its partner goes on alone."""
-        gang.advance(self._at)
-        every = self._checkpoint_every_s
-        if save or every == 0:
-            gang.safe = gang.done
-        else:
-            step = every * gang.rate
-            gang.safe = max(gang.safe, math.floor(gang.done / step) * step)
-        gang.done = gang.safe
-        gang.rate = 0.0
-        mate, gang.partner = gang.partner, None
-        if mate is not None:
-            mate.partner = None
-            self._go_alone(mate)
-
-    def _go_alone(self, gang: _Gang) -> None:
-        if gang.since < self._at:
-            gang.advance(self._at)
-        gang.since = max(gang.since, self._at)
-        self._heap = [entry for entry in self._heap if not self._is_end_of(entry[2], gang)]
-        heapq.heapify(self._heap)
-        self._foresee(gang)
-
-    def _is_end_of(self, event: Event, gang: _Gang) -> bool:
-        return isinstance(event, JobFinished | JobFailed) and event.job_id == gang.job.job_id
-
-    def _end(self, gang: _Gang) -> None:
-        self._halt(gang, save=True)
-        self._forget(gang)
-
-    def _forget(self, gang: _Gang) -> None:
-        gang.epoch = ENDED
+    def _drop(self, row: int) -> None:
+        """A job is over, whatever it has done."""
+        truth.drop(*self._ends, self._at, row, self._rates.alone)
         self._left -= 1
 
     def _schedule(self, foreseen: tuple[float, Event] | None) -> None:
@@ -272,4 +268,16 @@ class SimulatedWorld:
 
     def _push(self, when: float, event: Event) -> None:
         self._pushed += 1
-        heapq.heappush(self._heap, (when, self._pushed, event))
+        heapq.heappush(self._later, (when, self._pushed, event))
+
+
+def _waiting(jobs: Sequence[Job], model: Ints) -> Array:
+    """Return the rows of jobs that have not run."""
+    gangs = np.zeros(len(jobs), dtype=GANG)
+    gangs["total"] = [job.total_steps for job in jobs]
+    gangs["retries"] = [job.retries for job in jobs]
+    gangs["model"] = model
+    gangs["place"] = gangs["mate"] = -1
+    gangs["limit"] = gangs["fails_at"] = np.inf
+    gangs["saved"] = True
+    return gangs

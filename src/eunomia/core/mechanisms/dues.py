@@ -7,37 +7,83 @@ share, and jobs that the answer does not know, come last and only fill what woul
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
+from eunomia.core.adoption import Question, sizes_of
 from eunomia.core.state import State
+from eunomia.core.tables import ON_TYPE, PARTNER, SHAPE, STAGE
 from eunomia.model.answers import ANYWHERE
-from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.life import Stage
+from eunomia.placing.ranking import rising
+
+_RUNS = int(Stage.RUNNING)
+
+
+@njit(cache=True)
+def _line(job: Ints, partner: Ints, x: Floats, lag: Floats, held: Bools, ints: Ints, stay: float) -> Ints:
+    """Return the rows with a share whose jobs have not ended, who is owed most first."""
+    rows, key, count = np.empty(len(job), dtype=np.int64), np.empty(len(job)), 0
+    for row in range(len(job)):
+        mate = partner[row]
+        if x[row] > 0 and ints[STAGE, job[row]] <= _RUNS and (mate < 0 or ints[STAGE, mate] <= _RUNS):
+            rows[count] = row
+            key[count] = -(lag[row] + (stay if held[row] else 0.0))
+            count += 1
+    return rows[:count][rising(key[:count])]
+
+
+@njit(cache=True)
+def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
+    """Let time pass: every row is owed its share, those on seats receive."""
+    for row in range(len(x)):
+        lag[row] += x[row] * elapsed
+        if held[row]:
+            lag[row] -= elapsed
+
+
+@njit(cache=True)
+def _note(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: Ints) -> None:
+    """Write who sits as its row says."""
+    for row in range(len(job)):
+        m = job[row]
+        held[row] = ints[ON_TYPE, m] == type[row] and ints[PARTNER, m] == partner[row] and ints[SHAPE, m] == shape[row]
 
 
 class Dues:
-    """The rows of the last answer and what each is owed."""
+    """The rows of the last answer, as rows of the job table, and what each is owed."""
 
     def __init__(self, types: int):
         self._types = types
-        self.job: Ints = NO_INTS  # (row,) rows of the job table
-        self.type: Ints = NO_INTS
-        self.partner: Ints = NO_INTS
-        self.shape: Ints = NO_INTS
-        self.within: Ints = NO_INTS
-        self.x: Floats = np.empty(0)
+        self.rows = Question(-1, np.empty(0, dtype=np.int64))
+        self.size: Ints = np.empty(0, dtype=np.int64)  # (row,) accelerators
         self.lag: Floats = np.empty(0)  # (row,) seconds owed less seconds received
         self.fill = True
         self._held: Bools = np.empty(0, dtype=bool)  # (row,) received since `_at`
         self._at = 0.0
 
-    def adopt(self, job: Ints, type: Ints, partner: Ints, shape: Ints, within: Ints, x: Floats, fill: bool) -> None:
+    @property
+    def job(self) -> Ints:
+        """(row,) rows of the job table."""
+        return self.rows.job
+
+    @property
+    def type(self) -> Ints:
+        """(row,) accelerator type."""
+        return self.rows.type
+
+    @property
+    def x(self) -> Floats:
+        """(row,) share of time."""
+        return self.rows.x
+
+    def adopt(self, rows: Question, fill: bool, state: State) -> None:
         """Take over a new answer; a candidate that was there before keeps what it is owed."""
         before, lag = self._keys(), self.lag
-        self.job, self.type, self.partner, self.shape, self.within = job, type, partner, shape, within
-        self.x, self.fill = x, fill
-        self.lag = np.zeros(len(job))
-        self._held = np.zeros(len(job), dtype=bool)
-        if len(before) and len(job):
+        self.rows, self.fill, self.size = rows, fill, sizes_of(rows.job, rows.shape, state)
+        self.lag = np.zeros(len(rows.job))
+        self._held = np.zeros(len(rows.job), dtype=bool)
+        if len(before) and len(rows.job):
             order = np.argsort(before)
             keys = self._keys()
             at = np.minimum(np.searchsorted(before, keys, sorter=order), len(before) - 1)
@@ -46,25 +92,19 @@ class Dues:
 
     def _keys(self) -> Ints:
         """Return one number per candidate that tells it from all others."""
-        wide = self.type + self._types * self.shape
-        return np.asarray((self.job << 38) + ((self.partner + 1) << 12) + wide)
+        rows = self.rows
+        return np.asarray((rows.job << 38) + ((rows.partner + 1) << 12) + rows.type + self._types * rows.shape)
 
     def advance(self, at: float) -> None:
         """Let time pass: every candidate is owed its share, those on seats receive."""
-        elapsed = at - self._at
-        if elapsed > 0:
-            self.lag += self.x * elapsed
-            self.lag[self._held] -= elapsed
+        if at > self._at:
+            _advance(self.x, self.lag, self._held, at - self._at)
         self._at = at
 
     def note_seats(self, state: State) -> None:
         """Look who sits now."""
-        jobs = state.jobs
-        self._held = (
-            (jobs.on_type[self.job] == self.type)
-            & (jobs.partner[self.job] == self.partner)
-            & (jobs.shape[self.job] == self.shape)
-        )
+        rows = self.rows
+        _note(rows.job, rows.type, rows.partner, rows.shape, self._held, state.jobs.ints)
 
     def settled(self, state: State) -> bool:
         """Say whether time changes nothing: everybody sits, each on its only and whole share."""
@@ -74,30 +114,27 @@ class Dues:
             and self._held.sum() == len(state.running())
         )
 
-    def order(self, state: State, throughput: Floats, stay: float) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Return job, type, partner, shape, within of the candidates, best first. `throughput` is (active job, type).
+    def line(self, state: State, stay: float) -> Ints:
+        """Return the rows that have a share, who is owed most first.
 
         Who sits is passed only by who is owed more by `stay` seconds, so that seats change hands half as often.
         """
-        stage = state.jobs.stage
-        known = (self.x > 0) & (stage[self.job] <= Stage.RUNNING)
-        known &= (self.partner < 0) | (stage[self.partner] <= Stage.RUNNING)
-        first = np.flatnonzero(known)[np.argsort(-(self.lag + stay * self._held)[known], kind="stable")]
-        columns = (self.job, self.type, self.partner, self.shape, self.within)
-        job, type, partner, shape, within = (column[first] for column in columns)
-        if not self.fill:
-            return job, type, partner, shape, within
-        active = state.active
-        # Spare seats go to anybody who can use them, the earliest first, each to its fastest type.
-        preference = np.argsort(-throughput, axis=1, kind="stable")
-        can = np.take_along_axis(throughput, preference, axis=1) > 0
-        more_job = np.broadcast_to(active[:, None], preference.shape)[can]
-        more_type = preference[can]
-        none = np.zeros(len(more_job), dtype=np.int64)
-        return (
-            np.concatenate((job, more_job)),
-            np.concatenate((type, more_type)),
-            np.concatenate((partner, none - 1)),
-            np.concatenate((shape, none)),
-            np.concatenate((within, none + ANYWHERE)),
-        )
+        return _line(self.job, self.rows.partner, self.x, self.lag, self._held, state.jobs.ints, stay)
+
+    def in_line(self, line: Ints, state: State, throughput: Floats) -> Question:
+        """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.
+
+        `throughput` is (active job, type). Spare seats go to anybody who can use them, the earliest first, each to
+        its fastest type.
+        """
+        rows = self.rows
+        columns = [column[line] for column in (rows.job, rows.type, rows.partner, rows.shape, rows.within)]
+        active = state.active.copy()
+        if self.fill:
+            preference = np.argsort(-throughput, axis=1, kind="stable")
+            can = np.take_along_axis(throughput, preference, axis=1) > 0
+            job, none = np.broadcast_to(active[:, None], preference.shape)[can], np.zeros(can.sum(), dtype=np.int64)
+            spare = (job, preference[can], none - 1, none, none + ANYWHERE)
+            columns = [np.concatenate(both) for both in zip(columns, spare, strict=True)]
+        job, type, partner, shape, within = columns
+        return Question(rows.asked, active, job, type, partner, shape, within)

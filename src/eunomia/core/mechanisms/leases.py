@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from eunomia.core.passes import ENDED, EVERYBODY, RESTED
 from eunomia.core.state import State
-from eunomia.model.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +45,11 @@ class Leases:
         """Return the end of a lease that is given now."""
         return self.next_boundary(at) if self.aligned else at + self.length
 
-    def open(self, state: State, at: float) -> Ints:
-        """Mark and return the jobs whose seats may be given anew now, in row order."""
-        running = state.running()
+    def opening(self, at: float) -> int:
+        """Return whose seats may be given anew now, as `core.passes` numbers it."""
         if self.recall:
-            state.jobs.open[running] = True
-            return running
-        ended = state.jobs.until[running] <= at  # those given at this very instant are not open again
-        if self.is_boundary(at):
-            ended |= state.jobs.resting[running]
-        state.jobs.open[running] = ended
-        return running[ended]
+            return EVERYBODY
+        return RESTED if self.is_boundary(at) else ENDED
 
     def next_end(self, state: State) -> float:
         """Return when the next lease ends by itself; inf when none does."""

@@ -5,7 +5,8 @@
 k counts from the end of an accelerator's queue, where a job delays itself and the k - 1 after it; r remaining steps
 (job,), T throughput (job, type), z scale factor (job,) (a gang counts as its work on one accelerator; the paper has
 single accelerators only). Only the max(α n, idle) jobs that waited longest are matched, n waiting jobs, so that long
-jobs are not passed over for ever. The first of each queue runs, to its end; nobody is interrupted.
+jobs are not passed over for ever. The first of each queue runs, to its end; nobody is interrupted. Accelerators of a
+type are alike, so that many matchings are as good; `queues=machines` takes the one that the published artifact does.
 
 Example (examples/two_jobs.json). Both in the queue of the v100, image first: image ends after 12600 / 4 = 3150 s, text
 after 3150 + 12600 / 2 = 9450 s, together 12600 s. Text on a k80 at once would end after 12600 s, together 15750 s. So
@@ -19,16 +20,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from eunomia.model.answers import Order, Rows
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo
 from eunomia.model.view import View
 from eunomia.policies.order.preference import runnable
 from eunomia.solvers.assignment import soonest
+from eunomia.solvers.machines import served_first
+
+_NEVER = 1e15  # seconds; where a job cannot run it would take longer than anybody waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Allox:
     """
 
     alpha: float = 1.0
+    queues: Literal["types", "machines"] = "types"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="allox",
@@ -58,6 +63,8 @@ class Allox:
     def __post_init__(self) -> None:
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha is {self.alpha}; it is the fraction of the waiting jobs that is matched, 0 to 1")
+        if self.queues not in ("types", "machines"):
+            raise ValueError(f"queues is {self.queues!r}; it is 'types' (one for all of a type) or 'machines'")
 
     def decide(self, view: View) -> Order:
         """Return who holds seats where it is, then the first of each idle accelerator's queue."""
@@ -71,13 +78,25 @@ class Allox:
         """Return the jobs to start and their types: those with the most behind them in a queue first."""
         can = runnable(view) & (view.scale_factor[:, None] <= idle)
         waiting = np.flatnonzero((view.on_type < 0) & can.any(axis=1))
-        most = max(math.ceil(self.alpha * len(waiting)), int(idle.sum()))
+        part = self.alpha * len(waiting)
+        most = max(math.ceil(part) if self.queues == "types" else math.floor(part), int(idle.sum()))
         oldest = np.sort(waiting[np.argsort(view.submitted[waiting], kind="stable")[:most]])
         if len(oldest) == 0:
             return oldest, oldest
         time = np.full((len(oldest), len(view.types)), np.inf)
         work = (view.remaining * view.scale_factor)[oldest, None]
         np.divide(work, view.throughput[oldest], out=time, where=can[oldest])
+        if self.queues == "machines":
+            return _first_of_each(time, idle, oldest, view.at - view.submitted[oldest])
         type, position = soonest(time, idle)
         first = np.lexsort((oldest, -position))
         return oldest[first], type[first]
+
+
+def _first_of_each(time: Floats, idle: Ints, oldest: Ints, waited: Floats) -> tuple[Ints, Ints]:
+    """Return the first job of each idle accelerator's own queue and its type; time is (row of oldest, type)."""
+    type = np.repeat(np.arange(len(idle)), idle)
+    first = served_first(np.minimum(time[:, type], _NEVER), waited)
+    runs = np.flatnonzero(first >= 0)
+    runs = runs[time[first[runs], type[runs]] < np.inf]
+    return oldest[first[runs]], type[runs]

@@ -24,14 +24,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from eunomia.model.answers import Misfit, Order
-from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.policy import ENDLESS, PolicyInfo, promises
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
 _MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fifo:
     """Who came first runs first, to its end.
 
@@ -61,6 +61,7 @@ class Fifo:
         check_types(self.types)
         if self.backfill not in _MISFIT:
             raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
+        promises(self, complete=self.types == "fastest", separable=self.backfill == "skip")
 
     def decide(self, view: View) -> Order:
         """Return all jobs by submission; who runs keeps its place in the line, should its lease end."""

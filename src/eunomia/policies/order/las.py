@@ -23,7 +23,7 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.view import View
 from eunomia.placing.choose import would_run
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
@@ -31,7 +31,7 @@ from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidate
 _ROUNDING = 1e-9  # of a level: service is a sum of products
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Las:
     """Who received least runs first, in steps of `quantum` accelerator-seconds.
 
@@ -59,6 +59,7 @@ class Las:
         check_types(self.types)
         if not 0 < self.quantum < math.inf:
             raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
+        promises(self, complete=self.types == "fastest", separable=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the lowest level first."""

@@ -3,31 +3,37 @@
     order jobs by  min_j remaining[m] / T[m, j]
 
 over the types j that can hold the gang; ties go to the earlier submission. T throughput (job, type), remaining steps
-(job,), which only an oracle knows.
+(job,), which only an oracle knows. With `measure=service` the time is multiplied by z[m], the scale factor (job,): the
+shortest remaining service of Tiresias' comparison.
 
 Example (examples/two_jobs.json). Image has 12600 / 4 = 3150 s left on the v100, text 12600 / 2 = 6300 s. Image is first
 and takes the v100; text takes a k80.
 
 Reference: L. E. Schrage, "A proof of the optimality of the shortest remaining processing time discipline", Operations
-Research 16(3), 1968 (one machine); the baseline of most papers on clusters.
+Research 16(3), 1968 (one machine); the baseline of most papers on clusters. Service: J. Gu et al., "Tiresias: A GPU
+Cluster Manager for Distributed Deep Learning", NSDI 2019, section 2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from eunomia.model.answers import Order
-from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Srtf:
     """Who will be done first runs first; a shorter job interrupts a longer one.
+
+    `measure=service` counts accelerator-seconds, so that a wide gang is long too. Equals are told apart by submission;
+    with `ties=last` by the place that they had in the last order, as a program does that keeps a sorted list.
 
     Use it when it is known how much work is left, stopping a job is cheap, and the mean completion time is all that
     counts. It is the yardstick for policies that do not know durations.
@@ -37,6 +43,8 @@ class Srtf:
     """
 
     types: Types = "fastest"
+    measure: Literal["time", "service"] = "time"
+    ties: Literal["submission", "last"] = "submission"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="srtf",
@@ -46,17 +54,34 @@ class Srtf:
         paper="Schrage, Operations Research 1968",
         needs=NEEDS | {"remaining"},
         oracle=True,
-        remembers=REMEMBERS,
+        remembers={**REMEMBERS, "place": -1.0},
         mechanism=RECALLABLE,
     )
 
     def __post_init__(self) -> None:
         check_types(self.types)
+        if self.measure not in ("time", "service"):
+            raise ValueError(f"measure is {self.measure!r}; it is 'time' (seconds) or 'service' (accelerator-seconds)")
+        if self.ties not in ("submission", "last"):
+            raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
+        promises(self, complete=self.types == "fastest", separable=self.ties == "submission")
 
     def decide(self, view: View) -> Order:
-        """Return all jobs, the least remaining time on their best type first."""
+        """Return all jobs, the least remaining time (or service) on their best type first."""
+        order = self._sorted(view, self._left(view))
+        rows, memory = candidates(view, order, self.types)
+        if self.ties == "last":
+            memory = {**memory, "place": np.argsort(order).astype(np.float64)}
+        return Order(rows, memory=memory)
+
+    def _left(self, view: View) -> Floats:
         usable = np.where(view.scale_factor <= view.capacity[:, None], view.throughput.T, 0.0)  # (type, job)
         best = usable.max(axis=0, initial=0.0)
         left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
-        rows, memory = candidates(view, np.argsort(left, kind="stable"), self.types)
-        return Order(rows, memory=memory)
+        return np.asarray(left * view.scale_factor) if self.measure == "service" else left
+
+    def _sorted(self, view: View, left: Floats) -> Ints:
+        if self.ties == "submission":
+            return np.argsort(left, kind="stable")
+        place = view.memory["place"]
+        return np.lexsort((np.where(place < 0, np.inf, place), left))

@@ -14,6 +14,7 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.view import View
+from eunomia.policies.shares import paired
 from eunomia.solvers.late import late_rows
 
 NEEDS = frozenset({"deadline", "remaining"})
@@ -42,8 +43,11 @@ class Floors:
         return told | dict.fromkeys(self.late, f"{set_of}: its deadline cannot be met together with the others'")
 
 
-def floors(view: View, T: Floats, other: Floats | None = None) -> Floors:
-    """Return floors for T (job, type); `other` (job,) are those of jobs without a deadline that can still be met."""
+def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing: bool = False) -> Floors:
+    """Return floors for T (job, type); `other` (job,) are those of jobs without a deadline that can still be met.
+
+    With space sharing a job is late only if its deadline cannot be met in pairs either.
+    """
     left = view.deadline - view.at
     timed = np.isfinite(left)
     other = np.zeros(view.jobs) if other is None else other
@@ -52,7 +56,10 @@ def floors(view: View, T: Floats, other: Floats | None = None) -> Floors:
     floor[soon] = view.remaining[soon] / left[soon]
     hopeless = (timed & (left <= 0) & (view.remaining > 0)) | (floor > T.max(axis=1, initial=0.0) * (1 + 1e-12))
     floor[hopeless] = other[hopeless]
-    found = late_rows(T, view.scale_factor.astype(float), view.capacity, floor, weight=view.weight)
+    if space_sharing:
+        found = paired.late_jobs(view, T, floor)
+    else:
+        found = late_rows(T, view.scale_factor.astype(float), view.capacity, floor, weight=view.weight)
     floor[found.rows] = 0.0
     late = hopeless.copy()
     late[found.rows] = True

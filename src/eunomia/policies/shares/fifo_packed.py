@@ -5,7 +5,8 @@
         the largest  T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j]   if that exceeds 1.5; the first that cannot ends it
 
 X share of time (job, type), z scale factor (job,), T throughput (job, type), T[m|n, j] that of m beside n, (kind, kind,
-type) in the view. The bound of 1.5 is the artifact's: sharing must gain half of a job.
+type) in the view. The bound of 1.5 is the artifact's: sharing must gain half of a job. Agnostic: each job may have one
+type only, drawn once by capacity; partners are still chosen by their speeds.
 
 Example (examples/two_jobs.json). There is one v100. Text came first and takes it. Image fits nowhere; beside each other
 text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55. That is above 1.5, so they share.
@@ -25,6 +26,7 @@ from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
+from eunomia.policies.order.preference import REMEMBERS, Types, check_types, draw_types
 from eunomia.policies.shares.believed import NEEDS, per, speeds
 from eunomia.policies.shares.paired import NEEDS as PAIRS
 
@@ -41,6 +43,7 @@ class FifoPacked:
     """
 
     least_gain: float = 1.5
+    types: Types = "fastest"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="fifo_packed",
@@ -49,16 +52,22 @@ class FifoPacked:
         technique="queue, then greedy pairs",
         paper="Narayanan et al., Gavel, OSDI 2020, section 5",
         needs=NEEDS | PAIRS,
+        remembers=REMEMBERS,
         mechanism=ROUNDS,
     )
 
     def __post_init__(self) -> None:
+        check_types(self.types)
         if not 0 < self.least_gain <= 2:
             raise ValueError(f"least_gain is {self.least_gain}; two jobs keep between 0 and 2 of their speeds together")
 
     def decide(self, view: View) -> Shares:
         """Return whole shares: a row for each gang that runs, with its partner if it has one."""
-        job, type, waits = _seated(view)
+        T, memory = speeds(view, "aware"), {}
+        if self.types == "agnostic":
+            memory = {"drawn_type": draw_types(view)}
+            T = np.where(memory["drawn_type"][:, None] == np.arange(len(view.types)), T, 0.0)
+        job, type, waits = _seated(view, T)
         partner = np.full(len(job), -1, dtype=np.int64)
         for m in waits.tolist():
             gain = _gain(view, m, job, type)
@@ -66,12 +75,12 @@ class FifoPacked:
             if gain.max(initial=0.0) <= self.least_gain:
                 break
             partner[int(np.argmax(gain))] = m
-        return Shares(np.ones(len(job)), Rows(job, type, partner=partner), fill=False)
+        return Shares(np.ones(len(job)), Rows(job, type, partner=partner), fill=False, memory=memory)
 
 
-def _seated(view: View) -> tuple[Ints, Ints, Ints]:
-    """Return who runs, on which type, and who waits; nobody overtakes the first that fits nowhere."""
-    T, free = speeds(view, "aware"), view.capacity.copy()
+def _seated(view: View, T: Floats) -> tuple[Ints, Ints, Ints]:
+    """Return who runs, on which type of T (job, type), and who waits; nobody overtakes the first that fits nowhere."""
+    free = view.capacity.copy()
     able = np.flatnonzero((T > 0).any(axis=1))
     type: list[int] = []
     for m in able.tolist():

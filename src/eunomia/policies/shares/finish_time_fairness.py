@@ -30,8 +30,8 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares import paired
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, per, speeds
+from eunomia.policies.shares import paired, placed
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, per
 from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
 from eunomia.policies.shares.makespan import seconds
 
@@ -47,6 +47,8 @@ def alone_time(view: View) -> Floats:
 class FinishTimeFairness:
     """The job that sharing delays most is delayed as little as possible.
 
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+
     Use it when users were promised a part of the cluster and compare with that, and it is known how much work is left.
     Who was treated badly so far gets more now.
 
@@ -56,6 +58,7 @@ class FinishTimeFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
+    placement: placed.Placement = "ignored"
     weighted: bool = False
     point: Point = "any"
 
@@ -74,12 +77,14 @@ class FinishTimeFairness:
     def __post_init__(self) -> None:
         check_types(self.types)
         paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placed.needs_of(self.placement))
         check_point(self.point, self.space_sharing)
         also_needs(self, paired.NEEDS if self.space_sharing else needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, alone = speeds(view, self.types), alone_time(view)
+        T, alone = placed.speeds(view, self.types, self.placement), alone_time(view)
         t, r, rate = view.at - view.submitted, view.remaining, view.isolated
         w = view.weight if self.weighted else np.ones(view.jobs)
         can = (rate > 0) & (T > 0).any(axis=1)
@@ -89,4 +94,5 @@ class FinishTimeFairness:
             answer = paired.highest_own_level(view, T, need, base=base, age=age, read=seconds)
         else:
             answer = level_shares(view, T, need, base=base, age=age, point=self.point, read=seconds)
-        return replace(answer, memory=kept)
+            answer = placed.as_counted(answer, view, self.placement)
+        return replace(answer, memory={**answer.memory, **kept})

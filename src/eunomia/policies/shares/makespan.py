@@ -23,8 +23,8 @@ from typing import ClassVar
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares import paired
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds
+from eunomia.policies.shares import paired, placed
+from eunomia.policies.shares.believed import NEEDS, Types, check_types
 from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
 
 
@@ -37,6 +37,8 @@ def seconds(rate: float) -> float:
 class Makespan:
     """The last job ends as early as possible.
 
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+
     Use it when a batch of jobs counts as done only when all of it is, and it is known how much work is left.
 
     The worst-off here is a short job: it may be made to take as long as the longest. Nobody ends later than M, as long
@@ -45,6 +47,7 @@ class Makespan:
 
     types: Types = "aware"
     space_sharing: bool = False
+    placement: placed.Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -61,12 +64,14 @@ class Makespan:
     def __post_init__(self) -> None:
         check_types(self.types)
         paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placed.needs_of(self.placement))
         check_point(self.point, self.space_sharing)
         also_needs(self, paired.NEEDS if self.space_sharing else needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, r = speeds(view, self.types), view.remaining
+        T, r = placed.speeds(view, self.types, self.placement), view.remaining
         if self.space_sharing:
             return paired.highest_own_level(view, T, r, read=seconds)
-        return level_shares(view, T, r, point=self.point, read=seconds)
+        return placed.as_counted(level_shares(view, T, r, point=self.point, read=seconds), view, self.placement)

@@ -29,7 +29,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, speeds
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share
 from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
 
 
@@ -72,14 +72,13 @@ class MaxMinFairness:
         placed.check_placement(self.placement, self.space_sharing)
         check_point(self.point, self.space_sharing)
         also_needs(self, paired.NEEDS if self.space_sharing else ())
-        also_needs(self, placed.NEEDS if self.placement == "sensitive" else ())
+        also_needs(self, placed.needs_of(self.placement))
         also_needs(self, needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = speeds(view, self.types) if self.placement == "ignored" else placed.speeds(view, self.types)
+        T = placed.speeds(view, self.types, self.placement)
         need = fair_need(T, view)
         if self.space_sharing:
             return paired.highest_level(view, T, need)
-        answer = level_shares(view, T, need, point=self.point)
-        return answer if self.placement == "ignored" else placed.with_levels(answer, view)
+        return placed.as_counted(level_shares(view, T, need, point=self.point), view, self.placement)

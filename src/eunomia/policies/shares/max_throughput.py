@@ -25,14 +25,17 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares import paired
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, per, speeds
+from eunomia.policies.shares import paired, placed, total
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, per
+from eunomia.policies.shares.level import needs_of
 from eunomia.solvers.linear import best_total
 
 
 @dataclass(frozen=True)
 class MaxThroughput:
     """The cluster does the most steps; jobs that gain it little may get nothing.
+
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
 
     Use it when all jobs belong to one owner who counts work done and not who waits, or you want to know what fairness
     costs.
@@ -44,6 +47,8 @@ class MaxThroughput:
     normalised: bool = True
     types: Types = "aware"
     space_sharing: bool = False
+    placement: placed.Placement = "ignored"
+    point: total.Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_throughput",
@@ -58,13 +63,20 @@ class MaxThroughput:
     def __post_init__(self) -> None:
         check_types(self.types)
         paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        total.check_point(self.point, self.space_sharing)
+        also_needs(self, placed.needs_of(self.placement) | needs_of(self.point))
         also_needs(self, paired.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z = speeds(view, self.types), view.scale_factor.astype(float)
+        T, z = placed.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
         v = per(view.weight * z, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
         if self.space_sharing:
             return paired.best_total(view, T, v)
-        found = best_total(T * v[:, None], z, view.capacity)
-        return answered(found.x, found.objective, found.bound, price=found.price, scale=found.scale)
+        worth = T * v[:, None]
+        found = best_total(worth, z, view.capacity)
+        x = total.chosen(view, worth, found, self.point)
+        done = float((worth * x).sum())
+        answer = answered(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
+        return placed.as_counted(answer, view, self.placement)

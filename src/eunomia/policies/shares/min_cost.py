@@ -8,7 +8,8 @@
 X share of time (job, type), p price per accelerator-hour (type,), z scale factor (job,), T throughput (job, type), C
 capacity (type,), r remaining steps (job,), d deadline (job,), t now; I_m is the throughput on an equal part of the
 cluster. Spare time is not handed out. Where not all floors can be kept, those of the jobs with the least weight are
-dropped (`late`), and these jobs get as much of what is left as they can use, whatever it costs.
+dropped (`late`), and these jobs get as much of what is left as they can use, whatever it costs. With space sharing X
+has a row for each pair of jobs too, which pays for its accelerators once; promises are judged with pairs.
 
 Example (examples/two_jobs.json). Text has to do 12600 steps in 12600 s; a k80 does just that for US$ 0.4 an hour. Image
 has to do 12600 in 4200 s, 3 steps/s: 2/3 of its time on the v100 and 1/3 on a k80, US$ 1.6 and US$ 0.13 an hour. The
@@ -20,17 +21,19 @@ Workloads", OSDI 2020, section 4.2; the floor for jobs without a deadline is its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats
 from eunomia.model.equal_part import alone_throughput
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares import deadlines
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, speeds
+from eunomia.policies.shares import deadlines, paired, total
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, per, speeds
+from eunomia.policies.shares.level import needs_of
 from eunomia.policies.shares.throughput_per_cost import late_named, prices
 from eunomia.solvers.linear import best_total
 
@@ -50,6 +53,8 @@ class MinCost:
 
     deadlines: bool = True
     types: Types = "aware"
+    space_sharing: bool = False
+    point: total.Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="min_cost",
@@ -63,18 +68,41 @@ class MinCost:
 
     def __post_init__(self) -> None:
         check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        total.check_point(self.point, self.space_sharing)
+        also_needs(self, needs_of(self.point))
         also_needs(self, deadlines.NEEDS if self.deadlines else ())
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
-        """Return X (job, type)."""
+        """Return X (job, type), or rows with partners under space sharing."""
         T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
         alone = alone_throughput(T, view.scale_factor, C) * _ROUNDING
-        kept = deadlines.floors(view, T, alone) if self.deadlines else deadlines.Floors.only(alone)
+        kept = deadlines.Floors.only(alone)
+        if self.deadlines:
+            kept = deadlines.floors(view, T, alone, space_sharing=self.space_sharing)
         bill = np.where(T > 0, z[:, None] * prices(view), 0.0)
-        hurry = 2 * bill.max(initial=0.0) * of_fastest(T) * kept.dropped[:, None]  # worth more than any bill
-        found = best_total(hurry - bill, z, C, rate=T, floor=kept.floor)
-        cost = float((bill * found.x).sum())
-        least = cost - (found.bound - found.objective)
-        point = "dropped floors come before money: a smaller bill is possible" if kept.dropped.any() else ""
-        answer = answered(found.x, cost, least, price=found.price, scale=found.scale, point=point)
+        hurry = 2 * bill.max(initial=0.0)  # worth more than any bill: full speed of a job whose floor is dropped
+        if self.space_sharing:
+            return late_named(_paired(view, T, hurry, kept), kept)
+        worth = hurry * of_fastest(T) * kept.dropped[:, None] - bill
+        found = best_total(worth, z, C, rate=T, floor=kept.floor)
+        x = total.chosen(view, worth, found, self.point, rate=T, floor=kept.floor)
+        cost = float((bill * x).sum())
+        least = cost - (found.bound - float((worth * x).sum()))
+        answer = answered(x, cost, least, price=found.price, scale=found.scale, point=_point(kept) or self.point)
         return late_named(Shares(answer.x, fill=False, certificate=answer.certificate), kept)
+
+
+def _point(kept: deadlines.Floors) -> str:
+    return "dropped floors come before money: a smaller bill is possible" if kept.dropped.any() else ""
+
+
+def _paired(view: View, T: Floats, hurry: float, kept: deadlines.Floors) -> Shares:
+    """Return rows with partners; a pair pays for its accelerators once."""
+    v = np.where(kept.dropped, per(np.full(view.jobs, hurry), T.max(axis=1, initial=0.0)), 0.0)
+    answer, cost = paired.cheapest(view, T, v, prices(view), kept.floor)
+    proof = answer.certificate
+    assert proof is not None
+    proof = replace(proof, objective=cost, bound=cost - (proof.bound - proof.objective), point=_point(kept))
+    return replace(answer, fill=False, certificate=proof)

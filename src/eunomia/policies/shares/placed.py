@@ -21,10 +21,14 @@ from eunomia.model.view import View
 from eunomia.policies.shares import believed
 
 Placement = Literal["ignored", "sensitive"]
-NEEDS = frozenset({"apart", "topology"})
 
 
-def check_placement(placement: str, space_sharing: bool) -> None:
+def needs_of(placement: Placement) -> frozenset[str]:
+    """Return the columns that a choice of placement reads besides."""
+    return frozenset({"apart", "topology"}) if placement == "sensitive" else frozenset()
+
+
+def check_placement(placement: str, space_sharing: bool = False) -> None:
     """Raise ValueError for a spelling that is not one of `Placement`, and for pairs: their speeds are not known."""
     if placement not in ("ignored", "sensitive"):
         raise ValueError(f"placement is {placement!r}; it is 'ignored' or 'sensitive'")
@@ -46,14 +50,18 @@ def fits_together(view: View) -> Bools:
     return np.asarray(view.scale_factor[:, None] <= largest_machine(view))
 
 
-def speeds(view: View, types: believed.Types) -> Floats:
-    """Return T (job, type) at the best placement that each gang can have."""
+def speeds(view: View, types: believed.Types, placement: Placement) -> Floats:
+    """Return T (job, type); where placement counts, at the best one that each gang can have."""
+    if placement == "ignored":
+        return believed.speeds(view, types)
     T = np.where(fits_together(view), view.throughput, view.apart)
     return believed.speeds(replace(view, columns={**view.columns, "throughput": T}), types)
 
 
-def with_levels(answer: Shares, view: View) -> Shares:
-    """Return the answer as rows, each with the placement that its speed was counted at."""
+def as_counted(answer: Shares, view: View, placement: Placement) -> Shares:
+    """Return X (job, type); where placement counts, as rows, each with the placement that its speed was counted at."""
+    if placement == "ignored":
+        return answer
     job, type = np.nonzero(answer.x > 0)
     loses = (view.throughput > view.apart) & fits_together(view)
     within = np.where(loses[job, type], ONE_MACHINE, ANYWHERE)

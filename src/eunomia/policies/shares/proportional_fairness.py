@@ -6,10 +6,12 @@
 X share of time (job, type), T throughput (job, type), w priority weight (job,), z scale factor (job,), C capacity
 (type,). No unit of throughput matters: scaling a row of T changes nothing. No other allocation raises the throughputs
 by more, in the sum of weighted percentages, than it lowers them. Agnostic: T[m,j] is the mean speed of the job, on
-every type that can run it. A job that no type can run is left out.
+every type that can run it. A job that no type can run is left out. With space sharing X has a row for each pair of jobs
+too, and a pair uses its accelerators once.
 
 Example (examples/two_jobs.json). With image on the v100 for a part x of its time, log(2 - x) + log(1 + 3x) is largest
-where 1 / (2 - x) = 3 / (1 + 3x), at x = 5/6: image does 7/2 steps/s, text 7/6.
+where 1 / (2 - x) = 3 / (1 + 3x), at x = 5/6: image does 7/2 steps/s, text 7/6. With space sharing both are on the v100
+all the time: 3 · 1.6 is more than 7/2 · 7/6.
 
 References: F. Kelly, "Charging and rate control for elastic traffic", European Transactions on Telecommunications 8,
 1997; D. Narayanan et al., OSDI 2020, artifact (the strategy-proof policy maximises the same before it pays).
@@ -21,15 +23,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.model.answers import Shares
-from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, speeds
+from eunomia.policies.shares import paired, placed
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types
 from eunomia.solvers.proportional import fairest_product
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProportionalFairness:
     """A balance of fairness and speed: nobody starves, and fast types go where they gain the most.
+
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
 
     Use it when max-min fairness gives away too much for the sake of a single slow job, and nobody knows how long jobs
     take.
@@ -39,6 +44,8 @@ class ProportionalFairness:
     """
 
     types: Types = "aware"
+    space_sharing: bool = False
+    placement: placed.Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="proportional_fairness",
@@ -52,12 +59,18 @@ class ProportionalFairness:
 
     def __post_init__(self) -> None:
         check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placed.needs_of(self.placement))
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
-        """Return X (job, type)."""
-        T, z = speeds(view, self.types), view.scale_factor.astype(float)
+        """Return X (job, type), or rows with partners under space sharing."""
+        T, z = placed.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
+        if self.space_sharing:
+            return paired.fairest_product(view, T, view.weight)
         found = fairest_product(T, z, view.capacity, view.weight)
-        return answered(
+        answer = answered(
             found.x,
             found.objective,
             found.bound,
@@ -65,3 +78,4 @@ class ProportionalFairness:
             scale=float(view.weight.sum()),
             tolerance=1e-6,
         )
+        return placed.as_counted(answer, view, self.placement)

@@ -5,7 +5,8 @@
 
 X share of time (job, type), u effective throughput (job,), w priority weight (job,), f fraction kept (job,). Each job
 keeps the fraction f_m ≤ 1 of its share that its presence leaves to the others; the rest, its payment, stays idle (spare
-time is not handed out, or the payment would come back). n + 1 programs for n jobs.
+time is not handed out, or the payment would come back). n + 1 programs for n jobs. Agnostic: T[m,j] is the mean speed
+of the job, on every type that can run it, so that all a job can lie about is where it runs at all.
 
 Example (examples/two_jobs.json). Proportional fairness gives text 7/6 steps/s and image 7/2. Without image, text would
 do 2, without text, image 4. So image keeps (7/6) / 2 = 7/12 of its share and text (7/2) / 4 = 7/8.
@@ -24,7 +25,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, speeds, times
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds, times
 from eunomia.solvers.proportional import strategy_proof
 
 
@@ -38,6 +39,8 @@ class StrategyProof:
     everybody keeps at least 1/e, 37 %, of what proportional fairness would give.
     """
 
+    types: Types = "aware"
+
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="strategy_proof",
         door="shares",
@@ -48,9 +51,12 @@ class StrategyProof:
         mechanism=ROUNDS,
     )
 
+    def __post_init__(self) -> None:
+        check_types(self.types)
+
     def decide(self, view: View) -> Shares:
         """Return X (job, type); `why` says what each job keeps of its share."""
-        T, z = speeds(view, "aware"), view.scale_factor.astype(float)
+        T, z = speeds(view, self.types), view.scale_factor.astype(float)
         x, kept = strategy_proof(T, z, view.capacity, view.weight)
         why = {m: f"keeps {kept[m]:.1%} of its proportionally fair share" for m in np.flatnonzero(kept < 1).tolist()}
         return Shares(times(x), fill=False, why=why)

@@ -8,7 +8,8 @@
 X share of time (job, type), T throughput (job, type), p price per accelerator-hour (type,), z scale factor (job,), C
 capacity (type,), r remaining steps (job,), d deadline (job,), t now; v_m = 1 / max_j T[m,j], so that a step of every
 model counts by what its best type does. The ratio is the
-paper's, with steps made comparable by v; the sum is what its artifact computes, in raw steps.
+paper's, with steps made comparable by v; the sum is what its artifact computes, in raw steps. With space sharing X has
+a row for each pair of jobs too, which pays for its accelerators once.
 A ratio alone runs only the cheapest work: give jobs deadlines, or take `min_cost`. A type without a price counts as a
 millionth of the dearest.
 
@@ -32,8 +33,9 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares import deadlines, paired
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, speeds
+from eunomia.policies.shares import deadlines, paired, total
+from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, per, speeds
+from eunomia.policies.shares.level import needs_of
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.ratio import best_ratio
 
@@ -64,6 +66,7 @@ class ThroughputPerCost:
     deadlines: bool = False
     types: Types = "aware"
     space_sharing: bool = False
+    point: total.Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="throughput_per_cost",
@@ -80,23 +83,36 @@ class ThroughputPerCost:
         paired.check_space_sharing(self.space_sharing, self.types)
         if self.objective not in ("ratio", "sum"):
             raise ValueError(f"objective is {self.objective!r}; it is 'ratio' (steps per dollar) or 'sum'")
-        if self.space_sharing and self.objective == "ratio":
-            raise ValueError("space_sharing=true needs objective=sum")
+        total.check_point(self.point, self.space_sharing)
+        if self.point != "any" and self.objective == "ratio":
+            raise ValueError(f"point={self.point} needs objective=sum: of a ratio all multiples of a point are as good")
+        also_needs(self, needs_of(self.point))
         also_needs(self, deadlines.NEEDS if self.deadlines else ())
         also_needs(self, paired.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C, p = speeds(view, self.types), view.scale_factor.astype(float), view.capacity, prices(view)
-        kept = deadlines.floors(view, T) if self.deadlines else deadlines.Floors.only(np.zeros(view.jobs))
-        if self.space_sharing:
-            return late_named(paired.best_total(view, T, np.ones(view.jobs), per_column=1 / p, floor=kept.floor), kept)
+        kept = deadlines.Floors.only(np.zeros(view.jobs))
+        if self.deadlines:
+            kept = deadlines.floors(view, T, space_sharing=self.space_sharing)
         if not T.any():
             return late_named(answered(np.zeros_like(T), 0.0, 0.0), kept)
+        if self.space_sharing:
+            return late_named(_paired(view, T, p, kept.floor, self.objective), kept)
         if self.objective == "ratio":
             ratio = best_ratio(of_fastest(T), z[:, None] * p, z, C, rate=T, floor=kept.floor)
             answer = answered(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
         else:
             found = best_total(T / p, z, C, rate=T, floor=kept.floor)
-            answer = answered(found.x, found.objective, found.bound, price=found.price, scale=found.scale)
+            x = total.chosen(view, T / p, found, self.point, rate=T, floor=kept.floor)
+            done = float((T / p * x).sum())
+            answer = answered(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
         return late_named(answer, kept)
+
+
+def _paired(view: View, T: Floats, p: Floats, floor: Floats, objective: str) -> Shares:
+    """Return rows with partners; a pair pays for its accelerators once. p (type,), floor (job,)."""
+    if objective == "sum":
+        return paired.best_total(view, T, np.ones(view.jobs), per_column=1 / p, floor=floor)
+    return paired.best_ratio(view, T, per(np.ones(view.jobs), T.max(axis=1, initial=0.0)), p, floor)

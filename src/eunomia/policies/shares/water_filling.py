@@ -6,7 +6,8 @@
 
 X share of time (job, type), T throughput (job, type), z scale factor (job,), w priority weight (job,), C capacity
 (type,), E[j] = C[j] / Σ C. The answer is exact: no job can rise without lowering one that is no better off. At most as
-many programs as types.
+many programs as types. With space sharing X has a row for each pair of jobs too, a pair uses its accelerators once, and
+there are at most as many programs as kinds of jobs that weights tell apart.
 
 Example (examples/two_jobs.json). Σ_j T[m,j] E[j] is 2/3 for text, which cannot use the v100, and 2 for image. Levels
 rise together up to 3/2, where text runs on a k80 all the time and cannot rise. Image goes on to 4 / 2 = 2, all its time
@@ -24,40 +25,58 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Shares
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
-from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, speeds, times
+from eunomia.policies.shares import paired, placed
+from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, times
 from eunomia.solvers.filling.tree import Tree, flat
 from eunomia.solvers.filling.waterfill import Filled, fill
 
 
 def filled(view: View, T: Floats, tree: Tree) -> Filled:
     """Return the exact filling of levels for throughputs T (job, type)."""
+    return fill(T, view.scale_factor.astype(float), view.capacity, _need(view, T), tree=tree)
+
+
+def _need(view: View, T: Floats) -> Floats:
+    """Return (job,) the effective throughput that is worth a level of 1; 1 for a job that no type can run."""
     unit = (T @ equal_share(view)) / view.scale_factor
-    need = np.where(unit > 0, unit, 1.0)  # a job that no type can run gets nothing whatever it needs
-    return fill(T, view.scale_factor.astype(float), view.capacity, need, tree=tree)
+    return np.where(unit > 0, unit, 1.0)
 
 
 def answer_of(found: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
     """Return X (job, type) with the lowest level / speed, (job,), what sets each share, and the order it is best in."""
-    served = found.frozen_in > 0
-    worst = float((found.level / speed)[served].min()) if served.any() else 0.0
-    binding = np.where(found.own, OWN_TIME, BOUGHT)
-    proof = Certificate(
-        objective=worst,
-        bound=worst * (1 + found.gap),
-        price=found.price[0] if found.price else None,
-        binding=np.where(served, binding, NO_SHARE),
-        point=f"{order}, {found.phases} phases",
-    )
+    proof = _proof(found.level, found.frozen_in > 0, found.own, found.price, found.gap, speed, order)
     return Shares(times(found.x), certificate=proof)
 
 
-@dataclass(frozen=True, slots=True)
+def paired_answer(view: View, T: Floats, tree: Tree, speed: Floats, order: str = "lexicographic") -> Shares:
+    """Return rows with partners whose levels are filled exactly, and the same proof."""
+    found = paired.filled(view, T, _need(view, T), tree)
+    proof = _proof(found.level, found.served, found.own, found.price, found.gap, speed, order)
+    return paired.shares_of(found.entries, proof)
+
+
+def _proof(
+    level: Floats, served: Bools, own: Bools, price: tuple[Floats, ...], gap: float, speed: Floats, order: str
+) -> Certificate:
+    worst = float((level / speed)[served].min()) if served.any() else 0.0
+    return Certificate(
+        objective=worst,
+        bound=worst * (1 + gap),
+        price=price[0] if price else None,
+        binding=np.where(served, np.where(own, OWN_TIME, BOUGHT), NO_SHARE),
+        point=f"{order}, {len(price)} phases",
+    )
+
+
+@dataclass(frozen=True)
 class WaterFilling:
     """Max-min fairness that does not stop at the worst-off.
+
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
 
     Use it when jobs are stuck at different levels, because some fit on one type only, and those above the worst-off
     should be treated fairly too.
@@ -67,6 +86,8 @@ class WaterFilling:
     """
 
     types: Types = "aware"
+    space_sharing: bool = False
+    placement: placed.Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="water_filling",
@@ -80,8 +101,14 @@ class WaterFilling:
 
     def __post_init__(self) -> None:
         check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placed.needs_of(self.placement))
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
-        """Return X (job, type)."""
-        tree = replace(flat(view.jobs), row_weight=view.weight)
-        return answer_of(filled(view, speeds(view, self.types), tree), view.weight)
+        """Return X (job, type), or rows with partners under space sharing."""
+        T, tree = placed.speeds(view, self.types, self.placement), replace(flat(view.jobs), row_weight=view.weight)
+        if self.space_sharing:
+            return paired_answer(view, T, tree, view.weight)
+        return placed.as_counted(answer_of(filled(view, T, tree), view.weight), view, self.placement)

@@ -8,10 +8,13 @@
 W, w weights (tenant,) and (job,), X share of time (job, type), z scale factor (job,), T throughput (job, type), E[j] =
 C[j] / Σ C, C capacity (type,). What a tenant cannot use goes to its siblings. Tenants, their weights and inner rules
 are the scenario's `[tenants]`; `inner` says otherwise for all: fairness, fifo, or the name of a share policy. Then each
-tenant at the top gets the accelerators that fairness gives it, and that policy shares them out among its jobs.
+tenant at the top gets the accelerators that fairness gives it, and that policy shares them out among its jobs. With
+space sharing X has a row for each pair of jobs too, of one tenant or of two, and a pair uses its accelerators once.
 
 Example (examples/two_jobs.json). Image rises twice as fast as text. With image on the v100 for a part x of its time and
-text for 1 - x, that is (1 + 3x) / 2 = 2 · (2 - x) / (4/3), so x = 5/6: image reaches 7/4, text 7/8.
+text for 1 - x, that is (1 + 3x) / 2 = 2 · (2 - x) / (4/3), so x = 5/6: image reaches 7/4, text 7/8. With space sharing
+both are on the v100 for a part y, image alone for the rest, when text is on a k80: (4 - y) / 2 = 2 · (1 + 0.6y) / (4/3)
+at y = 5/14, and image reaches 51/28, text 51/56.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 4.3.
@@ -27,11 +30,12 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import IN_TREE
-from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.tenants import INNER, Tenants
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds
-from eunomia.policies.shares.water_filling import answer_of, filled
+from eunomia.policies.shares import paired, placed
+from eunomia.policies.shares.believed import NEEDS, Types, check_types
+from eunomia.policies.shares.water_filling import answer_of, filled, paired_answer
 from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
 from eunomia.solvers.filling.tree import Inner, Tree
 
@@ -42,6 +46,8 @@ _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 class Hierarchical:
     """Fair between tenants first, then inside each of them.
 
+    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+
     Use it when the cluster belongs to several groups with agreed parts, and each wants a rule of its own inside.
 
     The worst-off is a job of a tenant with many jobs or little weight: no tenant pays for the crowd of another. Where
@@ -50,6 +56,8 @@ class Hierarchical:
 
     inner: str = "as said"
     types: Types = "aware"
+    space_sharing: bool = False
+    placement: placed.Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="hierarchical",
@@ -63,6 +71,15 @@ class Hierarchical:
 
     def __post_init__(self) -> None:
         check_types(self.types)
+        paired.check_space_sharing(self.space_sharing, self.types)
+        placed.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placed.needs_of(self.placement))
+        if self.space_sharing and self._calls_another:
+            raise ValueError(
+                f"space_sharing=true and inner={self.inner}: pairs may be of two tenants, and then no part of the "
+                f"cluster is one tenant's; leave space_sharing out"
+            )
+        also_needs(self, paired.NEEDS if self.space_sharing else ())
         if self._calls_another:
             takes_over(self, share_policy(self.inner))
 
@@ -71,9 +88,14 @@ class Hierarchical:
         return self.inner not in ("as said", *_SPLIT)
 
     def decide(self, view: View) -> Shares:
-        """Return X (job, type), or the rows of the inner policy."""
-        found = filled(view, speeds(view, self.types), self._tree(view))
-        return self._inside(view, found.x) if self._calls_another else answer_of(found, np.ones(view.jobs), IN_TREE)
+        """Return X (job, type), rows with partners under space sharing, or the rows of the inner policy."""
+        T, tree, ones = placed.speeds(view, self.types, self.placement), self._tree(view), np.ones(view.jobs)
+        if self.space_sharing:
+            return paired_answer(view, T, tree, ones, IN_TREE)
+        found = filled(view, T, tree)
+        if self._calls_another:
+            return self._inside(view, found.x)
+        return placed.as_counted(answer_of(found, ones, IN_TREE), view, self.placement)
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each splitting as it says or as `inner` says for all."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from eunomia.reproduction.peers.all import reproduce
+from eunomia.reproduction.peers.systems import reproduce
 
 __all__ = ["reproduce"]

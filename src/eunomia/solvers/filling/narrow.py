@@ -129,6 +129,8 @@ def _around(guess: _Guess, crowd: Crowd, times: float, low: float, high: float) 
     least, most = np.maximum(worth - width, crowd.least), np.minimum(worth + width, crowd.most)
     if not worth.any() or least.sum() > 1 or most.sum() < 1:
         least, most = crowd.least, crowd.most
+    # All worth is 1, so what the others leave bounds each: the dearest is known as well as the others together.
+    least, most = np.maximum(least, 1 - (most.sum() - most)), np.minimum(most, 1 - (least.sum() - least))
     spread = min(times * guess.spread, 1.0) * guess.moment
     return _Box(max(low, guess.moment - spread), min(high, guess.moment + spread), least, np.maximum(most, least))
 

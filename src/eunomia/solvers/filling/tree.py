@@ -24,6 +24,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 Inner = Literal["share", "first"]
 INFINITE = float("inf")
 _ROUNDING = 2.0**-46  # of a sum over rows that is added up and split again in different orders
+_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,7 @@ class Clock:
         for node in range(self.inside - 1, 0, -1):
             self.room[parent[node]] += self.room[node]
         self.start, self.child = _children(parent, self.inside)
-        self.reached = np.zeros((2, self.inside))  # what each group had when last split, and its v then
+        self.reached = np.zeros(self.inside)  # v of each group when it was last split
 
     def at(self, moment: float) -> tuple[Floats, Floats]:
         """Return what each row has got, (row,), and at what pace it was rising just before, (row,)."""
@@ -169,7 +170,7 @@ def _split(
     got: Floats,
     pace: Floats,
 ) -> None:
-    """Fill in what each node has got and its pace, from the root down; `reached` (2, group) is where to start from."""
+    """Fill in what each node has got and its pace, from the root down; `reached` (group,) is where to start from."""
     for group in range(len(first)):
         children = child[start[group] : start[group + 1]]
         if group > 0 and got[group] >= room[group]:
@@ -181,13 +182,12 @@ def _split(
         else:
             v, rising = moment, 1.0
             if group > 0:
-                below = reached[1, group] if reached[0, group] <= got[group] else 0.0
-                v, rising = _level(children, room, weight, got[group], pace[group], below)
-                reached[0, group], reached[1, group] = got[group], v
+                v, rising = _level(children, room, weight, got[group], pace[group], reached[group])
+                reached[group] = v
             for node in children:
-                stop = room[node] / weight[node]
-                got[node] = weight[node] * v if v < stop else room[node]
-                pace[node] = weight[node] * rising if v <= stop else 0.0
+                amount = weight[node] * v
+                got[node] = min(amount, room[node])
+                pace[node] = weight[node] * rising if amount <= room[node] else 0.0
 
 
 @njit(cache=True)
@@ -205,23 +205,41 @@ def _serve_in_order(children: Ints, room: Floats, got: Floats, pace: Floats, tot
 
 @njit(cache=True)
 def _level(
-    children: Ints, room: Floats, weight: Floats, total: float, rising: float, below: float
+    children: Ints, room: Floats, weight: Floats, total: float, rising: float, start: float
 ) -> tuple[float, float]:
-    """Return v ≥ below with Σ_c min(room, weight · v) = total, and its pace: Newton's steps up a concave function.
+    """Return v with Σ_c min(room, weight · v) = total, and its pace: Newton's steps up a concave function.
 
-    As in `sums_by_group`, what rounding takes from the sum of those who are full is added later.
+    From a `start` that is too high the first step leads below v, as the function lies under its tangents.
     """
-    v, steeper = below, INFINITE
+    v, steeper, first = start, INFINITE, True
     while True:
-        full, slope, lost = 0.0, 0.0, 0.0
-        for node in children:
-            if weight[node] * v < room[node]:
-                slope += weight[node]
-            else:
-                more = room[node] - lost
-                after = full + more
-                lost = (after - full) - more
-                full = after
+        full, slope = _full(children, room, weight, v)
+        if slope == 0.0 and first and v > 0.0:  # nobody rises there
+            v, first = 0.0, False
+            continue
         if slope >= steeper or slope == 0.0:
             return v, rising / steeper
-        v, steeper = (total - full) / slope, slope
+        steeper = INFINITE if first and full + slope * v > total else slope
+        v, first = (total - full) / slope, False
+
+
+@njit(cache=True)
+def _full(children: Ints, room: Floats, weight: Floats, v: float) -> tuple[float, float]:
+    """Return Σ room of the children that are full at v, and Σ weight of the others; in blocks, for less rounding."""
+    full, slope = 0.0, 0.0
+    for begin in range(0, len(children), _BLOCK):
+        some = children[begin : begin + _BLOCK]
+        full_here, slope_here = _full_of(some, room, weight, v)
+        full += full_here
+        slope += slope_here
+    return full, slope
+
+
+@njit(cache=True, fastmath={"reassoc", "nsz"})
+def _full_of(children: Ints, room: Floats, weight: Floats, v: float) -> tuple[float, float]:
+    full, slope = 0.0, 0.0
+    for node in children:
+        rises = weight[node] * v < room[node]
+        full += 0.0 if rises else room[node]
+        slope += weight[node] if rises else 0.0
+    return full, slope

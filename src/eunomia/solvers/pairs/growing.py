@@ -75,6 +75,7 @@ class SharingProgram:
         self.taken = NO_INTS
         self.places: dict[int, Ints] = {}
         self.program = self._start()
+        self.ahead = self.program.columns  # variables that stand before those of activities; t is the first
         alone = np.flatnonzero(things.second == ALONE)
         self._take(alone, np.zeros(len(alone)))
         self.time, self.point = np.zeros(len(things)), np.zeros(1)
@@ -164,7 +165,7 @@ class SharingProgram:
         speed = self._above(further, self.taken) * self.step[self.taken, None] / self.asked[further]
         demand, place = np.nonzero(speed.T)
         t = -slope * self.unit / self.asked[further]
-        index = np.concatenate([np.append(0, 1 + place[demand == row]) for row in range(len(of))])
+        index = np.concatenate([np.append(0, self.ahead + place[demand == row]) for row in range(len(of))])
         value = np.concatenate([np.append(t[row], speed[place[demand == row], row]) for row in range(len(of))])
         start = np.append(0, np.cumsum(1 + np.bincount(demand, minlength=len(of))))
         self.program.add_rows(constant / self.asked[further], np.full(len(of), INF), start, index, value)
@@ -183,7 +184,7 @@ class SharingProgram:
     def raise_level(self) -> tuple[Prices, float]:
         """Find the highest t, kept as `level` with its `time`; return the prices and the bound that they prove."""
         self.program.change_bounds(_T, 0.0, self.limit / self.unit)
-        cost = np.append(1.0, np.zeros(len(self.taken)))
+        cost = np.append(1.0, np.zeros(self.ahead - 1 + len(self.taken)))
         prices = self._raise(cost, np.zeros(len(self.things)), self.unit)
         self.level = self.reached
         weight = float(prices.demand @ self.slope)  # 1, or less where the limit binds
@@ -194,7 +195,7 @@ class SharingProgram:
         """Find the highest Σ worth · time, (activity,), while t stays where it is but for a 1e-10th."""
         kept = self.level * (1 - KEEP)
         self.program.change_bounds(_T, kept / self.unit, kept / self.unit)
-        cost = np.append(0.0, (worth * self.step)[self.taken])
+        cost = np.append(np.zeros(self.ahead), (worth * self.step)[self.taken])
         unit = float(np.abs(cost).max(initial=0.0)) or 1.0
         prices = self._raise(cost / unit, worth, unit)
         if self._short(kept) > KEEP:
@@ -234,7 +235,7 @@ class SharingProgram:
     def _put_point(self, x: Floats) -> None:
         """Take a point of the program, (variable,)."""
         self.point, self.reached = x, float(x[0]) * self.unit
-        share = np.where(x[1:] > _NOTHING, x[1:], 0.0)
+        share = np.where(x[self.ahead :] > _NOTHING, x[self.ahead :], 0.0)
         self.time = np.zeros(len(self.things))
         self.time[self.taken] = share * self.step[self.taken]
 

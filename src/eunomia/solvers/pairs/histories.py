@@ -77,12 +77,13 @@ class _Tables:
     capacity: Floats  # (column,)
     worth: Floats | None  # (class,) or (class, column)
     fee: Floats | None = None  # (column,)
+    scale: float = 0.0
 
     def take(self, classes: Ints) -> _Tables:
         """Return the tables of some classes, which may be named more than once."""
         worth = None if self.worth is None else self.worth[classes]
         beside = self.beside[np.ix_(classes, classes)]
-        return _Tables(self.rate[classes], beside, self.size[classes], self.capacity, worth, self.fee)
+        return _Tables(self.rate[classes], beside, self.size[classes], self.capacity, worth, self.fee, self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +163,15 @@ def best_shared_total_own(
     *,
     floor: Floats,
     fee: Floats | None = None,
+    scale: float = 0.0,
 ) -> SharedByRow:
     """Return the times with the highest Σ worth · effective rate, less fees, where row i reaches its floor, (row,).
 
-    worth and fee as in `best_shared_total`, the rest as in `highest_shared_level_own`. Floors are kept but for 1e-9
-    of them. Raises Infeasible when they cannot be, NoOptimum when the gap is above 1e-9.
+    worth, fee and scale as in `best_shared_total`, the rest as in `highest_shared_level_own`. Floors are kept but for
+    1e-9 of them. Raises Infeasible when they cannot be, NoOptimum when the gap is above 1e-9.
     """
     rows = _Rows(floor, np.ones(len(of)), np.zeros(len(of)))
-    tables = _Tables(rate, beside, size, capacity, worth, fee)
+    tables = _Tables(rate, beside, size, capacity, worth, fee, scale)
     return _apart(tables, of, rows, 1.0, _Attempt.best_total)
 
 
@@ -280,7 +282,7 @@ class _Attempt:
         parts, rates, selfish = self._part(self.things.take(used), time[used], program.level * _AIM)
         if len(selfish):
             return selfish
-        shared = proven(program, time, prices, objective(time, rates), bound, whole=whole)
+        shared = proven(program, time, prices, objective(time, rates), bound, whole=whole, scale=self.tables.scale)
         by_row = np.empty(len(rates))
         by_row[self.members] = rates
         return SharedByRow(shared, self.classes, parts, by_row)

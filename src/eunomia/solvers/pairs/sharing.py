@@ -14,7 +14,7 @@ Few rows and many variables: the simplex method starts with rows alone and is gi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,11 +39,13 @@ class Shared:
     count: Ints  # (class,) rows
     activities: Activities  # those with time
     time: Floats  # (activity,) summed over rows, or over pairs
+    scale: float = 0.0  # the size of what the objective is a difference of, if it is
+    taken: Floats = field(default_factory=lambda: np.empty(0))  # (column,) capacity in use
 
     @property
     def gap(self) -> float:
-        """Return (bound − objective) / |bound|."""
-        return (self.bound - self.objective) / max(abs(self.bound), 1e-300)
+        """Return (bound − objective), relative to the bound or to `scale`."""
+        return (self.bound - self.objective) / max(abs(self.bound), self.scale, 1e-300)
 
     def alone(self, columns: int) -> Floats:
         """Return the time without a partner, (class, column), summed over the class."""
@@ -112,12 +114,13 @@ def best_shared_total(
     *,
     floor: Floats | None = None,
     fee: Floats | None = None,
+    scale: float = 0.0,
 ) -> Shared:
     """Return the times with the highest Σ worth · effective rate over rows, less a fee for the capacity in use.
 
     worth is (class,), or (class, column) of what is done there; floor (class,) the least effective rate of each row,
-    kept but for 1e-10 of it; fee (column,) of a unit of capacity for all the time, which a pair pays once. The rest
-    as in `highest_shared_level`.
+    kept but for 1e-10 of it; fee (column,) of a unit of capacity for all the time, which a pair pays once; the gap is
+    relative to `scale` at least. The rest as in `highest_shared_level`.
     Raises Infeasible when the floors cannot be met, NoOptimum when the gap is above 1e-9.
     """
     things = activities(rate, beside, size, count, capacity)
@@ -132,7 +135,7 @@ def best_shared_total(
             raise Infeasible(f"each floor can be met to {program.level:.9g} of it at most; lower floors or drop some")
         prices, bound = program.raise_worth(values)
         time = fitting(program)
-        return proven(program, time, prices, float(values @ time), bound, whole=largest(program, values))
+        return proven(program, time, prices, float(values @ time), bound, whole=largest(program, values), scale=scale)
 
     return in_some_units(solve)
 
@@ -172,7 +175,14 @@ def fitting(program: SharingProgram) -> Floats:
 
 
 def proven(
-    program: SharingProgram, time: Floats, prices: Prices, objective: float, bound: float, *, whole: float = 0.0
+    program: SharingProgram,
+    time: Floats,
+    prices: Prices,
+    objective: float,
+    bound: float,
+    *,
+    whole: float = 0.0,
+    scale: float = 0.0,
 ) -> Shared:
     """Return the answer. Raises NoOptimum when its proof leaves a gap above 1e-9.
 
@@ -180,19 +190,28 @@ def proven(
     """
     if abs(bound - objective) <= _ROUNDING * whole:
         bound = objective
-    used = np.flatnonzero(time > 0)
-    scarce = float(prices.capacity @ program.capacity)
-    found = Shared(
-        objective=objective,
-        bound=bound,
-        price=prices.capacity / scarce if scarce > 0 else prices.capacity,
-        time_price=prices.time,
-        rate=effective_rate(program.things, time, program.count),
-        count=program.count,
-        activities=program.things.take(used),
-        time=time[used],
-    )
+    found = put_together(program, time, prices, objective, bound, scale)
     if not abs(found.gap) <= GAP:
         message = f"the gap is {found.gap:.1e}, above {GAP:.0e}; bring rates and needs nearer to each other"
         raise NoOptimum(message)
     return found
+
+
+def put_together(
+    program: SharingProgram, time: Floats, prices: Prices, objective: float, bound: float, scale: float = 0.0
+) -> Shared:
+    """Return times (activity,) with what they reach and with the prices of the whole program, as an answer."""
+    things, used = program.things, np.flatnonzero(time > 0)
+    scarce = float(prices.capacity @ program.capacity)
+    return Shared(
+        objective=objective,
+        bound=bound,
+        price=prices.capacity / scarce if scarce > 0 else prices.capacity,
+        time_price=prices.time,
+        rate=effective_rate(things, time, program.count),
+        count=program.count,
+        activities=things.take(used),
+        time=time[used],
+        scale=scale,
+        taken=np.bincount(things.column, program.size[things.first] * time, program.columns).astype(float),
+    )

@@ -16,6 +16,8 @@ _AFFORDABLE = 30_000  # rows that are looked at one and all to tell whether the 
 _SURELY = 2.0  # standard errors of a sample
 _PROVEN = 1e-9  # relative: beyond rounding
 _WARM = 0.005  # half width of the box around the prices of an earlier answer
+_ASTRAY = 1.5  # half widths of a small sample's box beyond which an earlier answer is out of date
+_MANY = 8 * FEW  # rows from which an earlier answer saves time
 
 
 class Unserved(ValueError):
@@ -65,19 +67,32 @@ def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> 
     rows, opened = table.rows, table.open
     search = Search(table.limit[opened], table.top)
     count = FEW if rough else max(FEW, rows.count // 32)
-    if rows.count <= FEW:
-        some = rows.some(np.flatnonzero(table.weight > 0))
+    warm = None if start is None or rows.count < _MANY else _warm(table, search, start)
+    if warm is not None:
+        some, centre, spread = warm
+    elif rows.count <= FEW:
+        some = rows.some(np.flatnonzero(table.weight > 0)).over(opened)
+        centre, spread = search.approach(some, table.fixed[:, opened], whole=True)
     else:
-        some = sample(rows, table.weight, count if start is None else 2 * FEW)
-    some = some.over(opened)
-    if start is not None:
-        value = start[opened] / max(start[opened].sum(), 1e-300)
-        centre, spread = Centre(value, search.level_at(some, value, table.fixed[:, opened])), _WARM
-    else:
-        centre, spread = search.approach(some, table.fixed[:, opened], whole=rows.count <= FEW)
+        some = sample(rows, table.weight, count).over(opened)
+        centre, spread = search.approach(some, table.fixed[:, opened], whole=False)
     value = np.zeros(len(table.limit))
     value[opened] = centre.value
     return Centre(value, centre.t), spread, _scarce(table, search, some, centre.value)
+
+
+def _warm(table: Table, search: Search, start: Floats) -> tuple[Rows, Centre, float] | None:
+    """Return a sample, the earlier values of the open columns with their level, and the half width of a box for them.
+
+    Returns None where a small sample says that they are out of date.
+    """
+    some, fixed = sample(table.rows, table.weight, 2 * FEW).over(table.open), table.fixed[:, table.open]
+    seeming, spread = search.approach(some.some(np.arange(0, some.count, 2), 2.0), fixed, whole=False)
+    value = start[table.open] / max(start[table.open].sum(), 1e-300)
+    far = np.abs(value - seeming.value) > _ASTRAY * spread * np.maximum(seeming.value, 0.5 / len(value))
+    if far.any() or not seeming.value.any():
+        return None
+    return some, Centre(value, search.level_at(some, value, fixed)), _WARM
 
 
 def _scarce(table: Table, search: Search, some: Rows, value: Floats) -> bool:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eunomia.model.nearest import nearest
-from eunomia.traces.folder import file_of, guessed
+from eunomia.traces.folder import file_of, first_line, fits, guessed
 from eunomia.traces.nodes.machines import Machines
 from eunomia.traces.options import known, refused
 
 if TYPE_CHECKING:
     from eunomia.traces.nodes.machines import Reader
 
-__all__ = ["NODE_FORMATS", "Machines", "read_nodes"]
+__all__ = ["NODE_FORMATS", "Machines", "is_list", "read_nodes"]
 
 NODE_FORMATS = {  # name → module, loaded on use
     "native": "eunomia.traces.nodes.native",
@@ -30,6 +30,12 @@ NODE_FORMATS = {  # name → module, loaded on use
     "switches": "eunomia.traces.nodes.switches",
     "daily": "eunomia.traces.nodes.daily",
 }
+
+
+def is_list(path: Path) -> bool:
+    """Say whether a file is a list of machines, as its first line tells."""
+    line = None if path.is_dir() else first_line(path)
+    return any(fits(module, line) for module in NODE_FORMATS.values())
 
 
 def read_nodes(path: Path | str, format: str = "auto", *, only: str = "", **options: object) -> Machines:

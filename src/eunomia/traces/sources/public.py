@@ -120,8 +120,8 @@ DEADLINES = ("job_id", "submit_time", "ddl", "num_gpu", "duration")
 SOURCES = (
     Source(
         name="philly",
-        about="jobs, attempts and machines of Microsoft's Philly, 2017, as JSON and CSV in one archive; no "
-        "format here reads the archive: philly-rfold has its jobs as a table",
+        about="117,325 jobs of Microsoft's Philly, 2017, with their attempts, machines and utilisation, in one "
+        "archive: unpack it and read cluster_job_log",
         paper="M. Jeon et al., USENIX ATC 2019",
         licence=CC_BY,
         repository="msr-fiddle/philly-traces",
@@ -134,7 +134,7 @@ SOURCES = (
                 large=True,
             ),
         ),
-        format="",
+        format="philly-log",
     ),
     Source(
         name="philly-rfold",

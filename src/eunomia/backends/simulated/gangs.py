@@ -1,0 +1,283 @@
+"""What every job truly does, one row each, and what starts, stops and ends do to it.
+
+Each function takes a whole decision in one compiled call. The first four arguments are always the same: `gangs`
+(`GANG`, a row per job), `heap`, `counts` and `next_end` (see `ends`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, note_next
+from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, TALLY, open_tally, tally, undo
+from eunomia.model.arrays import Array, Floats, Ints
+
+ENDED = -1  # in the place of an epoch: no order concerns this job any more
+FINISHED, FAILED_FOR_GOOD, FAILED = 0, 1, 2  # how a gang ended by itself
+FINE = -1
+
+GANG = np.dtype(
+    [
+        ("total", np.float64),  # steps of the job
+        ("done", np.float64),  # steps up to `since`
+        ("safe", np.float64),  # steps that a loss of the machine cannot take
+        ("since", np.float64),  # from when on it makes progress at this rate
+        ("rate", np.float64),  # steps/s, 0 = not running
+        ("limit", np.float64),  # steps that it may do from `since` on
+        ("fails_at", np.float64),
+        ("place", np.int64),  # in the heap of ends
+        ("epoch", np.int64),
+        ("model", np.int64),  # row of its job type
+        ("kind", np.int64),  # row of its job type at its present size
+        ("type", np.int64),
+        ("size", np.int64),
+        ("mate", np.int64),  # who shares its seats, -1 = nobody
+        ("failures", np.int64),
+        ("retries", np.int64),
+        ("ran", np.bool_),
+        ("will_fail", np.bool_),  # its foreseen end is a failure
+        *TALLY,
+    ]
+)
+
+
+@njit(cache=True)
+def _advance(gang: Array, at: float) -> None:
+    """Do the steps up to `at`; a gang that has done all it may idles on its seats."""
+    if at <= gang["since"]:
+        return
+    if gang["rate"] > 0 and at >= gang["since"] + gang["limit"] / gang["rate"]:
+        gang["done"] += gang["limit"]
+        gang["limit"] = 0.0
+    else:
+        steps = (at - gang["since"]) * gang["rate"]
+        gang["done"] += steps
+        gang["limit"] -= steps
+    gang["since"] = at
+
+
+@njit(cache=True)
+def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
+    """Foresee the end of a gang whose rate is known."""
+    gang = gangs[row]
+    left = max(gang["total"] - gang["done"], 0.0)
+    ends = gang["since"] + left / gang["rate"] if left <= gang["limit"] else np.inf
+    gang["will_fail"] = gang["fails_at"] < ends
+    foresee_end(gangs, heap, counts, row, min(ends, gang["fails_at"]))
+
+
+@njit(cache=True)
+def _halt(
+    gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float, save: bool, checkpoint_every: float
+) -> None:
+    """Take a gang off its seats; its partner goes on alone."""
+    gang = gangs[row]
+    _advance(gang, at)
+    if gang["rate"] > 0:
+        tally(gang, at, alone[gang["kind"], gang["type"]])
+    if save or checkpoint_every == 0:
+        gang["safe"] = gang["done"]
+    else:
+        step = checkpoint_every * gang["rate"]
+        gang["safe"] = max(gang["safe"], math.floor(gang["done"] / step) * step)
+        undo(gang, gang["done"] - gang["safe"], alone[gang["kind"], gang["type"]])
+    gang["done"] = gang["safe"]
+    gang["rate"], gang["saved"] = 0.0, save
+    forget_end(gangs, heap, counts, row)
+    mate = gang["mate"]
+    if mate >= 0:
+        gang["mate"] = -1
+        other = gangs[mate]
+        _advance(other, at)
+        tally(other, at, alone[other["kind"], other["type"]])
+        other["mate"] = -1
+        other["since"] = max(other["since"], at)
+        other["rate"] = alone[other["kind"], other["type"]]
+        _foresee(gangs, heap, counts, mate)
+
+
+@njit(cache=True)
+def _seat(gang: Array, kind: int, type: int, size: int, mate: int, epoch: int, limit: float) -> None:
+    gang["kind"], gang["type"], gang["size"], gang["mate"] = kind, type, size, mate
+    gang["epoch"], gang["limit"] = epoch, limit
+
+
+@njit(cache=True)
+def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, fails_in: float) -> None:
+    gang["since"] = at + (later_s[int(gang["saved"]), gang["size"]] if gang["ran"] else start_s)
+    open_tally(gang, at)
+    gang["ran"] = True
+    gang["rate"] = rate
+    gang["fails_at"] = gang["since"] + fails_in
+
+
+@njit(cache=True)
+def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints, pair_of: Ints) -> bool:
+    """Say whether a pair is to start of which nobody has looked up how fast the two go beside each other."""
+    for g in range(len(rows)):
+        if mates[g] >= 0:
+            size = first[g + 1] - first[g]
+            one, other = kind_of[gangs[rows[g]]["model"], size], kind_of[gangs[mates[g]]["model"], size]
+            if len(pair_of) == 0 or pair_of[one, other] < 0 or pair_of[other, one] < 0:
+                return True
+    return False
+
+
+@njit(cache=True)
+def start(
+    gangs: Array,
+    heap: Array,
+    counts: Ints,
+    next_end: Floats,
+    at: float,
+    rows: Ints,
+    epochs: Ints,
+    first: Ints,
+    seats: Ints,
+    mates: Ints,
+    mate_epochs: Ints,
+    limits: Floats,
+    fails_in: Floats,
+    type_of: Ints,
+    kind_of: Ints,
+    alone: Floats,
+    pair_of: Ints,
+    beside: Floats,
+    start_s: float,
+    later_s: Floats,
+) -> int:
+    """Start gangs; return the row of one that cannot run on its seats, else `FINE`.
+
+    `limits` (gang,) and `fails_in` (gang with partner after gang) are empty where there are none. `kind_of` (job type,
+    size), `alone` (kind, type), `pair_of` (kind, kind) and `beside` (pair, type) are the tables of `rates`; `later_s`
+    (saved, size) is what a start costs that is not a job's first, with a checkpoint to write before or without.
+    """
+    drawn = 0
+    for g in range(len(rows)):
+        row, mate, size = rows[g], mates[g], first[g + 1] - first[g]
+        gang, type = gangs[row], type_of[seats[first[g]]]
+        limit = limits[g] if len(limits) else np.inf
+        kind = kind_of[gang["model"], size] if size < later_s.shape[1] else -1
+        if kind < 0:
+            return int(row)
+        rate = alone[kind, type]
+        _seat(gang, kind, type, size, mate, epochs[g], limit)
+        if mate >= 0:
+            other = gangs[mate]
+            its_kind = kind_of[other["model"], size]
+            rate = beside[pair_of[kind, its_kind], type]
+            _seat(other, its_kind, type, size, row, mate_epochs[g], limit)
+        _run(gang, at, rate, start_s, later_s, fails_in[drawn] if len(fails_in) else np.inf)
+        drawn += 1
+        if gang["rate"] <= 0:
+            return int(row)
+        _foresee(gangs, heap, counts, row)
+        if mate >= 0:
+            rate = beside[pair_of[its_kind, kind], type]
+            _run(other, at, rate, start_s, later_s, fails_in[drawn] if len(fails_in) else np.inf)
+            drawn += 1
+            if other["rate"] <= 0:
+                return int(mate)
+            _foresee(gangs, heap, counts, mate)
+    note_next(heap, counts, next_end)
+    return FINE
+
+
+@njit(cache=True)
+def stop(
+    gangs: Array,
+    heap: Array,
+    counts: Ints,
+    next_end: Floats,
+    at: float,
+    rows: Ints,
+    epochs: Ints,
+    save: bool,
+    checkpoint_every: float,
+    alone: Floats,
+    stopped: Ints,
+) -> int:
+    """Stop gangs that run in these epochs; write their rows into `stopped`, (job,), and return how many they are."""
+    count = 0
+    for m in range(len(rows)):
+        gang = gangs[rows[m]]
+        if gang["epoch"] == epochs[m] and gang["rate"] > 0:
+            _halt(gangs, heap, counts, alone, rows[m], at, save, checkpoint_every)
+            stopped[count] = rows[m]
+            count += 1
+    note_next(heap, counts, next_end)
+    return count
+
+
+@njit(cache=True)
+def allow(
+    gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, rows: Ints, limits: Floats, all: float
+) -> None:
+    """Say how many further steps those that run may do from now on: `limits` (job,), or `all` where that is empty."""
+    for m in range(len(rows)):
+        gang = gangs[rows[m]]
+        limit = limits[m] if len(limits) else all
+        if gang["rate"] > 0 and not (limit == np.inf and gang["limit"] == np.inf):
+            _advance(gang, at)
+            gang["limit"] = limit
+            _foresee(gangs, heap, counts, rows[m])
+    note_next(heap, counts, next_end)
+
+
+@njit(cache=True)
+def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, row: int, alone: Floats) -> None:
+    """A job is over, whatever it has done; it leaves its seats."""
+    _halt(gangs, heap, counts, alone, row, at, True, 0.0)
+    gangs[row]["epoch"], gangs[row]["fate"] = ENDED, CANCELLED
+    note_next(heap, counts, next_end)
+
+
+@njit(cache=True)
+def end_due(
+    gangs: Array,
+    heap: Array,
+    counts: Ints,
+    next_end: Floats,
+    at: float,
+    checkpoint_every: float,
+    alone: Floats,
+    who: Ints,
+    epochs: Ints,
+    how: Ints,
+) -> int:
+    """Let happen what ends now. Write rows, epochs and `FINISHED` … `FAILED`; return how many there are.
+
+    A gang that fails falls back to what is safe and is tried again while it has retries. At most as many are written
+    as `who` has room for; the others stay in the heap.
+    """
+    count = 0
+    while counts[IN_HEAP] > 0 and count < len(who) and heap[0]["when"] == at:
+        row = heap[0]["row"]
+        gang = gangs[row]
+        who[count], epochs[count] = row, gang["epoch"]
+        if gang["will_fail"]:
+            _halt(gangs, heap, counts, alone, row, at, False, checkpoint_every)
+            gang["failures"] += 1
+            how[count] = FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
+            gang["fate"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["fate"]
+        else:
+            _halt(gangs, heap, counts, alone, row, at, True, checkpoint_every)
+            how[count] = FINISHED
+        if how[count] != FAILED:
+            gang["epoch"] = ENDED
+        count += 1
+    note_next(heap, counts, next_end)
+    return count
+
+
+@njit(cache=True)
+def settle(gangs: Array, at: float, alone: Floats) -> None:
+    """Account for the seats of those that still run."""
+    for row in range(len(gangs)):
+        gang = gangs[row]
+        if gang["rate"] > 0 and at > gang["mark"]:
+            _advance(gang, at)
+            tally(gang, at, alone[gang["kind"], gang["type"]])

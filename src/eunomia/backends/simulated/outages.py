@@ -1,0 +1,68 @@
+"""Machines that go and come back: one by one, or a whole rack with its switch.
+
+Times between losses and times to repair are exponential, or repairs take a fixed time. A machine is back when
+nothing of what took it down lasts: its own fault and its rack's may overlap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.topology import Topology
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How often a thing in service is lost, and how long it stays away."""
+
+    per_hour: float = 0.0
+    repair_s: float = HOUR_S
+    fixed: bool = True  # repairs take repair_s; else it is their mean
+
+    def until_loss(self, rng: np.random.Generator) -> float:
+        """Return seconds of service until the next loss; the rate is above 0."""
+        return float(rng.exponential(HOUR_S / self.per_hour))
+
+    def until_repair(self, rng: np.random.Generator) -> float:
+        """Return seconds away."""
+        return self.repair_s if self.fixed else float(rng.exponential(self.repair_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A machine, or a rack, goes or comes back."""
+
+    unit: int  # row: machines first, then racks
+    down: bool
+
+
+class Outages:
+    """All the units of a cluster that can be lost, each with a random stream of its own."""
+
+    def __init__(self, topology: Topology, node: Rate, rack: Rate, seed: np.random.SeedSequence):
+        names = dict.fromkeys(topology.rack)
+        members = [[n for n, mine in enumerate(topology.rack) if mine == name] for name in names]
+        self._nodes_of = [[n] for n in range(topology.nodes)] + (members if rack.per_hour else [])
+        self._rates = [node] * topology.nodes + [rack] * len(members)
+        self._rng = [np.random.default_rng(each) for each in seed.spawn(len(self._nodes_of))]
+        self._faults = [0] * topology.nodes  # (node,) what keeps it down
+
+    def first(self) -> list[tuple[float, Fault]]:
+        """Return the first loss of each unit that can be lost."""
+        units = [unit for unit in range(len(self._nodes_of)) if self._rates[unit].per_hour > 0]
+        return [(self._rates[unit].until_loss(self._rng[unit]), Fault(unit, True)) for unit in units]
+
+    def happen(self, at: float, fault: Fault) -> tuple[list[int], float, Fault]:
+        """Let a fault begin or end; return the machines that go or come back, and the unit's next fault."""
+        rate, rng, changed = self._rates[fault.unit], self._rng[fault.unit], []
+        for node in self._nodes_of[fault.unit]:
+            before = self._faults[node]
+            self._faults[node] += 1 if fault.down else -1
+            if before == 0 or self._faults[node] == 0:
+                changed.append(node)
+        wait = rate.until_repair(rng) if fault.down else rate.until_loss(rng)
+        return changed, at + wait, Fault(fault.unit, not fault.down)

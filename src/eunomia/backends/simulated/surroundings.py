@@ -1,0 +1,59 @@
+"""What is around each gang: how its seats lie, and which other gangs work on the same machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eunomia.model.topology import Topology
+from eunomia.throughputs.interference import Neighbours
+from eunomia.throughputs.names import Kind
+from eunomia.throughputs.situated import Situated
+
+Group = tuple[int, ...]  # the job on some seats, or the two that share them: no neighbours to each other
+
+
+class Surroundings:
+    """Slowdowns by place and by neighbours. Only gangs that sit now are known; jobs go by their rows."""
+
+    def __init__(self, topology: Topology, speeds: Situated, neighbours: Neighbours | None):
+        self._speeds, self._neighbours = speeds, neighbours
+        self._node_of = topology.node.tolist()
+        self._on: list[dict[int, None]] = [{} for _ in range(topology.nodes)]  # (node,) gangs in order of arrival
+        self._kind: dict[int, Kind] = {}
+        self._nodes: dict[int, tuple[int, ...]] = {}
+
+    def by_place(self, kind: Kind, type: int, seats: tuple[int, ...]) -> float:
+        """Return the slowdown of a gang on these seats."""
+        return self._speeds.slowdown(kind, type, self._speeds.ground.place(seats))
+
+    def arrive(self, group: Group, kinds: Iterable[Kind], seats: tuple[int, ...]) -> list[int]:
+        """Seat a group; return the others whose neighbourhood has changed."""
+        if self._neighbours is None:
+            return []
+        nodes = tuple(sorted({self._node_of[seat] for seat in seats}))
+        for job, kind in zip(group, kinds, strict=True):
+            self._kind[job], self._nodes[job] = kind, nodes
+            for node in nodes:
+                self._on[node][job] = None
+        return self._near(nodes, group)
+
+    def leave(self, job: int) -> list[int]:
+        """Take a job off its seats; return the others whose neighbourhood has changed."""
+        nodes = self._nodes.pop(job, ())
+        for node in nodes:
+            del self._on[node][job]
+        self._kind.pop(job, None)
+        return self._near(nodes, (job,))
+
+    def by_neighbours(self, group: Group) -> float:
+        """Return the slowdown of the first of a group by all who are near it now."""
+        job = group[0]
+        if self._neighbours is None or job not in self._nodes:
+            return 1.0
+        nodes = self._nodes[job]
+        others = [self._kind[other] for other in self._near(nodes, group)]
+        return self._neighbours.slowdown(self._kind[job], len(nodes), others) if others else 1.0
+
+    def _near(self, nodes: tuple[int, ...], but: Group) -> list[int]:
+        found = dict.fromkeys(job for node in nodes for job in self._on[node])
+        return [job for job in found if job not in but]

@@ -1,0 +1,151 @@
+"""Who runs in the next round: priorities, and one greedy pass over each type's list.
+
+Sorting by the first key is left to numpy, which is faster at it than compiled loops; ties are settled here.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 5 (round-based scheduling mechanism), as its published simulator does it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Bools, Floats, Ints
+
+_UNSERVED = 1e9  # priority per unit of share of who has received nothing at all
+
+
+@njit(cache=True)
+def _priority(x: float, received: float, all_received: float) -> float:
+    """Return the share over the fraction of the type's time that was received."""
+    fraction = received / all_received if all_received != 0.0 else 0.0
+    return x / fraction if fraction > 0.0 else x * _UNSERVED
+
+
+@njit(cache=True)
+def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
+    """Say whether the key is the same all through order[low:high]."""
+    at = low + 1
+    while at < high and key[order[at]] == key[order[low]]:
+        at += 1
+    return at == high
+
+
+@njit(cache=True)
+def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
+    """Sort order[low:high] by `key`, largest first and else as they came; say whether it tells some of them apart."""
+    part = np.sort(order[low:high])
+    order[low:high] = part
+    if _alike(order, low, high, key):
+        return False
+    order[low:high] = part[np.argsort(-key[part], kind="mergesort")]
+    return True
+
+
+@njit(cache=True)
+def _settle_ties(order: Ints, first: Floats, second: Floats, third: Floats) -> None:
+    """Sort rows that stand by `first`, largest first, where they are equal in it: by `second`, then by `third`."""
+    low, n = 0, len(order)
+    while low < n:
+        high = low + 1
+        while high < n and first[order[high]] == first[order[low]]:
+            high += 1
+        if high > low + 1:
+            apart = _settle(order, low, high, second)
+            at = low
+            while at < high:
+                end = at + 1
+                while end < high and (not apart or second[order[end]] == second[order[at]]):
+                    end += 1
+                if end > at + 1:
+                    _settle(order, at, end, third)
+                at = end
+        low = high
+
+
+@njit(cache=True)
+def gather(
+    spare: bool,
+    group: Ints,
+    n: int,
+    first: Ints,
+    second: Ints,
+    size: Ints,
+    known: Bools,
+    x: Floats,
+    received: Floats,
+    deficit: Floats,
+    rate: Floats,
+    mate_rate: Floats,
+    all_received: Floats,
+    free: Ints,
+    taken: Bools,
+    entry: Ints,
+    type: Ints,
+    keys: Floats,
+) -> int:
+    """Write down the entries of one list that could run, on each of the types in `group`; return how many.
+
+    Those with a priority above 0, or with `spare` the others. `keys` (3, row) are what they are ranked by: priority,
+    deficit, x; with `spare` deficit, x, x, since they all have the priority 0.
+    """
+    m = 0
+    for j in group:
+        if free[j] == 0:
+            continue
+        for e in range(n):
+            a, b = first[e], second[e]
+            if rate[e, j] <= 0.0 or taken[a] or (b >= 0 and (mate_rate[e, j] <= 0.0 or taken[b])):
+                continue
+            value = 0.0
+            if known[e] and x[e, j] > 0.0:
+                value = _priority(x[e, j], received[e, j], all_received[j])
+            if (value > 0.0) == spare:
+                continue
+            entry[m], type[m] = e, j
+            if spare:
+                keys[0, m], keys[1, m], keys[2, m] = deficit[e, j], x[e, j], x[e, j]
+            else:
+                keys[0, m], keys[1, m], keys[2, m] = value, deficit[e, j], x[e, j]
+            m += 1
+    return m
+
+
+@njit(cache=True)
+def take(
+    order: Ints,
+    entry: Ints,
+    type: Ints,
+    keys: Floats,
+    first: Ints,
+    second: Ints,
+    size: Ints,
+    free: Ints,
+    taken: Bools,
+    overtake: bool,
+    chosen: Ints,
+    on: Ints,
+    picked: int,
+) -> int:
+    """Choose whoever fits, by rank; `order` stands by the first key. Return how many of `chosen` are chosen now.
+
+    `free` accelerators (type,) are used up; `taken` (job,) is set for all that are chosen.
+    """
+    _settle_ties(order, keys[0], keys[1], keys[2])
+    for i in order:
+        e, j = entry[i], type[i]
+        a, b = first[e], second[e]
+        if free[j] == 0 or taken[a] or (b >= 0 and taken[b]):
+            continue
+        if size[e] > free[j]:
+            if not overtake:
+                free[j] = 0
+            continue
+        free[j] -= size[e]
+        taken[a] = True
+        if b >= 0:
+            taken[b] = True
+        chosen[picked], on[picked] = e, j
+        picked += 1
+    return picked

@@ -1,0 +1,270 @@
+"""Gavel's books and its rounds, apart from any world: jobs come in, allocations come in, rounds come out.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 5, as its published simulator does it (docs/gavel-mechanism.md tells the order of things).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.core.columns import Columns
+from eunomia.core.mechanisms.gavel.accounts import ACTIVE, DONE, book, plan, start_afresh
+from eunomia.core.mechanisms.gavel.choosing import gather, take
+from eunomia.core.mechanisms.gavel.entries import Entries
+from eunomia.core.mechanisms.gavel.seating import remember, seat
+from eunomia.core.mechanisms.gavel.settings import GavelRounds
+from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
+from eunomia.model.topology import Topology
+
+Beside = Callable[[int, int], Floats]  # rows of two jobs → steps/s of the first beside the second, (type,)
+_SHUFFLES = 5  # what the published simulator adds to its seed for the order of types
+_NOTHING: Floats = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Who runs from `at` on, one row for a job or a pair. Seats of row i are seats[start[i]:start[i + 1]]."""
+
+    at: float
+    entry: Ints
+    first: Ints  # rows of the job table
+    second: Ints  # -1 = alone
+    on: Ints  # type
+    start: Ints
+    seats: Ints
+    kept: Bools  # sat there in the round before
+    steps: Floats
+    mate_steps: Floats
+    finish: Floats  # when its steps are done
+    works: Bools  # False: a worker has no step to do, and the others' will not count
+
+    @property
+    def end(self) -> float:
+        """When the last of them has done its steps; -inf when nobody runs."""
+        return float(self.finish.max(initial=-np.inf))
+
+
+class Progress(Columns):
+    """What the clock knows of each job, one row each."""
+
+    size: Ints
+    rate: Floats  # (job, type)
+    total: Floats  # steps
+    done: Floats
+    failures: Ints  # rounds in a row in which it failed
+    fate: Ints
+    ended: Floats  # when it did its last step, by the clock
+    held: Floats  # (job, type) seconds on seats
+
+    def __init__(self, types: int):
+        super().__init__(
+            {
+                "size": (np.int64, 0),
+                "rate": (np.float64, 0.0, types),
+                "total": (np.float64, 0.0),
+                "done": (np.float64, 0.0),
+                "failures": (np.int64, 0),
+                "fate": (np.int64, ACTIVE),
+                "ended": (np.float64, np.nan),
+                "held": (np.float64, 0.0, types),
+            }
+        )
+
+
+class Clock:
+    """One instance is one run. Rows of jobs are those of the caller's table, handed in in ascending order."""
+
+    def __init__(self, rounds: GavelRounds, topology: Topology, seed: int, beside: Beside | None = None):
+        self.rounds, self.topology = rounds, topology
+        self.jobs, self.entries = Progress(len(topology.types)), Entries(len(topology.types))
+        self.busy = np.zeros(topology.devices)  # (device,) seconds, as Gavel counts them
+        self.charged = np.zeros(len(topology.types))  # accelerator-seconds, as Gavel counts them
+        self.opened = 0  # rounds so far
+        self.stale = True
+        self._beside = beside
+        self._coming: list[int] = []
+        self._last_reset = 0.0
+        self._ended: float | None = None  # end of the last round
+        self.now: Round | None = None
+        self._all_received = np.zeros(len(topology.types))
+        self._devices = np.argsort(topology.type, kind="stable")
+        self._begin = np.searchsorted(topology.type[self._devices], np.arange(len(topology.types) + 1))
+        self._capacity = np.diff(self._begin)
+        self._chain = np.full(topology.devices, -1, dtype=np.int64)
+        self._shuffler = random.Random(seed + _SHUFFLES)
+        named = rounds.visit or topology.types
+        self._visit = [topology.types.index(name) for name in named if name in topology.types]
+
+    # ---- who comes and goes ----------------------------------------------------------------------------------
+
+    def submit(self, size: int, total: float, rate: Floats) -> int:
+        """A job came; it is looked at when the round ends. Returns its row; rate (type,) steps/s."""
+        row = self.jobs.add()
+        self.jobs.size[row], self.jobs.total[row], self.jobs.rate[row] = size, total, rate
+        self._coming.append(row)
+        return row
+
+    def withdraw(self, row: int) -> None:
+        """Somebody no longer wants this job. What it does in the present round is booked all the same."""
+        if row in self._coming:
+            self._coming.remove(row)
+        if self.jobs.fate[row] == ACTIVE:
+            self.jobs.fate[row] = DONE
+            self._forget_leavers()
+
+    def admit(self) -> None:
+        """Let in those that came."""
+        for row in self._coming:
+            self._enter(row)
+        self._coming.clear()
+
+    def _enter(self, row: int) -> None:
+        entries, size, rate = self.entries, int(self.jobs.size[row]), self.jobs.rate[row]
+        first, second, rates, mates = [row], [-1], [rate], [np.zeros_like(rate)]
+        if self.rounds.pairs and self._beside is not None:
+            alone = (entries.second[: len(entries)] < 0) & (entries.size[: len(entries)] == size)
+            for other in entries.first[: len(entries)][alone].tolist():
+                first.append(other)
+                second.append(row)
+                rates.append(self._beside(other, row))
+                mates.append(self._beside(row, other))
+        entries.append(np.array(first), np.array(second), size, np.array(rates), np.array(mates), self.rounds.credit)
+        self.stale = True
+
+    # ---- a round's end ---------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Say whether a round is open in which somebody runs."""
+        return self.now is not None
+
+    @property
+    def end(self) -> float:
+        """Return when the present round ends; inf when nobody runs."""
+        return np.inf if self.now is None else self.now.end
+
+    @property
+    def ended_at(self) -> float:
+        """Return when the last round ended; 0 before the first has."""
+        return 0.0 if self._ended is None else self._ended
+
+    def close(self) -> Ints:
+        """Book the round that has ended; return the rows of the jobs that left by it, done or dropped."""
+        now, self.now = self.now, None
+        if now is None:
+            return NO_INTS
+        began, self._ended = self.ended_at, now.end
+        jobs, entries = self.jobs, self.entries
+        self.stale |= book(
+            now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish),
+            now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish,
+            entries.first, entries.second, entries.received, self._all_received,
+            jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.fate, jobs.ended, jobs.held,
+            self.busy, self.charged,
+        )  # fmt: skip
+        ran = np.concatenate((now.first, now.second[now.second >= 0]))
+        left = np.sort(ran[jobs.fate[ran] != ACTIVE])
+        if len(left):
+            self._forget_leavers()
+        return left
+
+    def _forget_leavers(self) -> None:
+        n, fate = len(self.entries), self.jobs.fate
+        first, second = self.entries.first[:n], self.entries.second[:n]
+        self.entries.keep((fate[first] == ACTIVE) & ((second < 0) | (fate[second] == ACTIVE)))
+        self.stale = True
+
+    # ---- the allocation --------------------------------------------------------------------------------------
+
+    def due(self, at: float) -> bool:
+        """Say whether the policy is to be asked now."""
+        rested = at - self._last_reset >= self.rounds.solve_gap_s or self._last_reset == 0
+        return self.stale and rested
+
+    def forget_last_reset(self) -> None:
+        """Let the policy be asked although it was asked a short time ago: nobody runs and nobody is left to come."""
+        self._last_reset = 0.0
+
+    def count_afresh(self, at: float) -> None:
+        """Carry over what was owed; from now on a new allocation counts."""
+        entries = self.entries
+        start_afresh(
+            at - self._last_reset, self.rounds.credit, len(entries),
+            entries.known, entries.x, entries.received, entries.deficit, self._all_received,
+        )  # fmt: skip
+        self._last_reset, self.stale = at, False
+
+    def adopt(self, known: Ints, first: Ints, second: Ints, type: Ints, x: Floats) -> None:
+        """Take over an allocation of the jobs `known`: x (row,) for each job or pair on a type."""
+        entries, n = self.entries, len(self.entries)
+        is_known = np.zeros(len(self.jobs), dtype=np.bool_)
+        is_known[known] = True
+        mates = entries.second[:n]
+        entries.known[:n] = is_known[entries.first[:n]] & ((mates < 0) | is_known[mates])
+        entries.x[:n] = 0.0
+        at = entries.find(first, second)
+        here = at >= 0
+        entries.x[at[here], type[here]] = x[here]
+
+    # ---- a round's beginning ---------------------------------------------------------------------------------
+
+    def open(self, at: float) -> Round:
+        """Choose and seat the next round, which begins now; it may be empty."""
+        entries, jobs, n = self.entries, self.jobs, len(self.entries)
+        chosen, on = self._chosen()
+        sizes, placed = entries.size[chosen], entries.known[chosen]
+        if not self.rounds.idle_arrivals:
+            placed = np.ones(len(chosen), dtype=np.bool_)
+        seats, start = np.empty(int(sizes.sum()), np.int64), np.empty(len(chosen) + 1, np.int64)
+        kept = np.zeros(len(chosen), dtype=np.bool_)
+        sit = seat(
+            chosen, on, sizes, placed, self._devices, self._begin,
+            entries.head, entries.last_type, self._chain, self.rounds.sticky, seats, start, kept,
+        )  # fmt: skip
+        entry, on, kept = chosen[sit], on[sit], kept[sit]
+        remember(entry, on, start, seats, entries.head, entries.last_type, self._chain, n)
+        steps, mate_steps, finish = np.empty((3, len(sit)))
+        works = np.empty(len(sit), dtype=np.bool_)
+        left = jobs.total - jobs.done
+        plan(
+            at, self.rounds.round_s, self.rounds.most_failures > 0, entry, on, start,
+            entries.first, entries.second, entries.rate, entries.mate_rate, left, steps, mate_steps, finish, works,
+        )  # fmt: skip
+        first, second = entries.first[entry], entries.second[entry]
+        found = Round(at, entry, first, second, on, start, seats, kept, steps, mate_steps, finish, works)
+        self.opened += 1
+        self.now = found if len(entry) else None
+        return found
+
+    def _chosen(self) -> tuple[Ints, Ints]:
+        """Return entries and their types, in the order in which they were chosen."""
+        entries, n, rules = self.entries, len(self.entries), self.rounds
+        visit = list(self._visit)
+        if rules.shuffled:
+            self._shuffler.shuffle(visit)
+        lists = [visit] if rules.global_queue else [[j] for j in visit]
+        free, taken = self._capacity.copy(), np.zeros(len(self.jobs), dtype=np.bool_)
+        most = n * len(lists[0]) if lists else 0
+        entry, type = np.empty(most, np.int64), np.empty(most, np.int64)
+        keys, picked = np.empty((3, most)), 0
+        chosen, on = np.empty(n, np.int64), np.empty(n, np.int64)
+        for group in lists:
+            for spare in (False, True) if rules.fill else (False,):
+                m = gather(
+                    spare, np.array(group), n, entries.first, entries.second, entries.size, entries.known, entries.x,
+                    entries.received, entries.deficit, entries.rate, entries.mate_rate, self._all_received, free,
+                    taken, entry, type, keys,
+                )  # fmt: skip
+                if m:
+                    picked = take(
+                        np.argsort(-keys[0, :m]), entry, type, keys, entries.first, entries.second, entries.size,
+                        free, taken, rules.overtake, chosen, on, picked,
+                    )  # fmt: skip
+                if not free[group].any():
+                    break
+        return chosen[:picked], on[:picked]

@@ -1,0 +1,33 @@
+"""An order as shares: whoever would run on an empty cluster has all of its time there, the others nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Bools, Floats, Ints
+
+
+@njit(cache=True)
+def whole_shares(job: Ints, type: Ints, size: Ints, capacity: Floats, stops: bool) -> Bools:
+    """Return which rows get all of their time, (row,); rows of one job stand together, the best first.
+
+    With `stops` nobody passes a job for which no type has enough accelerators left. A job that finds room only on types
+    that its rows do not name, where it cannot run, gets nothing and holds nobody up: so the published queue does it.
+    """
+    free = capacity.copy()
+    given = np.zeros(len(job), np.bool_)
+    row = 0
+    while row < len(job):
+        last = row
+        while last < len(job) and job[last] == job[row]:
+            last += 1
+        if stops and (free < size[row]).all():
+            break
+        for k in range(row, last):
+            if free[type[k]] >= size[k]:
+                free[type[k]] -= size[k]
+                given[k] = True
+                break
+        row = last
+    return given

@@ -1,0 +1,159 @@
+"""The smallest steps: a job leaves its seats, a gang sits down, a job ends; all three books change together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from eunomia.core.tables import (
+    ALIVE,
+    DONE,
+    EPOCH,
+    FIRST_SEAT,
+    HELD,
+    LAST_TYPE,
+    ON_TYPE,
+    PARTNER,
+    RAN,
+    RATE,
+    RATE_SINCE,
+    RESTING,
+    SERVED_SINCE,
+    SERVICE,
+    SHAPE,
+    STAGE,
+    UNTIL,
+    WAITING,
+    WIDTH,
+    Tables,
+    tables,
+)
+from eunomia.model.arrays import Ints
+from eunomia.model.life import Stage
+from eunomia.placing.index import free_chain, take
+
+_WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
+
+
+@njit(cache=True, forceinline=True)
+def _reckon(t: Tables, row: int, at: float) -> None:
+    """Count the steps that a job is believed to have done since its rate began."""
+    floats = t.belief_floats
+    floats[DONE, row] += max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
+
+
+@njit(cache=True, forceinline=True)
+def _receive(t: Tables, row: int, at: float) -> None:
+    """Write what a job received on its seats into the ledger; from now on it receives nothing."""
+    held = at - t.ledger_floats[SERVED_SINCE, row]
+    t.ledger_floats[SERVICE, row] += held * t.ledger_ints[WIDTH, row]
+    t.received[row, t.ledger_ints[LAST_TYPE, row]] += held
+    t.ledger_ints[WIDTH, row] = 0
+
+
+@njit(cache=True, forceinline=True)
+def _leave_alone(t: Tables, row: int, mate: int, at: float) -> None:
+    """Give a pair's lease to the one that stays."""
+    kind = t.ints[ON_TYPE, mate]
+    _reckon(t, mate, at)
+    t.belief_floats[RATE, mate] = t.throughput[mate, kind]
+    t.belief_floats[RATE_SINCE, mate] = max(at, t.belief_floats[RATE_SINCE, mate])
+    t.ints[PARTNER, mate], t.ints[HELD, mate] = -1, t.ledger_ints[WIDTH, mate]
+    seat = t.ints[FIRST_SEAT, mate]
+    while seat >= 0:
+        t.holder[seat] = mate
+        seat = t.after[seat]
+
+
+@njit(cache=True, forceinline=True)
+def rise(t: Tables, row: int, at: float) -> None:
+    """Take a job off its seats: it waits. A partner stays on them alone."""
+    ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
+    _receive(t, row, at)
+    _reckon(t, row, at)
+    t.belief_floats[RATE, row] = 0.0
+    if mate >= 0:
+        _leave_alone(t, row, mate, at)
+    else:
+        free_chain(t.floor, seat, t.after, t.holder, t.up)
+    ints[STAGE, row] = _WAITS
+    ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_SEAT, row] = -1
+    ints[SHAPE, row] = ints[HELD, row] = 0
+    t.floats[UNTIL, row], t.flags[RESTING, row] = np.inf, False
+    t.counts[WAITING] += 1
+
+
+@njit(cache=True, forceinline=True)
+def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
+    """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
+    ints = t.ints
+    later = 1 if t.flags[RAN, row] else 0
+    t.ledger_floats[SERVED_SINCE, row] = at
+    t.ledger_ints[WIDTH, row], t.ledger_ints[LAST_TYPE, row] = size, kind
+    t.belief_floats[RATE, row] = t.throughput[row, kind]
+    t.belief_floats[RATE_SINCE, row] = at + t.cost[later, size]
+    ints[STAGE, row], ints[ON_TYPE, row], ints[SHAPE, row] = _RUNS, kind, shape
+    ints[PARTNER, row], ints[FIRST_SEAT, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
+    t.flags[RAN, row] = True
+    t.counts[WAITING] -= 1
+
+
+@njit(cache=True, forceinline=True)
+def sit(t: Tables, row: int, mate: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
+    """Give seats that the floor has taken to a job that waits, or to two that share them."""
+    size = len(seats)
+    for place in range(size):
+        t.holder[seats[place]] = row
+        t.after[seats[place]] = seats[place + 1] if place + 1 < size else -1
+    _sit_one(t, row, mate, kind, shape, seats[0], size, at)
+    t.ints[HELD, row], t.floats[UNTIL, row] = size, until
+    if mate >= 0:
+        _sit_one(t, mate, row, kind, shape, seats[0], size, at)
+        t.ints[HELD, mate], t.floats[UNTIL, mate] = 0, until
+
+
+@njit(cache=True, forceinline=True)
+def _forget(t: Tables, row: int) -> None:
+    """Take a job that ended out of the active rows."""
+    alive = t.counts[ALIVE]
+    place = np.searchsorted(t.active[:alive], row)
+    for i in range(place, alive - 1):
+        t.active[i] = t.active[i + 1]
+    t.counts[ALIVE] = alive - 1
+    t.counts[WAITING] -= 1
+
+
+# ---- steps called from outside --------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def leave(row: int, at: float, stage: int, final: bool, *arrays: Any) -> None:
+    """Take a job off its seats, if it has any; it is in `stage` now, and out of the active rows if that is final."""
+    t = tables(*arrays)
+    if t.ints[ON_TYPE, row] >= 0:
+        rise(t, row, at)
+    t.ints[STAGE, row] = stage
+    if final:
+        _forget(t, row)
+
+
+@njit(cache=True)
+def stop_all(rows: Ints, at: float, *arrays: Any) -> None:
+    """Take these jobs off their seats: they wait."""
+    t = tables(*arrays)
+    for row in rows:
+        rise(t, row, at)
+
+
+@njit(cache=True)
+def start_all(
+    lead: Ints, mate: Ints, kind: Ints, shape: Ints, first: Ints, seats: Ints, at: float, until: float, *arrays: Any
+) -> None:
+    """Take these free seats for gangs: gang g gets seats[first[g]:first[g + 1]]."""
+    t = tables(*arrays)
+    for g in range(len(lead)):
+        mine = seats[first[g] : first[g + 1]]
+        take(t.floor, mine)
+        sit(t, lead[g], mate[g], kind[g], shape[g], mine, at, until)

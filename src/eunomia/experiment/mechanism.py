@@ -1,0 +1,92 @@
+"""How time is cut, from a scenario: as it says, else as the policy wants it; and who keeps that time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from eunomia.core.mechanisms.gavel.settings import GavelRounds
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.model.nearest import nearest
+from eunomia.model.policy import Policy, check_values
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.scenario import Scenario
+
+Mechanism = Leases | GavelRounds
+NAMES = ("leases", "gavel")
+# Gavel asks whether a policy's own name holds "Perf" or "Packing"; these do, though their names here do not show it.
+_AWARE = frozenset({"allox", "gandiva", "proportional", "max_min_fairness_strategy_proof"})
+
+
+def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> Mechanism:
+    """Return how time is cut for this policy and so many jobs. Raises InvalidInput for what is not possible."""
+    asked, own = scenario.mechanism, policy.info.mechanism
+    if asked is not None and asked.name == "gavel":
+        return _gavel(scenario, policy, asked.parameters, jobs)
+    if asked is not None and asked.name != "leases":
+        mend = nearest(asked.name, NAMES)
+        raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", mend, asked.name)])
+    try:
+        if asked is None:
+            return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
+        return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall, solve_gap=asked.solve_gap_s)
+    except ValueError as error:
+        raise InvalidInput([_problem(scenario, "", str(error), "mend [mechanism]")]) from error
+
+
+def _gavel(scenario: Scenario, policy: Policy, said: Mapping[str, Any], jobs: int) -> GavelRounds:
+    """Return Gavel's clock as this policy has it there, and as the scenario says otherwise."""
+    known = [field.name for field in fields(GavelRounds) if field.name != "expected"]
+    problems = [
+        _problem(scenario, key, "the mechanism gavel has no such key", nearest(key, known))
+        for key in said
+        if key not in known
+    ]
+    problems += _impossible(scenario, policy)
+    if problems:
+        raise InvalidInput(problems)
+    parameters = _habits(scenario.policy.name, policy) | dict(said)
+    try:
+        if "visit" in parameters:
+            parameters["visit"] = tuple(parameters["visit"])
+        check_values(GavelRounds, parameters)
+        return GavelRounds(**parameters, expected=jobs)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput([_problem(scenario, "", str(error), "see docs/gavel-mechanism.md")]) from error
+
+
+def _habits(name: str, policy: Policy) -> dict[str, Any]:
+    """Return what Gavel's clock does differently from policy to policy."""
+    spelled = name.partition("?")[0].removeprefix("gavel:")
+    blind = name.startswith("gavel:") and "perf" not in spelled and "packed" not in spelled and spelled not in _AWARE
+    return {
+        "shuffled": blind,
+        "pairs": "paired" in policy.info.needs,
+        "fill": not policy.info.name.startswith("fifo"),
+    }
+
+
+def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:
+    """Return what Gavel's books have no page for: they hold true speeds, and rounds in which nothing goes wrong."""
+    world, costs, problems = scenario.world, scenario.overheads, []
+    if policy.info.door == "grants":
+        mend = "choose a policy that answers shares or an order"
+        problems.append(_problem(scenario, "name", f"{policy.info.name} grants seats, which Gavel's rounds do", mend))
+    wrong = {
+        "[world] backend is not simulated": world.backend != "simulated",
+        "[belief] is noisy": scenario.belief.kind != "oracle",
+        "[overheads] are not 0": any((costs.start_s, costs.checkpoint_s, costs.restore_s)),
+        "[world] has failures": bool(world.job_failures_per_hour or world.node_failures_per_hour),
+    }
+    for what, is_so in wrong.items():
+        if is_so:
+            rule = f"{what}; the mechanism gavel books rounds as Gavel's simulator does, which knows nothing of that"
+            problems.append(_problem(scenario, "name", rule, "leave that out, or choose the mechanism leases"))
+    return problems
+
+
+def _problem(scenario: Scenario, key: str, rule: str, mend: str, value: str | None = None) -> Problem:
+    path = ("mechanism", key) if key else ("mechanism",)
+    file, row = scenario.where(path)
+    return Problem(file=file, row=row, column=".".join(path), value=value, rule=rule, mend=mend)

@@ -1,0 +1,138 @@
+"""The physics of a scenario: models of places, pairs and neighbours, and the world in which they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from eunomia.backends.simulated import Mishaps
+from eunomia.backends.simulated.fates import Fates
+from eunomia.backends.simulated.reports import Reports
+from eunomia.model.job import Job
+from eunomia.model.nearest import nearest
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.speeds import Speeds
+from eunomia.model.topology import Topology
+from eunomia.scenario import Scenario
+from eunomia.scenario.sections import Physics
+from eunomia.throughputs.interference import Neighbours, Pairs, PhillyNeighbours, StagedNeighbours
+from eunomia.throughputs.placement import ByLevel, Philly, Placement
+from eunomia.throughputs.placement_tables import read_placement
+from eunomia.throughputs.places import Ground
+from eunomia.throughputs.situated import ByTable, Situated
+from eunomia.throughputs.stages import read_stages
+
+Read = TypeVar("Read")
+PLACEMENTS = ("off", "throughputs", "themis", "philly")
+NEIGHBOURS = ("off", "philly")
+PAIRS = ("measured", "modelled")
+OFF = Physics()
+
+
+def is_on(scenario: Scenario) -> bool:
+    """Say whether the world has any physics besides throughputs."""
+    return scenario.physics != OFF
+
+
+def situated(scenario: Scenario, topology: Topology, speeds: Speeds) -> Situated:
+    """Return the speeds on the scenario's ground. Raises InvalidInput for a model that is not there or not right."""
+    said = scenario.physics
+    ground = Ground(topology, said.accelerators_per_slot)
+    return Situated(speeds, ground, _placement(scenario, speeds), _pairs(scenario))
+
+
+def neighbours_of(scenario: Scenario) -> Neighbours | None:
+    """Return what neighbours cost. Raises InvalidInput as `situated` does."""
+    match scenario.physics.neighbours:
+        case "off":
+            return None
+        case "philly":
+            return PhillyNeighbours()
+        case _:
+            return StagedNeighbours(_read(scenario, "neighbours", NEIGHBOURS, read_stages))
+
+
+def mishaps_of(scenario: Scenario) -> Mishaps:
+    """Return what goes wrong in the scenario's world."""
+    world, said = scenario.world, scenario.physics
+    return Mishaps(
+        job_failures_per_hour=world.job_failures_per_hour,
+        node_failures_per_hour=world.node_failures_per_hour,
+        node_repair_s=world.node_repair_s,
+        cancel_fraction=world.cancel_fraction,
+        cancel_after_s=world.cancel_after_s,
+        rack_failures_per_hour=said.rack_failures_per_hour,
+        rack_repair_s=said.rack_repair_s,
+        repairs_fixed=said.repair == "fixed",
+        fates=Fates(failing=said.failing, killed=said.killed) if said.fates == "philly" else None,
+        reports=Reports(delay_s=said.report_delay_s, lost=said.report_lost, reconcile_s=said.reconcile_s),
+    )
+
+
+def tried_again(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Return the jobs with at least as many retries as the scenario gives to jobs that are to fail."""
+    least = scenario.physics.retries if scenario.physics.fates != "off" else 0
+    return tuple(job if job.retries >= least else replace(job, retries=least) for job in jobs)
+
+
+def notes(scenario: Scenario) -> tuple[str, ...]:
+    """Return what a reader of the figures must know of the models."""
+    said, found = scenario.physics, []
+    if said.placement != "off":
+        found.append(f"Gangs are slowed by their places ({said.placement}); what racks cost was measured by nobody.")
+    if said.neighbours != "off":
+        found.append(f"Gangs on one machine slow each other ({said.neighbours}).")
+    if said.pairs != "measured":
+        found.append("Pairs that nobody measured share accelerators at a modelled speed.")
+    if said.fates != "off":
+        found.append(
+            f"{said.failing:.1%} of the jobs are to fail and {said.killed:.1%} to be killed, drawn by the seed."
+        )
+    if said.report_delay_s or said.report_lost:
+        found.append("Jobs end for the scheduler when word of it comes, which may be late; times are those.")
+    return tuple(found)
+
+
+def files_of(scenario: Scenario) -> set[str]:
+    """Return the tables that the physics are read from."""
+    said = scenario.physics
+    named = ((said.placement, PLACEMENTS), (said.neighbours, NEIGHBOURS), (said.pairs, PAIRS))
+    return {name for name, models in named if name not in models}
+
+
+def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:
+    match scenario.physics.placement:
+        case "off":
+            return None
+        case "throughputs":
+            return ByTable(speeds)
+        case "themis":
+            return ByLevel()
+        case "philly":
+            return Philly()
+        case _:
+            return _read(scenario, "placement", PLACEMENTS, read_placement)
+
+
+def _pairs(scenario: Scenario) -> Pairs | None:
+    match scenario.physics.pairs:
+        case "measured":
+            return None
+        case "modelled":
+            return Pairs()
+        case _:
+            return Pairs(_read(scenario, "pairs", PAIRS, read_stages))
+
+
+def _read(scenario: Scenario, key: str, models: Sequence[str], read: Callable[[Path, str], Read]) -> Read:
+    """Read the table that a key names. Raises InvalidInput, with the key's place when there is no such table."""
+    said = getattr(scenario.physics, key)
+    path = scenario.resolve(said)
+    if path.is_file():
+        return read(path, said)
+    file, row = scenario.where(("physics", key))
+    mend = f"give a table that exists, or {nearest(said, models)}"
+    rule = "there is no such model and no such file"
+    raise InvalidInput([Problem(file=file, row=row, column=f"physics.{key}", value=said, rule=rule, mend=mend)])

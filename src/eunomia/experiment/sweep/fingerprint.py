@@ -1,0 +1,64 @@
+"""What a run is made of, as one number: two runs with the same one give the same figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from eunomia import __version__
+from eunomia.scenario import Scenario
+
+
+def scenario_hash(scenario: Scenario) -> str:
+    """Return SHA-256, as 64 hexadecimal digits, of the scenario, the content of every file it reads, and our version.
+
+    Where the scenario lies does not count, nor what its files are called by their folders.
+    """
+    said = scenario.as_dict()
+    read = {text: _content(path) for text, path in _files(scenario, said)}
+    whole = {"version": __version__, "scenario": said, "files": read}
+    return sha256(json.dumps(whole, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def _files(scenario: Scenario, said: dict[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Yield every text of the scenario that names a file or folder, and where that is."""
+    for text in _texts({name: table for name, table in said.items() if name != "world"}):
+        name = text.rpartition(":")[0] if ".py:" in text else text.partition("?")[0]  # a class in it, options for it
+        path = scenario.resolve(name)
+        if path.is_file() or (path.is_dir() and text == scenario.workload.trace):
+            yield text, path
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for each in value.values():
+                yield from _texts(each)
+        case list() | tuple():
+            for each in value:
+                yield from _texts(each)
+        case str() if value and len(value) < 4096 and "\0" not in value:
+            yield value
+
+
+def _content(path: Path) -> str:
+    """Return SHA-256 of a file, or of all files below a folder with their names."""
+    if path.is_file():
+        stat = path.stat()
+        return _file_content(path, stat.st_mtime_ns, stat.st_size)
+    found = {str(file.relative_to(path)): _content(file) for file in sorted(path.rglob("*")) if file.is_file()}
+    return sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _file_content(path: Path, changed_ns: int, size: int) -> str:
+    """Return SHA-256 of a file, read once while it does not change."""
+    with path.open("rb") as file:
+        digest = sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,132 @@
+"""The folder of a sweep: a folder for each finished run, whole or not at all, and what failed.
+
+sweep.toml       the sweep as it was last run
+runs/HASH/       summary.json, timing.json, notes.json, scenario.toml, and on request jobs.csv
+errors/HASH.json why a run failed
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eunomia.experiment.files import write_json
+from eunomia.experiment.simulation import Result
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.report.whole import write_whole
+from eunomia.scenario import Scenario
+from eunomia.scenario.writing import as_toml
+
+MARK = "swept.toml"  # what tells a folder that a sweep wrote from any other
+ANOTHER = "give another folder"
+
+
+def check_place(out: Path) -> None:
+    """Raise InvalidInput when `out` is no place for a sweep: it holds something else, or cannot be a folder."""
+    above = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
+    if not above.is_dir():
+        raise _refusal(out, f"there is a file on the way, {above}" if above != out else "it is a file", ANOTHER)
+    if out.is_dir() and not (out / MARK).is_file() and any(out.iterdir()):
+        raise _refusal(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
+
+
+def _refusal(out: Path, rule: str, mend: str) -> InvalidInput:
+    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, mend=mend)])
+
+
+class Store:
+    """What is known of the runs, by scenario hash."""
+
+    def __init__(self, out: Path):
+        self._runs, self._errors = out / "runs", out / "errors"
+        self.out = out
+
+    @contextmanager
+    def opened(self, sweep: str) -> Iterator[None]:
+        """Make the folder and keep other sweeps out of it; what a killed sweep left half-written is removed.
+
+        `sweep` is kept as what was last asked for.
+        """
+        check_place(self.out)
+        try:
+            self._runs.mkdir(parents=True, exist_ok=True)
+            self._errors.mkdir(exist_ok=True)
+            write_whole(self.out / MARK, sweep.encode())
+        except OSError as error:
+            raise _refusal(self.out, f"it cannot be written ({error.strerror})", ANOTHER) from error
+        with self._lock():
+            for draft in self._runs.glob(".*"):
+                shutil.rmtree(draft, ignore_errors=True)
+            yield
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Hold the folder; the lock goes with the process, however that ends."""
+        folder = os.open(self._runs, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise _refusal(self.out, "another sweep is running in this folder", "wait for it") from error
+            yield
+        finally:
+            os.close(folder)
+
+    def finished(self, scenario_hash: str, *, jobs: bool = False) -> bool:
+        """Return whether a run is done; with `jobs` only when its jobs.csv was kept."""
+        return (self._runs / scenario_hash / ("jobs.csv" if jobs else "summary.json")).is_file()
+
+    def task(self, scenario_hash: str, scenario: Scenario, *, jobs: bool = False) -> dict[str, Any]:
+        """Return what a worker needs to know of a run that it is to make and write here."""
+        return {
+            "hash": scenario_hash,
+            "scenario": scenario.as_dict(),
+            "base": str(scenario.base),
+            "name": scenario.name,
+            "out": str(self.out.resolve()),
+            "keep_jobs": jobs,
+        }
+
+    def write(self, scenario_hash: str, result: Result, *, jobs: bool) -> None:
+        """Write a finished run, whole."""
+        draft = self._runs / f".{scenario_hash}.{os.getpid()}"
+        draft.mkdir()
+        result.write(draft)
+        if not jobs:
+            (draft / "jobs.csv").unlink()
+        (draft / "notes.json").write_text(json.dumps(result.notes, indent=2, ensure_ascii=False), encoding="utf-8")
+        (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
+        place = self._runs / scenario_hash
+        if place.exists():  # without its jobs
+            shutil.rmtree(place)
+        draft.rename(place)
+
+    def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
+        """Return the numbers of a finished run."""
+        return dict(self._read(scenario_hash, "summary.json"))
+
+    def timing(self, scenario_hash: str) -> dict[str, Any]:
+        """Return what a finished run cost."""
+        return dict(self._read(scenario_hash, "timing.json"))
+
+    def notes(self, scenario_hash: str) -> list[str]:
+        """Return what the numbers of a finished run rest on."""
+        return list(self._read(scenario_hash, "notes.json"))
+
+    def _read(self, scenario_hash: str, name: str) -> Any:
+        return json.loads((self._runs / scenario_hash / name).read_text(encoding="utf-8"))
+
+    def fail(self, scenario_hash: str, told: Mapping[str, object]) -> None:
+        """Keep why a run failed."""
+        self._errors.mkdir(exist_ok=True)
+        write_json(self._errors / f"{scenario_hash}.json", told)
+
+    def forget_failure(self, scenario_hash: str) -> None:
+        """Forget an earlier failure of a run that is done now, or is tried again."""
+        (self._errors / f"{scenario_hash}.json").unlink(missing_ok=True)

@@ -1,0 +1,61 @@
+"""One worker of a sweep: a process that simulates what it is told, one run at a time.
+
+It reads a run as a line of JSON from stdin and answers with a line of JSON on stdout. When stdin ends, because the
+sweep is over or was killed, it ends at once: nobody waits for it. What policies print goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, TextIO
+
+LINES = 12  # of a traceback are kept
+
+
+def main() -> None:
+    """Work until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, which then ends us
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    asked: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(asked,), daemon=True).start()
+    while True:
+        _answer(json.loads(asked.get()), answers)
+
+
+def _listen(asked: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        asked.put(line)
+    os._exit(0)
+
+
+def _answer(asked: dict[str, Any], answers: TextIO) -> None:
+    answers.write(json.dumps(attempt(asked)) + "\n")
+    answers.flush()
+
+
+def attempt(asked: dict[str, Any]) -> dict[str, Any]:
+    """Simulate and write one run; return {} or, when it failed, why. A failing policy may raise whatever it likes."""
+    from eunomia.experiment.simulation import simulate
+    from eunomia.experiment.sweep.store import Store
+    from eunomia.scenario import scenario_from_dict
+
+    try:
+        scenario = scenario_from_dict(asked["scenario"], Path(asked["base"]), asked["name"])
+        result = simulate(scenario)
+        Store(Path(asked["out"])).write(asked["hash"], result, jobs=asked["keep_jobs"])
+    except (Exception, SystemExit) as error:
+        trace = "".join(traceback.format_exception(error)).splitlines()[-LINES:]
+        return {"error": f"{type(error).__name__}: {error}", "traceback": trace}
+    return {}
+
+
+if __name__ == "__main__":
+    main()

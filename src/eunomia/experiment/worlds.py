@@ -1,0 +1,36 @@
+"""The simulated world of a scenario, and what it cost: the plain one, or the one with physics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.experiment.physics import mishaps_of
+from eunomia.experiment.wiring import Setup
+from eunomia.metrics import Figures, Metrics
+from eunomia.metrics.losses import losses_of
+from eunomia.model.losses import Losses
+from eunomia.throughputs.situated import Situated
+
+
+def simulated_world(setup: Setup) -> SimulatedWorld | PhysicalWorld:
+    """Return a fresh world."""
+    said, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
+    common: dict[str, Any] = {
+        "overheads": setup.overheads,
+        "mishaps": mishaps,
+        "checkpoint_every_s": said.checkpoint_every_s,
+        "replay_status": said.replay_status,
+        "seed": setup.scenario.seed,
+    }
+    if isinstance(setup.truth, Situated):
+        return PhysicalWorld(setup.jobs, setup.topology, setup.truth, neighbours=setup.neighbours, **common)
+    return SimulatedWorld(setup.jobs, setup.topology, setup.truth, **common)
+
+
+def with_losses(metrics: Metrics, held: Losses | None) -> Figures:
+    """Return the figures of a run that is over, with what its accelerator-seconds were lost to."""
+    figures = metrics.figures()
+    return replace(figures, summary={**figures.summary, **losses_of(metrics, held)})

@@ -1,0 +1,124 @@
+"""How sure a difference is: averages over seeds, and differences paired by seed, with confidence intervals.
+
+Two policies are compared by their ratio under each seed: one seed draws hours where another draws days, and what stays
+alike is by what part one is faster. Intervals are Student's t, of ratios on a log scale. Seeds are few, three to ten: a
+bootstrap, BCa too, would draw from those few values alone and come out too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+
+NEGLIGIBLE = 0.01  # a relative difference that nobody should act on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An average over seeds, and how far it may be off; with one seed nobody knows."""
+
+    mean: float
+    half: float | None  # half the width of the confidence interval
+    seeds: int
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return None if self.half is None else self.mean - self.half
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return None if self.half is None else self.mean + self.half
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How one differs from another on the same seeds."""
+
+    change: Estimate  # this one less the other
+    log_ratio: Estimate | None  # ln(this one ÷ the other); None where one of them is not above 0
+
+    @property
+    def alike(self) -> bool:
+        """Whether the two differ by less than 1 % and that is sure: the interval leaves out 0, or all beyond 1 %.
+
+        Where there is no ratio: whether they do not differ at all. One seed makes nothing sure.
+        """
+        found = self.log_ratio
+        if found is None:
+            return self.change.mean == 0 == self.change.half
+        if found.half is None:
+            return False
+        return abs(found.mean) <= NEGLIGIBLE and (bool(self.real) or abs(found.mean) + found.half <= NEGLIGIBLE)
+
+    @property
+    def real(self) -> bool | None:
+        """Whether the interval leaves no room for no difference; None when one seed cannot tell."""
+        judged = self.log_ratio or self.change
+        return None if judged.half is None else abs(judged.mean) > judged.half
+
+
+def estimate(values: Floats, confidence: float = 0.95) -> Estimate | None:
+    """Return average and interval of one value for each seed; None of nothing."""
+    n = len(values)
+    if n == 0:
+        return None
+    mean = float(np.mean(values))
+    if n == 1:
+        return Estimate(mean=mean, half=None, seeds=1)
+    half = student_t(confidence, n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    return Estimate(mean=mean, half=half, seeds=n)
+
+
+def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: float = 0.95) -> Difference | None:
+    """Return this less the other, by seed; what only one of them has is left out, and None when they share none.
+
+    Both met the same jobs under one seed, so what the jobs did to both cancels out.
+    """
+    seeds = sorted(this.keys() & other.keys())
+    one, two = (np.array([values[seed] for seed in seeds]) for values in (this, other))
+    change = estimate(one - two, confidence)
+    if change is None:
+        return None
+    above = bool((one > 0).all() and (two > 0).all())
+    return Difference(change=change, log_ratio=estimate(np.log(one / two), confidence) if above else None)
+
+
+@lru_cache
+def student_t(confidence: float, degrees: int) -> float:
+    """Return t such that Student's distribution with so many degrees of freedom has `confidence` within ± t."""
+    low, high = 0.0, 1.0
+    while _within(high, degrees) < confidence:
+        low, high = high, 2 * high
+    return _root(lambda t: _within(t, degrees) - confidence, low, high)
+
+
+def _root(rises: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that rises crosses zero, by halving as far as numbers go."""
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            return middle
+        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
+
+
+def _within(t: float, degrees: int) -> float:
+    """Return the probability of ± t under Student's distribution, in closed form for whole degrees of freedom.
+
+    M. Abramowitz, I. Stegun, "Handbook of Mathematical Functions", 1964, formulas 26.7.3 and 26.7.4.
+    """
+    theta = math.atan(t / math.sqrt(degrees))
+    cosine, sine = math.cos(theta), math.sin(theta)
+    term = cosine if degrees % 2 else 1.0
+    total = 0.0
+    for k in range(degrees % 2 + 1, degrees, 2):
+        total += term
+        term *= cosine * cosine * k / (k + 1)
+    return 2 / math.pi * (theta + sine * total) if degrees % 2 else sine * total

@@ -1,0 +1,8 @@
+"""The page about a sweep: averages with intervals, paired differences, and which of them are noise."""
+
+from __future__ import annotations
+
+from eunomia.report.sweep.content import SweepContent
+from eunomia.report.sweep.page import write_sweep_report
+
+__all__ = ["SweepContent", "write_sweep_report"]

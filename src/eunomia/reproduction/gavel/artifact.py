@@ -1,0 +1,123 @@
+"""What the published policies do otherwise than ours, so that runs can be compared: for the comparison only.
+
+Agnostic finish times and makespans take every type to be a V100; makespans are searched by bisection, and the answer is
+a middle one; the plain queue puts everybody on one type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Answer, Shares
+from eunomia.model.certificate import Certificate
+from eunomia.model.equal_part import alone_throughput
+from eunomia.model.policy import ROUNDS, Policy, PolicyInfo
+from eunomia.model.view import View
+from eunomia.policies.shares.finish_time_fairness import FinishTimeFairness
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+from eunomia.solvers.central import middle
+from eunomia.solvers.level import highest_level
+
+REFERENCE_TYPE = "v100"
+_FIRST_S, _LAST_S, _NEAR = 100.0, 1e6, 1.05  # where the bisection begins, and how near its ends come
+
+
+@dataclass(frozen=True)
+class SeenOnReference:
+    """Another policy, to which every type looks like the reference type."""
+
+    inner: Policy
+
+    info: ClassVar[PolicyInfo] = FinishTimeFairness.info  # each instance shows the inner policy's card
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "info", self.inner.info)
+
+    def decide(self, view: View) -> Answer:
+        """Return what the inner policy answers."""
+        return self.inner.decide(self.seen(view))
+
+    def seen(self, view: View) -> View:
+        """Return the view as the inner policy has it."""
+        alike = view.throughput
+        if REFERENCE_TYPE in view.types:
+            alike = np.repeat(alike[:, [view.types.index(REFERENCE_TYPE)]], len(view.types), axis=1)
+        columns = {**view.columns, "throughput": alike}
+        if "isolated" in columns:
+            columns["isolated"] = alone_throughput(alike, view.scale_factor, view.capacity)
+        return replace(view, columns=columns)
+
+
+@dataclass(frozen=True)
+class MakespanByBisection:
+    """The middle of all X under which the last job ends within 5 % of the least makespan."""
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="makespan_by_bisection",
+        door="shares",
+        objective="a makespan within 5 % of the least",
+        technique="bisection, analytic centre",
+        paper="Narayanan et al., Gavel, OSDI 2020, its published code",
+        needs=frozenset({"throughput", "scale_factor", "capacity", "remaining"}),
+        oracle=True,
+        mechanism=ROUNDS,
+    )
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type)."""
+        T, z, C, r = view.throughput, view.scale_factor.astype(float), view.capacity, view.remaining
+        highest = highest_level(T, z, C, r)
+        if not highest.objective > 0:
+            return Shares(np.zeros_like(T))
+        end = _searched(1 / highest.objective)
+        x = middle(T, z, C, r, highest.objective, 1 / end)
+        return Shares(x, certificate=Certificate(objective=1 / end, bound=highest.bound))
+
+
+def _searched(least: float) -> float:
+    """Return the last makespan that the bisection finds possible, `least` being the least possible one."""
+    low, high = _FIRST_S, _LAST_S
+    while high < least:
+        low, high = high, 10 * high
+    while _NEAR * low < high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle >= least else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class CrowdedFifo:
+    """The queue of the name `fifo`: it draws a type for each job, forgets it, and puts the job on the last type.
+
+    That type is shared out many times over, and the others stay empty (for a whole cluster; which type is last when
+    one is full depends on draws that are not made again here).
+    """
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="fifo_crowded",
+        door="shares",
+        objective="serve in order of arrival",
+        technique="queue",
+        paper="Narayanan et al., Gavel, OSDI 2020, its published code",
+        needs=frozenset({"throughput"}),
+        mechanism=ROUNDS,
+    )
+
+    def decide(self, view: View) -> Shares:
+        """Return all of its time on the last type by name for each job."""
+        last = view.types.index(max(view.types))
+        return Shares(np.tile(np.arange(len(view.types)) == last, (view.jobs, 1)).astype(float), fill=False)
+
+
+Builder = Callable[[Mapping[str, Any]], Policy]
+POLICIES: dict[str, Builder] = {
+    "finish_time_fairness": lambda more: SeenOnReference(FinishTimeFairness(**more)),
+    "min_total_duration": lambda more: SeenOnReference(MakespanByBisection()),
+    "min_total_duration_perf": lambda more: MakespanByBisection(),
+    "max_min_fairness": lambda more: SeenOnReference(MaxMinFairness(**more)),
+    "fifo": lambda more: CrowdedFifo(),
+}

@@ -1,0 +1,138 @@
+"""The runs behind a figure: each once, on all cores, whatever asks for it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eunomia.experiment.wiring import set_up
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.reproduction.gavel.artifact import POLICIES
+from eunomia.reproduction.gavel.playing import MORE_JOBS, play
+from eunomia.reproduction.gavel.reference import THROUGHPUTS
+from eunomia.reproduction.table import Request
+from eunomia.scenario import Scenario, scenario_from_dict
+
+TYPES = ("k80", "p100", "v100")
+PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}  # US$ per accelerator-hour, as in the published code
+WINDOW = (4000, 4999)  # measured jobs of a stream
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One run: a policy on a stream of jobs, or with rate inf on so many jobs that are all there at the start."""
+
+    policy: str
+    rate: float  # jobs per hour
+    multi: bool = False  # gangs of 1, 2, 4 and 8 accelerators, else 1
+    seed: int = 0
+    jobs: int = 0  # in all; 0 = the window and what comes after it
+    window: tuple[int, int] | None = WINDOW  # first and last measured job; None = all
+    types: tuple[str, ...] = TYPES  # 36 accelerators of each
+    deadlines: bool = False
+    as_published: bool = True  # the policy does what the published code does under that name, where that differs
+    mechanism: tuple[tuple[str, Any], ...] = (("name", "gavel"),)
+
+    def scenario(self, throughputs: Path) -> Scenario:
+        """Return what is run."""
+        policy, _, parameters = self.policy.partition("?")
+        workload = {
+            "generator": "gavel",
+            "jobs": self.jobs or 2 * WINDOW[1] + MORE_JOBS,
+            "rate_per_hour": self.rate,
+            "multi_accelerator": self.multi,
+        }
+        measured = {} if self.window is None else {"first_job": self.window[0], "last_job": self.window[1]}
+        return scenario_from_dict(
+            {
+                "seed": self.seed,
+                "cluster": {
+                    "nodes": [{"type": kind, "count": 36, "accelerators": 1} for kind in self.types],
+                    "prices": {kind: PRICES[kind] for kind in self.types},
+                },
+                "workload": workload | ({"deadlines": True} if self.deadlines else {}),
+                "throughputs": {"source": str(throughputs)},
+                "policy": {"name": f"{policy}?{parameters}" if parameters else policy},
+                "mechanism": dict(self.mechanism),
+                "measure": measured,
+            },
+            throughputs.parent,
+            self.name,
+        )
+
+    @property
+    def name(self) -> str:
+        """Return what the run is called while it goes on."""
+        load = f"{self.jobs} jobs" if self.rate == float("inf") else f"{self.rate:g} jobs/h"
+        return f"{self.policy}, {load}, {'gangs' if self.multi else 'singles'}, seed {self.seed}"
+
+    @property
+    def weight(self) -> float:
+        """Return roughly what it costs, in no unit: rounds, and what pairs add to them."""
+        return (1.0 + 9.0 * ("packed" in self.policy or "gandiva" in self.policy)) / min(self.rate, 10.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a run showed, as Gavel counts it."""
+
+    jct_h: float  # mean over the measured jobs
+    makespan_h: float
+    cost_usd: float
+    jct_s: Mapping[str, float | None]  # of every job that ended; None = dropped
+    dropped: int
+    late: int  # jobs that ended after their deadlines
+    rounds: int
+    cpu_s: float
+
+
+def throughputs_in(request: Request) -> Path:
+    """Return the table of throughputs in the reference folder. Raises InvalidInput when there is none."""
+    path = request.folder("data/gavel") / THROUGHPUTS
+    if not path.is_file():
+        rule, mend = f"there is no {THROUGHPUTS}", "give a folder laid out like data/gavel"
+        raise InvalidInput([Problem(file=str(path), column="--reference", rule=rule, mend=mend)])
+    return path
+
+
+def measure(cells: Iterable[Cell], request: Request) -> dict[Cell, Shown]:
+    """Run every cell once, the longest first, a process per core."""
+    throughputs = throughputs_in(request)
+    todo = sorted(dict.fromkeys(cells), key=lambda cell: -cell.weight)
+    cores = min(os.cpu_count() or 1, max(len(todo), 1))
+    shown: dict[Cell, Shown] = {}
+    with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(_shown, cell, throughputs): cell for cell in todo}
+        for done in as_completed(running):
+            cell = running[done]
+            shown[cell] = done.result()
+            took = f"{shown[cell].cpu_s:.0f} s"
+            request.tell(f"{len(shown)} of {len(todo)}: {cell.name}: {shown[cell].jct_h:.2f} h ({took})")
+    return {cell: shown[cell] for cell in todo}
+
+
+def _shown(cell: Cell, throughputs: Path) -> Shown:
+    setup = set_up(cell.scenario(throughputs))
+    published = POLICIES.get(cell.policy.removeprefix("gavel:"))
+    if cell.as_published and published is not None:
+        setup = replace(setup, policy=published({}))
+    played = play(setup)
+    patience = {job.job_id: job.deadline - job.submitted for job in setup.jobs}
+    first, last = cell.window or (0, len(played.jct) - 1)
+    measured = {name: jct for name, jct in played.jct.items() if first <= int(name) <= last}
+    return Shown(
+        jct_h=played.average_jct / HOUR_S,
+        makespan_h=played.makespan / HOUR_S,
+        cost_usd=played.cost_usd,
+        jct_s=measured,
+        dropped=sum(jct is None for jct in measured.values()),
+        late=sum(jct is not None and jct > patience[name] for name, jct in measured.items()),
+        rounds=played.rounds,
+        cpu_s=played.cpu_s,
+    )

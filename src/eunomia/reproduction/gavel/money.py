@@ -1,0 +1,54 @@
+"""What money buys: least cost against most throughput, with and without deadlines.
+
+The paper says that its cost policy is about 1.4 times cheaper than maximising throughput, and names no workload; here
+it is a stream of jobs on one accelerator each, whose deadlines are 1.2, 2 or 10 times the duration on a V100.
+"""
+
+from __future__ import annotations
+
+from eunomia.reproduction.gavel.cells import Cell, measure
+from eunomia.reproduction.table import Request, Row, Table
+
+RATE, JOBS = 4.0, 1000  # jobs per hour; jobs in all, each measured
+GAIN = 1.4
+FASTEST, CHEAPEST = "gavel:max_sum_throughput_perf", "gavel:max_sum_throughput_normalized_by_cost_perf"
+PUNCTUAL = f"{CHEAPEST}_SLOs"
+OURS = "throughput_per_cost?deadlines=true"
+_SOURCE = "Narayanan et al., OSDI 2020, section 7, as remembered; workload not said"
+
+
+def cost(request: Request) -> Table:
+    """Return cost, late jobs and average JCT under each policy, and how much cheaper the cheap ones are."""
+    cells = {
+        policy: Cell(policy=policy, rate=RATE, jobs=JOBS, window=None, deadlines=True)
+        for policy in (FASTEST, CHEAPEST, PUNCTUAL, OURS)
+    }
+    shown = measure(cells.values(), request)
+    rows = []
+    for policy, cell in cells.items():
+        one = shown[cell]
+        for quantity, unit, value in (
+            ("cost", "US$", one.cost_usd),
+            ("jobs after their deadline", "%", 100.0 * one.late / JOBS),
+            ("average JCT", "h", one.jct_h),
+        ):
+            rows.append(
+                Row(series=policy, x=RATE, quantity=quantity, unit=unit, measured=value, source="measured only")
+            )
+    for policy in (CHEAPEST, PUNCTUAL, OURS):
+        rows.append(
+            Row(
+                series=f"{FASTEST} ÷ {policy}",
+                x=RATE,
+                quantity="cost, gain",
+                unit="×",
+                published=GAIN,
+                measured=shown[cells[FASTEST]].cost_usd / shown[cells[policy]].cost_usd,
+                source=_SOURCE,
+            )
+        )
+    note = f"{JOBS:,} jobs at {RATE:g} jobs per hour, one accelerator each, on 36 V100, 36 P100, 36 K80; seed 0."
+    late = (
+        "A job is late when it ends after submission + factor x duration; Gavel compares a duration with that instant."
+    )
+    return Table(rows=tuple(rows), notes=(note, late))

@@ -1,0 +1,39 @@
+"""Mean finish-time fairness at one load: each job's JCT over its JCT when the cluster is split evenly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.reproduction.gavel.cells import Cell, Shown, measure
+from eunomia.reproduction.gavel.curves import notes
+from eunomia.reproduction.gavel.published import FTF_RATE, MEAN_FTF, NOTEBOOKS
+from eunomia.reproduction.table import Request, Row, Table
+
+NEAR = 0.10
+ISOLATED = "gavel:isolated"
+
+
+def ftf(request: Request) -> Table:
+    """Return the mean of JCT ÷ JCT under `isolated`, job by job, at 5.6 jobs per hour on one accelerator each."""
+    cells = {policy: Cell(policy=policy, rate=FTF_RATE) for policy in (ISOLATED, *MEAN_FTF)}
+    shown = measure(cells.values(), request)
+    alone = shown[cells[ISOLATED]]
+    rows = [
+        Row(
+            series=policy,
+            x=FTF_RATE,
+            quantity="mean JCT ÷ JCT under isolated",
+            unit="",
+            published=published,
+            measured=_mean_ratio(shown[cells[policy]], alone),
+            tolerance=NEAR,
+            source=NOTEBOOKS,
+        )
+        for policy, published in MEAN_FTF.items()
+    ]
+    return Table(rows=tuple(rows), notes=notes())
+
+
+def _mean_ratio(one: Shown, alone: Shown) -> float:
+    pairs = [(one.jct_s.get(name), jct) for name, jct in alone.jct_s.items()]
+    return float(np.mean([mine / jct for mine, jct in pairs if mine is not None and jct is not None]))

@@ -1,0 +1,83 @@
+"""A case of a peer: a folder with a trace, the size of a cluster, and results by policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from eunomia.model.job import InvalidJob, Job
+from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.model.topology import Node
+from eunomia.reproduction.peers.running import Life
+from eunomia.reproduction.peers.sheet import Sheet, read
+
+MOST_MACHINES = 1_000_000
+
+
+def cases(folder: Path) -> list[Path]:
+    """Return the cases of a system: the folder itself if it has a trace, else its folders that have one."""
+    if (folder / "trace.csv").is_file():
+        return [folder]
+    return sorted(path.parent for path in folder.glob("*/trace.csv"))
+
+
+def trace(case: Path, work: str) -> Sheet:
+    """Return the trace of a case; the column `work` is what a job has to do, in seconds."""
+    return read(case / "trace.csv", numbers=("num_gpu", "submit_time", work), texts=("job_id",))
+
+
+def jobs(sheet: Sheet, work: Callable[[float], float], at: Callable[[float], float] = float) -> list[Job]:
+    """Return the jobs of a trace, with `work` and `at` done to what they have to do and to their submissions.
+
+    Raises InvalidInput with every row that is no job.
+    """
+    problems, found = Problems(str(sheet.path)), []
+    columns = zip(sheet.texts["job_id"], *sheet.numbers.values(), strict=True)
+    for row, (name, size, submitted, seconds) in enumerate(columns):
+        try:
+            found.append(
+                Job(
+                    job_id=name,
+                    sequence=row,
+                    scale_factor=int(size),
+                    submitted=at(submitted),
+                    total_steps=work(seconds),
+                )
+            )
+        except InvalidJob as error:
+            problems.add(f"it is no job: {error}", "mend the row", row=row + 2)
+    if len({job.job_id for job in found}) < len(found):
+        problems.add("two rows have the same job_id", "give each job one row")
+    problems.raise_if_any()
+    return found
+
+
+def submissions(sheet: Sheet) -> dict[str, float]:
+    """Return when each job was submitted, in seconds."""
+    return dict(zip(sheet.texts["job_id"], sheet.numbers["submit_time"], strict=True))
+
+
+def machines(path: Path, columns: tuple[str, ...], accelerators: str) -> list[Node]:
+    """Return the machines that the first row of a table tells: their number is the product of `columns`."""
+    sheet = read(path, numbers=(*columns, accelerators))
+    count, size = math.prod(sheet.numbers[name][0] for name in columns), sheet.numbers[accelerators][0]
+    if not (1 <= count <= MOST_MACHINES and size >= 1):
+        rule = f"it tells {count:g} machines of {size:g} accelerators"
+        raise InvalidInput([Problem(file=str(path), row=2, rule=rule, mend="a cluster has at least one of each")])
+    return [Node(type="gpu", accelerators=int(size))] * int(count)
+
+
+def published(path: Path, *, starts: bool = True) -> dict[str, Life]:
+    """Return what a peer reports of each job; without `starts` only when it ended."""
+    sheet = read(path, numbers=("start_time", "end_time") if starts else ("end_time",), texts=("job_id",))
+    names, ends = sheet.texts["job_id"], sheet.numbers["end_time"]
+    begun: Iterable[float] = sheet.numbers["start_time"] if starts else [math.nan] * len(names)
+    return {name: Life(start, end) for name, start, end in zip(names, begun, ends, strict=True)}
+
+
+def untouched(case: Path, prefix: str, compared: Iterable[str]) -> list[str]:
+    """Return a note that names the results of a case that are not compared; none where all are."""
+    known = {f"{prefix}{name}.csv" for name in compared}
+    others = sorted(path.name for path in case.glob("jobs_*.csv") if path.name not in known)
+    return [f"{case.name}: not compared: {', '.join(others)}"] if others else []

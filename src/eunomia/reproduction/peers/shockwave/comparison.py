@@ -1,0 +1,151 @@
+"""Our policies in the rounds of Shockwave's simulator, beside its own results and beside 32 real accelerators.
+
+Many optima are equally good, and which of them a solver returns decides who runs a round earlier; so only means are
+asked to be near. Where a policy offers the central point of its optima, which interior-point solvers such as theirs
+return, both are shown. With the shares of that system's own solver (ECOS) every job of the runs of max-min, OSSP and
+max-sum ends at the same hundredth of a second, so the rounds themselves differ in nothing.
+
+Beside the real runs the data lack what decides how near a simulation can come: steps/s on those machines (the table
+holds profiles, and jobs that hardly waited took 11 to 13 % longer), how long each restart took, when jobs really ran,
+and which schedule was followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.reproduction.figure import Curve, Figure
+from eunomia.reproduction.peers.comparing import Found
+from eunomia.reproduction.peers.running import mean
+from eunomia.reproduction.peers.sheet import read
+from eunomia.reproduction.peers.shockwave.allocation import asking
+from eunomia.reproduction.peers.shockwave.inputs import TYPE, read_rates, read_trace
+from eunomia.reproduction.peers.shockwave.rounds import Rounds
+from eunomia.reproduction.peers.shockwave.training import Training
+from eunomia.reproduction.table import Request, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One of our policies in place of one of theirs."""
+
+    run: str  # their name of it
+    policy: str
+    point: str = ""  # which of many optima; empty = whichever comes first
+    near: float | None = 0.03  # of the simulated run; None = not asked
+    real: bool = True  # compared with the real run too
+
+
+POLICIES = (
+    Asked("max_min_fairness", "max_min_fairness?types=agnostic"),
+    Asked("max_min_fairness", "max_min_fairness?types=agnostic&point=central", "central", real=False),
+    Asked("min_total_duration", "makespan?types=agnostic"),
+    Asked("min_total_duration", "makespan?types=agnostic&point=central", "central", real=False),
+    Asked("max_sum_throughput_perf", "max_throughput?normalised=false"),
+    Asked("finish_time_fairness", "finish_time_fairness?types=agnostic", near=None),
+    Asked("finish_time_fairness", "finish_time_fairness?types=agnostic&point=central", "central", real=False),
+)
+CAPACITY = 32
+RATES = "tacc_isolated_throughputs.json"
+SIMULATED, PAIRED = "upstream_sim_32gpu", "upstream_sim_vs_physical_32gpu"
+REAL_JCT, REAL_MAKESPAN = 0.087, 0.13  # what that system's own simulation was off by at worst
+
+
+def is_here(folder: Path) -> bool:
+    """Say whether this folder is laid out like data/peers/shockwave."""
+    return (folder / RATES).is_file() and any(folder.glob("*.trace"))
+
+
+def reproduce(folder: Path, request: Request) -> Found:
+    """Compare four policies with the simulated and the physical runs."""
+    found, rates = Found(), read_rates(folder / RATES)
+    trace = min(folder.glob("*.trace"))
+    curves: list[Curve] = []
+    for asked in POLICIES:
+        series = f"shockwave {asked.run} {asked.point}".strip()
+        request.tell(f"{series}: {asked.policy}")
+        jobs = read_trace(trace, rates)
+        rounds = Rounds(CAPACITY, asking(asked.policy, TYPE, CAPACITY))
+        makespan = rounds.run(jobs)
+        jct = [rounds.completed[job.name] - job.submitted for job in jobs]
+        measured = mean(jct), makespan
+        theirs = _simulated(folder / SIMULATED / "summary.csv", asked.run)
+        found.rows += _beside(series, f"shockwave/{SIMULATED}/summary.csv", theirs, measured, (asked.near, asked.near))
+        if asked.real:
+            theirs = _real(folder / PAIRED / "jct_by_job.csv", f"{asked.run}_phys", jobs)
+            near, source = (REAL_JCT, REAL_MAKESPAN), f"shockwave/{PAIRED}/jct_by_job.csv"
+            found.rows += _beside(f"{series} physical", source, theirs, measured, near)
+            curves += _curves(folder / SIMULATED, asked.run, jct)
+    if curves:
+        found.figures.append(_figure(curves))
+    found.notes.append(f"shockwave: compared are {', '.join(dict.fromkeys(asked.run for asked in POLICIES))}")
+    return found
+
+
+def _simulated(path: Path, run: str) -> tuple[float, float] | None:
+    """Return mean JCT and makespan of a simulated run; None where it is not there."""
+    summary = read(path, numbers=("avg_jct_s", "makespan_s"), texts=("run",)) if path.is_file() else None
+    if summary is None or run not in summary.texts["run"]:
+        return None
+    place = summary.texts["run"].index(run)
+    return summary.numbers["avg_jct_s"][place], summary.numbers["makespan_s"][place]
+
+
+def _real(path: Path, run: str, jobs: list[Training]) -> tuple[float, float] | None:
+    """Return mean JCT and the last end of a real run, from its jobs; None where there is none.
+
+    Its summary is not asked for the makespan: that of finish-time fairness ends before the last job of that run.
+    """
+    if not path.is_file():
+        return None
+    jct = read(path, numbers=(run,)).numbers[run]
+    if len(jct) != len(jobs):
+        rule = f"it has {len(jct)} jobs, the trace {len(jobs)}"
+        raise InvalidInput([Problem(file=str(path), rule=rule, mend="give results of this trace")])
+    return mean(jct), max(job.submitted + seconds for job, seconds in zip(jobs, jct, strict=True))
+
+
+def _beside(
+    series: str,
+    source: str,
+    theirs: tuple[float, float] | None,
+    measured: tuple[float, float],
+    near: tuple[float | None, float | None],
+) -> list[Row]:
+    """Return rows for the mean JCT and the makespan of one of their runs; none where it is not there."""
+    if theirs is None:
+        return []
+    return [
+        Row(
+            series=series,
+            quantity=quantity,
+            unit="s",
+            published=published,
+            measured=value,
+            tolerance=tolerance,
+            source=source,
+        )
+        for quantity, published, value, tolerance in zip(("jct_mean", "makespan"), theirs, measured, near, strict=True)
+    ]
+
+
+def _curves(folder: Path, name: str, jct: list[float]) -> list[Curve]:
+    path = folder / "jct_by_job.csv"
+    if not path.is_file():
+        return []
+    part = [(k + 1) / len(jct) for k in range(len(jct))]
+    theirs = sorted(read(path, numbers=(name,)).numbers[name])
+    return [Curve(name=name, x=theirs, y=part, published=True), Curve(name=name, x=sorted(jct), y=part)]
+
+
+def _figure(curves: list[Curve]) -> Figure:
+    return Figure(
+        name="peers-shockwave",
+        title="Shockwave's 120 jobs on 32 accelerators: completion times",
+        x_label="JCT (s)",
+        y_label="part of the jobs",
+        curves=tuple(curves),
+        steps=True,
+    )

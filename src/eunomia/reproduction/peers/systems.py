@@ -1,0 +1,48 @@
+"""Every peer whose results are in the reference folder, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.reproduction.peers.comparing import Found
+from eunomia.reproduction.table import Request, Table
+
+SYSTEMS = ("tiresias", "blox", "helios", "pollux", "shockwave")
+
+
+def reproduce(request: Request) -> Table:
+    """Compare with every system in the reference folder, laid out like data/peers or data/peers/<system>.
+
+    Raises InvalidInput when there is none, and for what is wrong in its files.
+    """
+    folder = request.folder("data/peers")
+    whole = Found()
+    places = {system: _place(folder, system) for system in SYSTEMS}
+    if not any(places.values()):
+        rule, mend = f"there is none of {', '.join(SYSTEMS)}", "give a folder laid out like data/peers"
+        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
+    for system, place in places.items():
+        if place is None and folder in places.values():
+            continue  # one system was asked for
+        if place is None:
+            whole.notes.append(f"{system}: no results in {folder}")
+            continue
+        found: Found = _module(system).reproduce(place, request)
+        whole.rows += found.rows
+        whole.notes += found.notes
+        whole.figures += found.figures
+    return Table(rows=tuple(whole.rows), notes=tuple(whole.notes), figures=tuple(whole.figures))
+
+
+def _module(system: str) -> ModuleType:
+    return import_module(f"eunomia.reproduction.peers.{system}")
+
+
+def _place(folder: Path, system: str) -> Path | None:
+    """Return where the results of a system are: in a folder of its name, or right here."""
+    is_here: Callable[[Path], bool] = _module(system).is_here
+    return next((place for place in (folder / system, folder) if place.is_dir() and is_here(place)), None)

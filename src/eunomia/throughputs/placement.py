@@ -1,0 +1,116 @@
+"""What it costs a gang not to sit close together: named tables of slowdowns, and how they are read.
+
+A slowdown S ≥ 1 multiplies the step time. Throughputs hold for a gang as well placed as the empty cluster allows, so
+
+    rate = rate alone · S(best place) / S(its place)
+
+Themis: S by level (slot, machine, rack, across racks) in four kinds of models; K. Mahajan et al., "Themis", NSDI 2020,
+measured VGG16 on 4 P100 at 103.6 images/s on one server and 80.4 on two (1.289) and Inception-v3 at 242 and 243. The
+other entries, slots and racks among them, are modelled.
+
+Philly: M. Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters", ATC 2019, Table 4 (ResNet-50 on 2 GPUs:
+114.8 images/s on one server, 98.0 on two) and Table 5 (mean utilisation of 16-GPU jobs on 2, 4 and 8 servers: 43.66,
+40.94 and 28.56 %, taken for speed). It has no racks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from eunomia.throughputs.names import Kind, model_of
+from eunomia.throughputs.places import Level, Place
+
+# Slowdown at each level, never falling.
+PROFILES: dict[str, tuple[float, float, float, float]] = {
+    "insensitive": (1.0, 1.0, 1.0, 1.02),
+    "mild": (1.0, 1.05, 1.15, 1.25),
+    "vgg-like": (1.0, 1.1, 1.29, 1.5),
+    "heavy": (1.0, 1.1, 1.4, 1.9),
+}
+DEFAULT_PROFILE = "mild"
+# Which kind a model is of; Themis names VGG and Inception, and language and speech as heavy. The rest is our reading.
+PROFILE_BY_MODEL: dict[str, str] = {
+    "inceptionv3": "insensitive",
+    "a3c": "insensitive",
+    "a2c": "insensitive",
+    "dqn": "insensitive",
+    "resnet": "mild",
+    "mobilenet": "mild",
+    "shufflenet": "mild",
+    "cyclegan": "mild",
+    "yolov3": "mild",
+    "stablediffusion": "mild",
+    "vgg": "vgg-like",
+    "alexnet": "vgg-like",
+    "transformer": "heavy",
+    "lm": "heavy",
+    "bert": "heavy",
+    "gpt": "heavy",
+    "llama": "heavy",
+    "gnmt": "heavy",
+    "deepspeech": "heavy",
+    "wavenet": "heavy",
+    "ncf": "heavy",
+    "recommendation": "heavy",
+}
+TWO_SERVERS = 114.8 / 98.0  # Philly, Table 4
+SPREAD = ((1.0, 1.0), (2.0, 43.66 / 40.94), (4.0, 43.66 / 28.56))  # Table 5: servers over the fewest, slowdown
+
+
+class Placement(Protocol):
+    """A source of slowdowns by place."""
+
+    @property
+    def name(self) -> str: ...
+
+    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+        """Return by what the step time on a type is multiplied at a place, as against the best one; at least 1."""
+        ...
+
+
+def profile_of(job_type: str) -> tuple[float, float, float, float]:
+    """Return Themis' slowdowns by level: of the longest known name that the model's begins with, else the mild ones."""
+    model = model_of(job_type)
+    known = max((name for name in PROFILE_BY_MODEL if model.startswith(name)), key=len, default="")
+    return PROFILES[PROFILE_BY_MODEL.get(known, DEFAULT_PROFILE)]
+
+
+def across_racks(job_type: str, place: Place, best: Place) -> float:
+    """Return the slowdown of leaving the rack, for sources that know machines only: Themis' last step, modelled."""
+    profile = profile_of(job_type)
+    return profile[Level.ACROSS] / profile[Level.RACK] if place.racks > 1 >= best.racks else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """Themis' table."""
+
+    name: str = "themis"
+
+    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+        """Return S at the place's level over S at the best one's."""
+        profile = profile_of(kind[0])
+        return max(profile[place.level] / profile[best.level], 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Philly:
+    """Philly's tables; one model's measurement for all of them. Across racks as in Themis' table."""
+
+    name: str = "philly"
+
+    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+        """Return the slowdown of so many servers instead of the fewest."""
+        nodes = self._by_servers(place.nodes, best.nodes) / self._by_servers(best.nodes, best.nodes)
+        return nodes * across_racks(kind[0], place, best)
+
+    def _by_servers(self, nodes: int, fewest: int) -> float:
+        """Return the slowdown as against one server; between and beyond Table 5 on straight lines of the logarithms."""
+        if nodes <= 1:
+            return 1.0
+        ratio, factor = np.log(np.array(SPREAD)).T
+        return TWO_SERVERS * math.exp(np.interp(math.log(max(nodes / max(fewest, 2), 1.0)), ratio, factor))

@@ -1,0 +1,327 @@
+"""The world in which everything can go wrong: by hand, against the plain world, and whatever is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eunomia.backends.simulated import Mishaps, SimulatedWorld
+from eunomia.backends.simulated.fates import Fates
+from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.simulated.reports import Reports
+from eunomia.contract.worlds import draw
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.events import JobCancelled, NodeJoined, NodeLost
+from eunomia.model.overheads import Overheads
+from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.policies import load
+from eunomia.policies.order.fifo import Fifo
+from eunomia.policies.order.las import Las
+from eunomia.run import InlineAdviser, run
+from eunomia.throughputs.interference import WITHIN, Pairs, PhillyNeighbours
+from eunomia.throughputs.placement import ByLevel, Philly
+from eunomia.throughputs.places import Ground
+from eunomia.throughputs.situated import Situated
+
+from .conftest import Tell, Told, Weather, play
+
+APPROX = dict[str, Any](rel=1e-9, abs=1e-9)
+
+
+def lost(told: Told) -> dict[str, float]:
+    """Return what something was lost to, to nine digits."""
+    return {what: round(amount, 9) for what, amount in told.losses.lost.items() if abs(amount) > 1e-9}
+
+
+# ---- one thing at a time, by hand ----------------------------------------------------------------------------------
+
+
+def test_a_gang_on_two_machines_takes_its_slowdown_longer(tell: Tell) -> None:
+    told = tell(*[(100.0, 2)] * 3, machines=(3, 3), placement=ByLevel())
+    assert told.finished == {"j0": 100.0, "j1": 100.0, "j2": pytest.approx(129.0)}  # vgg16, one on each machine
+    assert told.losses.useful == pytest.approx(600.0)
+    assert lost(told) == {"placement": pytest.approx(2 * 29.0)}
+
+
+def test_a_gang_that_needs_two_machines_is_not_slowed_for_it_but_for_two_racks_it_is(tell: Tell) -> None:
+    near = tell((100.0, 4), machines=(2, 2), placement=ByLevel())
+    assert near.finished == {"j0": 100.0}
+    far = tell((100.0, 4), machines=(2, 2, 1), racks="abb", placement=ByLevel())
+    assert far.finished == {"j0": pytest.approx(100.0)}  # no rack has four
+    farther = tell((50.0, 2), (100.0, 4), machines=(2, 2, 2), racks="abb", placement=ByLevel())
+    assert farther.finished["j1"] == pytest.approx(100.0 * 1.5 / 1.29)
+
+
+def test_neighbours_slow_each_other_only_while_they_are_there(tell: Tell) -> None:
+    told = tell((100.0, 2), (300.0, 2), neighbours=PhillyNeighbours())
+    first = 100 * WITHIN
+    assert told.finished == {"j0": pytest.approx(first), "j1": pytest.approx(first + 200.0)}
+    assert lost(told) == {"neighbours": pytest.approx(4 * (first - 100.0))}
+
+
+def test_who_shares_accelerators_is_no_neighbour_of_its_partner(tell: Tell) -> None:
+    policy = load("gandiva")()
+    told = tell((500.0, 2), (500.0, 2), machines=(2,), neighbours=PhillyNeighbours(), policy=policy)
+    assert "neighbours" not in lost(told)
+
+
+def test_a_start_and_a_restore_are_told_apart(tell: Tell) -> None:
+    costs = Overheads(start_s=10.0, checkpoint_s=2.0, restore_s=3.0)
+    told = tell((100.0, 4), (100.0, 4), overheads=costs, policy=Las(quantum=60.0))
+    assert lost(told)["start"] == 2 * 4 * 10.0
+    assert lost(told)["restore"] % (4 * 5.0) == 0
+    assert told.losses.useful == pytest.approx(800.0)
+
+
+def test_a_gang_that_failed_pays_no_checkpoint(tell: Tell) -> None:
+    costs = Overheads(checkpoint_s=1000.0, restore_s=5.0)
+    told = tell((7200.0, 1), retries=9, overheads=costs, mishaps=Mishaps(job_failures_per_hour=1.0), seed=3)
+    times = len(told.failures)
+    assert times > 0
+    assert told.finished == {"j0": pytest.approx(7200.0 + 5.0 * times)}
+    assert lost(told) == {"restore": pytest.approx(5.0 * times)}
+
+
+def test_work_since_the_last_checkpoint_is_done_again_and_accounted_for(tell: Tell) -> None:
+    told = tell((7200.0, 2), retries=99, checkpoint_every_s=1000.0, mishaps=Mishaps(job_failures_per_hour=1.0), seed=3)
+    again = told.finished["j0"] - 7200.0
+    assert again > 0
+    assert lost(told) == {"rolled_back": pytest.approx(2 * again)}
+
+
+def test_a_job_that_is_to_fail_fails_in_every_trial_and_all_its_work_is_lost(tell: Tell) -> None:
+    told = tell((5e6, 1), retries=2, mishaps=Mishaps(fates=Fates(failing=1.0, killed=0.0)))
+    assert len(told.failures) == 3
+    assert told.figures.jobs["status"].tolist() == ["failed"]
+    assert told.losses.useful == 0
+    assert lost(told) == {"failed_jobs": pytest.approx(told.busy_accelerator_s)}
+
+
+def test_a_job_that_is_to_fail_never_finishes_however_short_it_is(tell: Tell) -> None:
+    told = tell(*[(1.0, 1)] * 20, retries=1, mishaps=Mishaps(fates=Fates(failing=1.0, killed=0.0)))
+    assert told.finished == {}
+    assert len(told.failures) == 40
+
+
+def test_a_killed_job_ends_before_its_last_step_and_its_work_is_lost(tell: Tell) -> None:
+    told = tell((1000.0, 2), mishaps=Mishaps(fates=Fates(failing=0.0, killed=1.0)))
+    ((at, _),) = told.events(JobCancelled)
+    assert 0 < at < 1000
+    assert lost(told) == {"cancelled_jobs": pytest.approx(2 * at)}
+
+
+def test_seats_stay_taken_until_word_of_the_end_comes(tell: Tell) -> None:
+    told = tell((150.0, 4), (100.0, 4), mishaps=Mishaps(reports=Reports(lost=1.0, reconcile_s=200.0)))
+    assert told.finished == {"j0": 200.0, "j1": 400.0}
+    assert lost(told) == {"unheard": 4 * (50.0 + 100.0)}
+
+
+def test_a_job_that_was_stopped_after_an_end_nobody_heard_of_only_has_to_be_started_to_say_so(tell: Tell) -> None:
+    reports = Reports(lost=1.0, reconcile_s=500.0)
+    rounds = LeaseTerms(length_s=60.0, aligned=True)
+    told = tell((50.0, 4), (50.0, 4), mishaps=Mishaps(reports=reports), policy=Las(quantum=30.0), terms=rounds)
+    assert Counter(told.figures.jobs["status"].tolist()) == {"finished": 2}
+    assert told.losses.useful == pytest.approx(400.0)
+
+
+def test_a_rack_that_is_lost_stops_the_gangs_on_all_its_machines(tell: Tell) -> None:
+    mishaps = Mishaps(rack_failures_per_hour=2.0, rack_repair_s=60.0)
+    told = tell((36000.0, 2), (36000.0, 2), machines=(2, 2, 1), racks="aab", mishaps=mishaps, seed=1)
+    losses = Counter(at for at, event in told.events(NodeLost) if event != NodeLost(2))
+    assert set(losses.values()) == {2}
+    assert len(told.events(NodeJoined)) in (len(told.events(NodeLost)), len(told.events(NodeLost)) - 2)
+    assert min(told.finished.values()) > 36000.0
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_a_job_may_end_as_its_trace_says(status: str) -> None:
+    world = draw(3, jobs=2, types=1)
+    jobs = tuple(replace(job, status=status, retries=1) for job in world.jobs)
+    told = play(replace(world, jobs=jobs), Weather(replay_status=True), Fifo())
+    assert Counter(told.figures.jobs["status"].tolist()) == {status: 2}
+    assert told.losses.useful == 0
+
+
+# ---- against the plain world ---------------------------------------------------------------------------------------
+
+TERMS = {
+    "its own": None,
+    "recall": LeaseTerms(recall=True),
+    "rounds": LeaseTerms(length_s=60.0, aligned=True),
+    "each its own end": LeaseTerms(length_s=77.7),
+}
+SEEDS = st.integers(0, 2**32 - 1)
+SOME = st.sampled_from(["fifo", "srtf", "las", "locality", "gandiva", "isolated"])  # every door, mechanism and pairs
+
+
+@dataclass(frozen=True)
+class Case:
+    """A drawn world and how it is played."""
+
+    seed: int
+    policy: str
+    terms: str
+    weather: Weather
+
+    def play(self, weather: Weather | None = None) -> Told:
+        world = draw(self.seed, elastic=self.seed % 2 == 0)
+        policy: Policy = Las(quantum=400.0) if self.policy == "las" else load(self.policy)()
+        return play(world, weather or self.weather, policy, TERMS[self.terms], self.seed % 1000)
+
+
+COSTS = st.builds(
+    Overheads,
+    start_s=st.sampled_from([0.0, 5.0]),
+    checkpoint_s=st.sampled_from([0.0, 3.0]),
+    restore_s=st.sampled_from([0.0, 7.0]),
+)
+
+
+def calm_weather() -> st.SearchStrategy[Weather]:
+    """What the plain world knows too."""
+    mishaps = st.builds(
+        Mishaps,
+        job_failures_per_hour=st.sampled_from([0.0, 10.0]),
+        cancel_fraction=st.sampled_from([0.0, 0.3]),
+        cancel_after_s=st.just(300.0),
+    )
+    return st.builds(Weather, overheads=COSTS, mishaps=mishaps, checkpoint_every_s=st.sampled_from([0.0, 30.0]))
+
+
+@settings(max_examples=60)
+@given(st.builds(Case, SEEDS, SOME, st.sampled_from(sorted(TERMS)), calm_weather()))
+def test_with_its_physics_off_it_is_the_plain_world(case: Case) -> None:
+    world, policy = draw(case.seed, elastic=case.seed % 2 == 0), load(case.policy)()
+    policy = Las(quantum=400.0) if case.policy == "las" else policy
+    cut = TERMS[case.terms] or policy.info.mechanism
+    ends, losses = [], []
+    for kind in (SimulatedWorld, PhysicalWorld):
+        speeds = Situated(world.speeds, Ground(world.topology))
+        weather = case.weather
+        mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
+        scheduler = Scheduler(world.topology, policy.info, mechanism, Belief(speeds, weather.overheads))
+        backend = kind(
+            world.jobs,
+            world.topology,
+            speeds,
+            overheads=weather.overheads,
+            mishaps=weather.mishaps,
+            checkpoint_every_s=weather.checkpoint_every_s,
+            seed=case.seed % 1000,
+        )
+        ears = _Ends()
+        run(scheduler, backend, InlineAdviser(policy), [ears])
+        ends.append(ears.at)
+        losses.append(backend.losses(max(ears.at.values())))
+    assert ends[0] == ends[1]
+    plain, physical = losses
+    assert {"useful": plain.useful, **plain.lost} == pytest.approx(
+        {"useful": physical.useful, **physical.lost}, rel=1e-6, abs=1e-5
+    )
+
+
+class _Ends:
+    """Hears when each job ended, or failed last."""
+
+    def __init__(self) -> None:
+        self.at: dict[str, float] = {}
+
+    def hear(self, moment: Any, decisions: Any) -> None:
+        self.at |= {f"{type(e).__name__} {e.job_id}": moment.at for e in moment.events if hasattr(e, "job_id")}
+
+
+# ---- whatever is drawn ---------------------------------------------------------------------------------------------
+
+
+def stormy_weather() -> st.SearchStrategy[Weather]:
+    """Everything at once."""
+    reports = st.builds(Reports, delay_s=st.sampled_from([0.0, 20.0]), lost=st.sampled_from([0.0, 0.3]),
+                        reconcile_s=st.just(100.0))  # fmt: skip
+    mishaps = st.builds(
+        Mishaps,
+        job_failures_per_hour=st.sampled_from([0.0, 5.0]),
+        node_failures_per_hour=st.sampled_from([0.0, 1.0]),
+        node_repair_s=st.just(600.0),
+        rack_failures_per_hour=st.sampled_from([0.0, 0.5]),
+        rack_repair_s=st.just(300.0),
+        repairs_fixed=st.booleans(),
+        cancel_fraction=st.sampled_from([0.0, 0.3]),
+        cancel_after_s=st.just(300.0),
+        fates=st.sampled_from([None, Fates(), Fates(failing=0.5, killed=0.3)]),
+        reports=reports,
+    )
+    return st.builds(
+        Weather,
+        placement=st.sampled_from([None, ByLevel(), Philly()]),
+        neighbours=st.sampled_from([None, PhillyNeighbours()]),
+        pairs=st.sampled_from([None, Pairs()]),
+        accelerators_per_slot=st.sampled_from([0, 2]),
+        overheads=COSTS,
+        mishaps=mishaps,
+        checkpoint_every_s=st.sampled_from([0.0, 30.0]),
+    )
+
+
+STORMY = st.builds(Case, SEEDS, SOME, st.sampled_from(sorted(TERMS)), stormy_weather())
+
+
+@settings(max_examples=60)
+@given(STORMY)
+def test_whatever_goes_wrong_every_job_ends_and_every_accelerator_second_is_accounted_for(case: Case) -> None:
+    told = case.play()
+    assert "unfinished" not in told.figures.jobs["status"].tolist()
+    assert told.losses.held == pytest.approx(told.busy_accelerator_s, rel=1e-6, abs=1e-6)
+    assert all(amount >= -1e-6 for what, amount in told.losses.lost.items() if what != "sharing")
+    assert told.losses.useful == pytest.approx(_work_of_the_finished(case, told), rel=1e-6, abs=1e-6)
+
+
+def _work_of_the_finished(case: Case, told: Told) -> float:
+    """Return what the finished jobs' steps take alone; on several types or in several shapes they have no one price."""
+    world = draw(case.seed, elastic=case.seed % 2 == 0)
+    if len(world.topology.types) > 1 or any(job.other_shapes for job in world.jobs):
+        return told.losses.useful
+    done = [job for job in world.jobs if job.job_id in told.finished]
+    alone = [world.speeds.alone(job.job_type, job.scale_factor)[0] for job in done]
+    return float(sum(job.total_steps * job.scale_factor / rate for job, rate in zip(done, alone, strict=True)))
+
+
+@settings(max_examples=10)
+@given(STORMY)
+def test_the_same_seed_tells_the_same_story(case: Case) -> None:
+    first, again = case.play(), case.play()
+    assert [moment.at for moment, _ in first.story] == [moment.at for moment, _ in again.story]
+    assert first.losses == again.losses
+
+
+def test_each_kind_of_chance_has_a_stream_of_its_own() -> None:
+    world = draw(11, jobs=25, types=1)
+    fates = Mishaps(fates=Fates(failing=0.5, killed=0.3))
+    everything = replace(
+        fates, node_failures_per_hour=1.0, reports=Reports(delay_s=30.0), job_failures_per_hour=1.0, cancel_fraction=0.1
+    )
+    ends = []
+    for mishaps in (fates, everything):
+        told = play(world, Weather(mishaps=mishaps), Fifo(backfill="skip"), seed=5)
+        ends.append(dict(zip(told.figures.jobs["job_id"], told.figures.jobs["status"], strict=True)))
+    changed = [name for name in ends[0] if ends[0][name] != ends[1][name]]
+    assert len(changed) <= 6  # cancelled early, or killed by chance without a retry left
+
+
+def test_times_never_run_backwards_and_no_gang_works_faster_than_the_truth() -> None:
+    world = draw(21, jobs=25, types=1)
+    told = play(world, Weather(placement=ByLevel(), neighbours=PhillyNeighbours()), Fifo(backfill="skip"))
+    assert np.all(np.diff([moment.at for moment, _ in told.story]) >= 0)
+    started = dict(zip(told.figures.jobs["job_id"], told.figures.jobs["first_started_s"], strict=True))
+    for job in world.jobs:
+        alone = float(world.speeds.alone(job.job_type, job.scale_factor)[0])
+        assert told.finished[job.job_id] - started[job.job_id] >= job.total_steps / alone - 1e-6
+        assert math.isfinite(told.finished[job.job_id])

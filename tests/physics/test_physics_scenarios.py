@@ -1,0 +1,155 @@
+"""Physics as a user asks for them: keys of a scenario, numbers of summary.json, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunomia import simulate
+from eunomia.experiment.simulation import Result
+from eunomia.experiment.wiring import set_up
+from eunomia.metrics.losses import LOST, name_of
+from eunomia.model.problems import InvalidInput
+from eunomia.replay import first_difference
+from eunomia.scenario import scenario_from_dict
+from eunomia.scenario.sections import Physics
+
+EVERYTHING: dict[str, Any] = {
+    "placement": "themis",
+    "accelerators_per_slot": 2,
+    "neighbours": "philly",
+    "pairs": "modelled",
+    "fates": "philly",
+    "repair": "exponential",
+    "rack_failures_per_hour": 0.02,
+    "report_delay_s": 20.0,
+    "report_lost": 0.1,
+}
+
+
+def asked(physics: dict[str, Any] | None = None, **tables: Any) -> dict[str, Any]:
+    """Return a scenario of 60 jobs on two racks."""
+    racks = [{"type": "v100", "count": 3, "accelerators": 4, "rack": rack} for rack in "ab"]
+    scenario: dict[str, Any] = {
+        "cluster": {"nodes": racks},
+        "workload": {"generator": "philly-like", "jobs": 60, "rate_per_hour": 20},
+        "policy": {"name": "fifo", "backfill": "skip"},
+        "overheads": {"start_s": 45.0, "checkpoint_s": 10.0, "restore_s": 35.0},
+        "world": {"node_failures_per_hour": 0.02, "checkpoint_every_s": 1800.0},
+        **tables,
+    }
+    return scenario if physics is None else {**scenario, "physics": physics}
+
+
+def total(result: Result) -> float:
+    return sum(result.summary[name] or 0.0 for name in ("useful_accelerator_s", *map(name_of, LOST)))
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las", "max_min_fairness?space_sharing=true", "locality"])
+def test_useful_and_lost_accelerator_seconds_are_all_that_the_cluster_had(policy: str) -> None:
+    name, _, key = policy.partition("?")
+    result = simulate(asked(EVERYTHING, policy={"name": name, **({"space_sharing": True} if key else {})}))
+    jobs, summary = result.jobs, result.summary
+    end_s = summary["end_s"]
+    assert end_s is not None
+    assert total(result) == pytest.approx(24 * (end_s - jobs["submitted_s"].min()), rel=1e-6)
+
+
+def test_every_kind_of_physics_shows_in_the_numbers() -> None:
+    summary = simulate(asked(EVERYTHING)).summary
+    for cause in ("start", "restore", "placement", "neighbours", "failed_jobs", "cancelled_jobs", "unheard"):
+        lost = summary[name_of(cause)]
+        assert lost is not None and lost > 0, cause
+
+
+def test_physics_that_are_off_change_nothing(tmp_path: Path) -> None:
+    written = {}
+    for name, physics in (("unsaid", None), ("said", {key: f.default for key, f in Physics.model_fields.items()})):
+        (tmp_path / name).mkdir()
+        simulate(asked(physics)).write(tmp_path / name)
+        written[name] = [(tmp_path / name / file).read_bytes() for file in ("summary.json", "jobs.csv")]
+    assert written["unsaid"] == written["said"]
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others() -> None:
+    first, again, other = (simulate(asked(EVERYTHING, seed=seed)).summary for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_run_with_physics_replays(tmp_path: Path) -> None:
+    result = simulate(asked(EVERYTHING), record_to=tmp_path / "record.jsonl.gz")
+    assert result.record is not None
+    assert first_difference(result.record) is None
+
+
+def test_the_scheduler_knows_the_slowdowns_unless_it_is_kept_from_them() -> None:
+    job_type = "LM (batch size 5)"
+    knows, not_told = (
+        set_up(scenario_from_dict(asked({"placement": "themis", "believed": believed}), Path())).believed
+        for believed in (True, False)
+    )
+    truth = set_up(scenario_from_dict(asked({"placement": "themis"}), Path())).truth
+    assert knows.apart(job_type, 4) == truth.apart(job_type, 4) == pytest.approx(truth.alone(job_type, 4) / 1.4)  # type: ignore[attr-defined]
+    assert not_told.apart(job_type, 4) != knows.apart(job_type, 4)  # type: ignore[attr-defined]
+
+
+def test_a_noisy_belief_is_as_wrong_of_a_gang_apart_as_of_one_together() -> None:
+    noisy = asked({"placement": "themis"}, belief={"kind": "noisy", "error": 0.5})
+    believed = set_up(scenario_from_dict(noisy, Path())).believed
+    ratio = believed.alone("LM (batch size 5)", 4) / believed.apart("LM (batch size 5)", 4)  # type: ignore[attr-defined]
+    assert ratio == pytest.approx(1.4)
+
+
+def test_jobs_that_are_to_fail_are_tried_as_often_as_the_scenario_says() -> None:
+    jobs = set_up(scenario_from_dict(asked({"fates": "philly", "retries": 4}), Path())).jobs
+    assert {job.retries for job in jobs} == {4}
+
+
+def refused(physics: dict[str, Any], **tables: Any) -> list[tuple[str | None, str]]:
+    with pytest.raises(InvalidInput) as caught:
+        simulate(asked(physics, **tables))
+    assert all(problem.rule and problem.mend for problem in caught.value.problems)
+    return [(problem.column, problem.mend) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("key", ["placement", "neighbours", "pairs"])
+def test_a_model_that_is_not_there_is_answered_with_the_nearest(key: str) -> None:
+    ((column, mend),) = refused({key: "phily" if key != "pairs" else "modeled"})
+    assert column == f"physics.{key}"
+    assert "did you mean 'philly'" in mend or "did you mean 'modelled'" in mend
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("accelerators_per_slot", 2), ("killed", 0.3), ("retries", 5), ("rack_repair_s", 1.0)]
+)
+def test_a_key_that_does_nothing_alone_is_refused(key: str, value: float) -> None:
+    ((column, mend),) = refused({key: value})
+    assert column == f"physics.{key}"
+    assert "beside it" in mend
+
+
+def test_fractions_of_fates_that_add_up_to_more_than_all_jobs_are_refused() -> None:
+    assert refused({"fates": "philly", "failing": 0.7, "killed": 0.4})[0][0] == "physics.failing"
+
+
+def test_real_processes_have_no_modelled_physics() -> None:
+    assert refused({"placement": "themis"}, world={"backend": "local"})[0][0] == "physics.placement"
+
+
+def test_a_table_of_slowdowns_may_be_ones_own_and_is_named_in_the_record(tmp_path: Path) -> None:
+    (tmp_path / "slow.csv").write_text("job_type,scale_factor,nodes,slowdown\nLM,4,2,3.0\n")
+    setup = set_up(scenario_from_dict(asked({"placement": "slow.csv"}), tmp_path))
+    apart = setup.believed.apart("LM (batch size 5)", 4)  # type: ignore[attr-defined]
+    assert setup.truth.alone("LM (batch size 5)", 4) / apart == pytest.approx(3.0)
+    assert "slow.csv" in setup.record_header()["inputs"]
+
+
+def test_users_cancel_after_as_long_as_the_scenario_says() -> None:
+    waits = []
+    for mean in (60.0, 6000.0):
+        world = {"cancel_fraction": 1.0, "cancel_after_s": mean}
+        result = simulate(asked(None, world=world, workload={"generator": "philly-like", "jobs": 200}))
+        waits.append(float((result.jobs["status"] == "cancelled").mean()))
+    assert waits[0] > waits[1]  # fewer have finished by then

@@ -1,0 +1,136 @@
+"""The pieces that other systems' clocks are made of, worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.model.job import Job
+from eunomia.model.topology import Node
+from eunomia.reproduction.peers.costly import CostlyStops
+from eunomia.reproduction.peers.pollux import scattered
+from eunomia.reproduction.peers.pollux.profile import Profile, Validation, split
+from eunomia.reproduction.peers.pollux.training import Training as EpochTraining
+from eunomia.reproduction.peers.running import lives
+from eunomia.reproduction.peers.shockwave.regimes import foreseen, grown
+from eunomia.reproduction.peers.shockwave.rounds import Rounds
+from eunomia.reproduction.peers.shockwave.training import Training as StepTraining
+
+RECALL = Leases(recall=True)
+
+
+def job(name: str, submitted: float, seconds: float, accelerators: int = 1) -> Job:
+    return Job(job_id=name, sequence=ord(name), submitted=submitted, total_steps=seconds, scale_factor=accelerators)
+
+
+def ends(jobs: list[Job], nodes: list[int], policy: str, leases: Leases = RECALL) -> dict[str, float]:
+    found = lives(jobs, [Node(type="gpu", accelerators=size) for size in nodes], policy, leases)
+    return {name: life.end for name, life in found.items()}
+
+
+def test_shortest_service_lets_a_narrow_job_pass_a_wide_one_that_ends_sooner() -> None:
+    jobs = [job("a", 0, 10, 2), job("b", 0, 15)]
+    assert ends(jobs, [2], "srtf") == {"a": 10, "b": 25}
+    assert ends(jobs, [2], "srtf?measure=service") == {"a": 25, "b": 15}
+
+
+def test_equals_stand_by_submission_or_as_they_stood_in_the_last_order() -> None:
+    # At 0 s b (15) stands before a (20); at 5 s both have 10 left, and c takes one of three accelerators.
+    jobs = [job("a", 0, 10, 2), job("b", 0, 15), job("c", 5, 1)]
+    assert ends(jobs, [3], "srtf?measure=service") == {"a": 10, "b": 16, "c": 6}
+    assert ends(jobs, [3], "srtf?measure=service&ties=last") == {"a": 11, "b": 15, "c": 6}
+
+
+def test_the_smallest_gang_interrupts_a_wider_one() -> None:
+    assert ends([job("a", 0, 10, 2), job("b", 2, 3)], [2], "smallest_first") == {"a": 13, "b": 5}
+
+
+WIDE_AND_NARROW = [job("a", 0, 10), job("b", 0, 10), job("c", 1, 4, 2), job("d", 2, 5, 2), job("e", 3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("consolidated", {"a": 10, "b": 10, "c": 5, "d": 10, "e": 11}),  # e waits behind d
+        ("consolidated?order=remaining", {"a": 10, "b": 10, "c": 5, "d": 11, "e": 6}),  # d behind e
+        # d stops a and b at 2, e and a stop d at 3, d stops a at 4, and a and b go on when c ends at 5.
+        ("consolidated?order=remaining&preempt=true", {"a": 12, "b": 13, "c": 5, "d": 8, "e": 4}),
+    ],
+)
+def test_a_consolidated_gang_waits_for_a_machine_of_its_own(policy: str, expected: dict[str, float]) -> None:
+    assert ends(WIDE_AND_NARROW, [2, 2], policy, Leases()) == expected
+
+
+def test_a_consolidated_queue_fills_every_type_the_fastest_first() -> None:
+    nodes = [Node(type="fast", accelerators=2), Node(type="slow", accelerators=2)]
+    found = lives([job("a", 0, 10, 2), job("b", 0, 10, 2)], nodes, "consolidated", Leases())
+    assert {name: life.start for name, life in found.items()} == {"a": 0, "b": 0}
+
+
+def test_a_stop_costs_work_and_what_is_not_made_up_stays_owed() -> None:
+    # a runs 0-2 and owes 7, runs 5-6 and owes 7 more, and has 10 - 3 + 14 seconds left at 7 s.
+    jobs = [job("a", 0, 10), job("b", 2, 3), job("c", 6, 1)]
+    world = CostlyStops(jobs, lambda accelerators: 7.0 * accelerators)
+    found = lives(jobs, [Node(type="gpu", accelerators=1)], "srtf", RECALL, world=world)
+    assert {name: life.end for name, life in found.items()} == {"a": 28, "b": 5, "c": 7}
+
+
+@pytest.mark.parametrize("engine", [True, False])
+def test_between_scattered_points_the_delaunay_triangle_counts(engine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine and not scattered.has_qhull():
+        pytest.skip("SciPy is not installed; pip install 'eunomia[reproduce]'")
+    monkeypatch.setattr(scattered, "has_qhull", lambda: engine)
+    kite = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, -1.0], [2.0, 1.0]])
+    values = np.array([[0.0, 5.0], [0.0, 5.0], [1.0, 5.0], [1.0, 5.0]])
+    found = scattered.Scattered(kite, values)
+    assert found.at(np.array([2.0, 0.0])) == pytest.approx([1.0, 5.0])  # on the short diagonal, not on the long one
+    assert found.at(np.array([1.0, 0.0])) == pytest.approx([0.5, 5.0])
+
+
+def profile(batches: tuple[int, ...] = (10,)) -> Profile:
+    """An application whose step takes a second, and whose two epochs are worth 5 and 7 steps."""
+    flat = np.ones(2)
+    run = Validation(progress=np.array([5.0, 12.0]), iteration=np.array([5.0, 12.0]), grad_sqr=flat, grad_var=flat)
+    times = (np.array([4.0, 10.0]), np.array([[1.0, 0.25], [1.0, 0.25]]))
+    return Profile(
+        name="toy",
+        validation=dict.fromkeys(batches, run),
+        placed={(1,): times, (4,): times},
+        elsewhere=scattered.Scattered(np.zeros((0, 3)), np.zeros((0, 2))),
+        max_local_batch=10,
+    )
+
+
+def test_a_job_of_pollux_trains_its_epochs_after_a_restart() -> None:
+    training = EpochTraining(name="t", profile=profile(), submitted=0.0, accelerators=1, batch=10)
+    training.step(60.0)
+    assert training.completed is None  # it had no seats
+    training.place((1,))
+    training.step(60.0)
+    assert training.completed == 60 + 30 + 5 + 7
+
+
+def test_a_larger_batch_is_worth_more_steps_and_takes_more_passes() -> None:
+    wide = profile((10, 40))
+    assert wide.gain(40, 0) == pytest.approx(2 / (1 / 4 + 1))
+    assert split(wide, 40, 4) == split(wide, 39, 4)
+    assert (split(wide, 40, 1).local, split(wide, 40, 1).accumulated) == (10, 3)
+    assert split(wide, 20, 1, at_least=1).total(1) == 20
+
+
+def test_a_language_model_of_shockwave_alone_ends_when_its_simulator_says() -> None:
+    # Upstream's first job: 6 rounds at batch 10, 3 at 20, and the rest of its 23 epochs at 20 before it could grow.
+    rates = {("LM", 10, 1): 94.91094148, ("LM", 20, 1): 68.05405097, ("LM", 40, 1): 46.82253256}
+    only = StepTraining(
+        name="0", model="LM", mode="gns", accelerators=1, submitted=0.0, batch=10, total=134583, weight=1.0, rates=rates
+    )
+    rounds = Rounds(32, lambda jobs, now: np.ones(len(jobs)))
+    assert rounds.run([only]) == pytest.approx(1182.612, abs=5e-4)
+    assert rounds.asked == 1
+
+
+def test_batches_grow_at_measured_epochs_and_no_further_than_the_largest() -> None:
+    assert [grown("ResNet-18", 32, 1, epoch) for epoch in (20, 21, 31, 51, 500)] == [32, 64, 128, 256, 256]
+    assert foreseen("LM", "accordion", 10, 1, 20)[9:12] == [10, 80, 80]
+    assert foreseen("Transformer", "accordion", 16, 1, 3) == [16, 16, 16]

@@ -1,0 +1,195 @@
+"""What a row promises, and what the command writes and answers."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eunomia.cli import app
+from eunomia.reproduction import EXPERIMENTS
+from eunomia.reproduction.figure import Curve, Figure
+from eunomia.reproduction.table import COLUMNS, Row, Table
+
+TRACE = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,2,0,1,vgg,100,10\n1,2,10,1,vgg,50,0\n"
+CLUSTER = "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node\n1,1,2,8,8\n"
+RESULTS = "job_id,num_gpu,submit_time,start_time,end_time,jct,duration,pending_time,preempt\n"
+TRUE = RESULTS + "0,2,0,0,100,100,100,0,0\n1,2,10,100,150,140,50,90,0\n"
+FALSE = RESULTS + "0,2,0,0,100,100,100,0,0\n1,2,10,100,151,141,50,90,0\n"
+
+
+def row(published: float | None, measured: float | None, tolerance: float | None = 0.05) -> Row:
+    return Row(
+        series="s", quantity="q", unit="s", published=published, measured=measured, tolerance=tolerance, source="f"
+    )
+
+
+@pytest.mark.parametrize(
+    ("published", "measured", "within"),
+    [(100, 105, True), (100, 95, True), (100, 105.1, False), (100, 94.9, False), (0, 0.05, True), (0, 0.06, False),
+     (100, None, False), (None, 100, None)],
+)  # fmt: skip
+def test_a_row_is_within_when_it_is_off_by_no_more_than_its_tolerance(
+    published: float | None, measured: float | None, within: bool | None
+) -> None:
+    assert row(published, measured).within is within
+    assert row(published, measured, None).within is None
+
+
+def test_the_ratio_is_measured_over_published_and_is_left_out_where_nothing_was_published() -> None:
+    assert row(80, 100).ratio == 1.25
+    assert row(0, 100).ratio is None
+    assert row(None, 100).ratio is None
+
+
+def test_the_file_has_the_columns_of_the_contract_and_numbers_that_read_back_the_same(tmp_path: Path) -> None:
+    table = Table(rows=(row(1 / 3, 0.1), row(None, None, None)))
+    (path,) = table.write(tmp_path, "some")
+    with path.open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert tuple(first) == COLUMNS
+    assert (float(first["published"]), float(first["measured"])) == (1 / 3, 0.1)
+    assert first["within"] == "false"
+    assert second["published"] == second["within"] == ""
+
+
+def test_a_figure_is_drawn_as_svg_and_png_with_the_same_bytes_each_time() -> None:
+    curves = (
+        Curve(name="a", x=[1, 2], y=[3, 4], published=True),
+        Curve(name="a", x=[1, 2], y=[3, 5], low=[2, 4], high=[4, 6]),
+    )
+    figure = Figure(name="f", title="t", x_label="x", y_label="y", curves=curves)
+    pictures = figure.pictures()
+    assert set(pictures) == {"svg", "png"}
+    assert pictures == figure.pictures()
+    assert b"a, published" in pictures["svg"]
+    assert b"a, measured" in pictures["svg"]
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> Path:
+    """A tiny case of Tiresias: the second job waits for the first."""
+    case = tmp_path / "tiresias" / "tiny"
+    case.mkdir(parents=True)
+    (case / "trace.csv").write_text(TRACE)
+    (case / "cluster_spec.csv").write_text(CLUSTER)
+    (case / "jobs_count_fifo.csv").write_text(TRUE)
+    return tmp_path
+
+
+def typed(*words: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["reproduce", *map(str, words)])
+    return result.exit_code, result.stdout
+
+
+@pytest.mark.parametrize("inside", ["", "tiresias", "tiresias/tiny"])
+def test_a_folder_of_systems_one_system_or_one_case_is_compared(reference: Path, tmp_path: Path, inside: str) -> None:
+    code, said = typed("peers", "--reference", reference / inside, "--out", tmp_path / "out", "--check", "--json")
+    assert code == 0
+    rows = json.loads(said)["rows"]
+    assert [(r["quantity"], r["published"], r["measured"]) for r in rows] == [
+        ("jobs_equal", 2, 2), ("jct_mean", 120.0, 120.0), ("last_end", 150.0, 150.0),
+    ]  # fmt: skip
+    assert (tmp_path / "out" / "peers.csv").read_text().count("\n") == 4
+
+
+def test_a_job_that_ends_otherwise_is_named_and_fails_the_check(reference: Path, tmp_path: Path) -> None:
+    (reference / "tiresias" / "tiny" / "jobs_count_fifo.csv").write_text(FALSE)
+    words = ("peers", "--reference", reference, "--out", tmp_path / "out", "--json")
+    assert typed(*words)[0] == 0
+    code, said = typed(*words, "--check", "--force")
+    assert code == 1
+    assert json.loads(said)["outside"] == 3
+    assert json.loads(said)["rows"][0]["note"] == "first to differ: job 1, 100 to 151 s there, 100 to 150 s here"
+
+
+@pytest.mark.parametrize(
+    ("words", "column", "rule", "mend"),
+    [
+        (("peer", "--out", "out"), "NAME", "no such experiment", "peers"),
+        (("--out", "out"), "NAME", "no experiment is named", "--list"),
+        (("peers",), "--out", "no folder for the results", "--out peers-out"),
+        (("peers", "--out", "out"), "--reference", "no folder is given", "data/peers"),
+        (("peers", "--out", "out", "--reference", "gone"), "--reference", "there is no folder gone", "data/peers"),
+        (("peers", "--out", "out", "--reference", "."), "--reference", "none of tiresias", "data/peers"),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_told_with_what_to_type(
+    words: tuple[str, ...], column: str, rule: str, mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, said = typed(*words, "--json")
+    (problem,) = json.loads(said)["error"]["problems"]
+    assert (code, problem["column"]) == (2, column)
+    assert rule in problem["rule"]
+    assert mend in problem["mend"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_that_are_there_are_replaced_only_when_that_is_said(reference: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "peers.csv").write_text("mine")
+    words = ("peers", "--reference", reference, "--out", tmp_path / "out", "--json")
+    code, said = typed(*words)
+    assert (code, json.loads(said)["error"]["problems"][0]["column"]) == (2, "--out")
+    assert (tmp_path / "out" / "peers.csv").read_text() == "mine"
+    assert typed(*words, "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("trace.csv", TRACE.replace("100,10", "soon,10"), {"row": 2, "column": "duration", "value": "soon"}),
+        ("trace.csv", TRACE.replace("duration", "lasts"), {"row": None, "column": "duration"}),
+        ("trace.csv", TRACE + "2,2\n", {"row": 4}),
+        ("jobs_count_fifo.csv", RESULTS, {"row": None}),
+        ("jobs_count_fifo.csv", TRUE.replace("1,2,10", "7,2,10"), {"column": "job_id"}),
+        ("trace.csv", TRACE.replace("1,2,10", "1,0,10"), {"row": 3}),
+        ("trace.csv", TRACE.replace("1,2,10", "0,2,10"), {"row": None}),
+        ("cluster_spec.csv", "", {"column": "num_switch"}),
+        ("cluster_spec.csv", CLUSTER.replace("1,1,2", "1,0,2"), {"row": 2}),
+    ],
+)
+def test_a_file_that_is_not_right_is_told_with_its_line(
+    reference: Path, tmp_path: Path, file: str, content: str, told: dict[str, object]
+) -> None:
+    path = reference / "tiresias" / "tiny" / file
+    path.write_text(content)
+    code, said = typed("peers", "--reference", reference, "--out", tmp_path / "out", "--json")
+    problem = json.loads(said)["error"]["problems"][0]
+    assert code == 2
+    assert str(path).endswith(problem["file"])
+    assert {key: problem[key] for key in told} == told
+    assert not (tmp_path / "out").exists()
+
+
+LINE = "LM (batch size 10)\tcmd\tdir\t--steps\t1\t500\t1\tgns\t1\t-1.0\t100\t0\n"
+SPEEDS = json.dumps({"v100": {"('LM (batch size 10)', 1)": 10.0, "('LM (batch size 20)', 1)": 8.0}})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (LINE.replace("\t0\n", "\n"), "it has 11 fields"),
+        (LINE.replace("LM (", "BERT ("), "'BERT (batch size 10)' is not known"),
+        (LINE.replace("size 10", "size 40"), "on 1 accelerators has no throughput"),
+        (LINE.replace("\t500\t", "\tmany\t"), "'many'"),
+    ],
+)
+def test_a_line_of_shockwave_that_says_no_job_is_told(line: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "toy.trace").write_text(LINE + line)
+    (tmp_path / "tacc_isolated_throughputs.json").write_text(SPEEDS)
+    code, said = typed("peers", "--reference", tmp_path, "--out", tmp_path / "out", "--json")
+    (problem,) = json.loads(said)["error"]["problems"]
+    assert (code, problem["row"]) == (2, 2)
+    assert told in problem["rule"]
+
+
+def test_every_experiment_is_listed_with_what_it_measures() -> None:
+    code, said = typed("--list", "--json")
+    assert code == 0
+    assert {entry["name"] for entry in json.loads(said)} == set(EXPERIMENTS)
+    assert all(entry["about"] for entry in json.loads(said))

@@ -1,0 +1,156 @@
+"""What a sweep file says, and what is wrong with it: all of it is told, by line and key, before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from eunomia.experiment.sweep import Row, plan, read
+from eunomia.experiment.sweep.frame import frame_of
+from eunomia.model.problems import InvalidInput
+
+if TYPE_CHECKING:
+    from conftest import Desk
+
+BASE = 'scenario = "tiny.toml"\n'
+
+
+def rows(desk: Desk, text: str) -> tuple[Row, ...]:
+    """Return the runs that a sweep asks for."""
+    desk.write("sweep.toml", text)
+    return plan(read(Path("sweep.toml")))
+
+
+def test_every_combination_is_a_run_the_last_axis_changing_fastest(desk: Desk) -> None:
+    found = rows(desk, BASE + '[axes]\npolicy = ["fifo", "las?types=agnostic"]\nload = [1, 2.5]\nseed = [3, 4]\n')
+    assert [tuple(row.labels.values()) for row in found] == [
+        (policy, load, seed) for policy in ("fifo", "las?types=agnostic") for load in (1.0, 2.5) for seed in (3, 4)
+    ]
+    last = found[-1].scenario
+    assert (last.policy.name, last.policy.parameters) == ("las", {"types": "agnostic"})
+    assert (last.workload.load, last.seed) == (2.5, 4)
+    assert len({row.scenario_hash for row in found}) == len(found)
+
+
+@pytest.mark.parametrize("key", ["mechanism.length_s", '"mechanism.length_s"'])
+def test_any_key_may_be_an_axis_however_it_is_quoted(desk: Desk, key: str) -> None:
+    found = rows(desk, BASE + f"[axes]\n{key} = [60.0, 360.0]\n")
+    assert [row.labels["mechanism.length_s"] for row in found] == [60.0, 360.0]
+    assert [row.scenario.mechanism.length_s for row in found if row.scenario.mechanism] == [60.0, 360.0]
+
+
+def test_extra_runs_are_blocks_of_axes_of_their_own(desk: Desk) -> None:
+    found = rows(desk, BASE + '[axes]\nseed = [0, 1]\n[[runs]]\npolicy = "srtf"\nseed = [0, 5]\n[[runs]]\nload = 3.0\n')
+    assert [tuple(row.labels.values()) for row in found] == [
+        ("fifo", 1.0, 0), ("fifo", 1.0, 1), ("srtf", 1.0, 0), ("srtf", 1.0, 5), ("fifo", 3.0, 0)
+    ]  # fmt: skip
+
+
+def test_a_sweep_without_axes_is_its_scenario_and_the_scenario_may_stand_in_it(desk: Desk) -> None:
+    inline = (desk.folder / "tiny.toml").read_text().replace("[", "[scenario.")
+    (alone,), (inside,) = rows(desk, BASE), rows(desk, inline)
+    assert alone.scenario_hash == inside.scenario_hash
+    assert alone.jobs == 12
+
+
+def test_clusters_have_names_and_take_the_place_of_the_scenarios_own(desk: Desk) -> None:
+    text = BASE + '[axes]\ncluster = ["wide", "mixed"]\n[clusters.wide]\naccelerators = { gpu = 9 }\n'
+    text += '[clusters.mixed]\nnodes = [{ type = "a", accelerators = 2 }, { type = "b", accelerators = 2 }]\n'
+    found = rows(desk, text)
+    assert [row.labels["cluster"] for row in found] == ["wide", "mixed"]
+    assert [row.scenario.cluster.types for row in found] == [("gpu",), ("a", "b")]
+
+
+def test_what_set_says_is_laid_over_the_scenario_of_every_run(desk: Desk) -> None:
+    found = rows(desk, BASE + '[set]\nworkload.max_jobs = 5\npolicy = "srtf"\n[axes]\nseed = [0, 1]\n')
+    assert [(row.jobs, row.labels["policy"]) for row in found] == [(5, "srtf")] * 2
+
+
+def test_the_hash_follows_the_files_that_are_read_and_not_where_they_lie(desk: Desk) -> None:
+    before = [row.scenario_hash for row in rows(desk, BASE)]
+    elsewhere = desk.folder / "deeper"
+    elsewhere.mkdir()
+    for name in ("tiny.toml", "jobs.csv"):
+        (elsewhere / name).write_bytes((desk.folder / name).read_bytes())
+    assert [row.scenario_hash for row in rows(desk, 'scenario = "deeper/tiny.toml"\n')] == before
+    desk.write("jobs.csv", (desk.folder / "jobs.csv").read_text().replace("j11,143", "j11,144"))
+    assert [row.scenario_hash for row in rows(desk, BASE)] != before
+
+
+def test_bad_runs_among_a_thousand_are_named_all_of_them_with_line_and_key(desk: Desk) -> None:
+    lines = [f'{{ policy = "fifo", load = {1 + k / 1000}, seed = {k % 7} }},' for k in range(1000)]
+    bad = {
+        37: ('{ policy = "fifoo", seed = 1 },', "policy"),
+        210: ("{ load = -1.0, seed = 2 },", "load"),
+        211: ("{ load = 1e9, seed = 2 },", "load"),
+        499: ('{ policy = "fifo?backfil=skip" },', "policy.backfil"),
+        500: ('{ policy = "fifoo", seed = 2 },', "policy"),
+        640: ('{ seed = "x" },', "seed"),
+        641: ("{ laod = 2.0 },", "laod"),
+        700: ('{ cluster = "narrow" },', "clusters.narrow"),
+        701: ('{ cluster = "narow", seed = 9 },', "cluster"),
+        702: ("{ cluster = { accelerators = { gpu = 1 } }, seed = 8 },", "cluster"),
+        800: ('{ workload.trace = "gone.csv" },', "workload.trace"),
+        801: ("{ measure.last_job = 12 },", "measure.last_job"),
+        802: ("{ mechanism.length_s = 0.0 },", "mechanism.length_s"),
+        803: ('{ world.backend = "local" },', "world.backend"),
+        999: (lines[3], None),  # once more
+    }
+    for number, (line, _) in bad.items():
+        lines[number] = line
+    text = BASE + "runs = [\n" + "\n".join(lines) + "\n]\n[clusters.narrow]\naccelerators = { gpu = 1 }\n"
+    found = [problem for problem in desk.problems(text) if problem[0] == "sweep.toml"]
+    where = {"clusters.narrow": 1004}
+    expected = [("sweep.toml", where.get(str(key), number + 3), key) for number, (_, key) in bad.items()]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[axes]\nseed = [0]\n", (None, "scenario")),
+        ("scenario = 3\n", (1, "scenario")),
+        (BASE + "[axes]\nseed = []\n", (3, "axes.seed")),
+        (BASE + "seeds = [1]\n", (2, "seeds")),
+        (BASE + '[axes]\nload = [1.0]\n"workload.load" = [2.0]\n', (4, "axes.workload.load")),
+        (BASE + "confidence = 95\n", (2, "confidence")),
+        (BASE + 'baseline = "las"\n[axes]\npolicy = ["fifo", "srtf"]\n', (2, "baseline")),
+        (BASE + 'along = "policy"\n[axes]\npolicy = ["fifo", "srtf"]\n', (2, "along")),
+        (BASE + 'compare = "polcy"\n[axes]\npolicy = ["fifo", "srtf"]\n', (2, "compare")),
+        (BASE + "runs = 3\n", (2, "runs")),
+        (BASE + "[axes]\ncluster = [3]\n", (3, "cluster")),
+    ],
+)
+def test_a_sweep_of_the_wrong_shape_is_refused_with_line_and_key(
+    desk: Desk, text: str, place: tuple[int | None, str]
+) -> None:
+    assert desk.problems(text) == [("sweep.toml", *place)]
+
+
+def test_what_is_wrong_with_the_scenario_is_told_once_where_it_stands(desk: Desk) -> None:
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace("gpu = 2", "gpu = 0"))
+    assert desk.problems(BASE + "[axes]\nseed = [0, 1, 2]\n") == [("tiny.toml", 2, "cluster.accelerators.gpu")]
+    assert desk.problems('scenario = "gone.toml"\n') == [("gone.toml", None, None)]
+
+
+def test_policies_are_compared_along_the_load_and_other_axes_set_runs_apart(desk: Desk) -> None:
+    text = BASE + '[axes]\npolicy = ["fifo", "srtf"]\nload = [2, 1]\nseed = [0, 1]\nmechanism.length_s = [60, 90]\n'
+    frame = frame_of(read(Path("sweep.toml")), rows(desk, text))
+    assert (frame.compare, frame.along, frame.apart) == ("policy", "load", ("mechanism.length_s",))
+    assert (frame.baseline, frame.places) == ("fifo", (1.0, 2.0))
+
+
+def test_without_policies_the_first_axis_of_several_values_is_compared(desk: Desk) -> None:
+    found = rows(
+        desk, BASE + 'compare = "overheads.start_s"\nbaseline = 9\n[axes]\noverheads.start_s = [0, 9]\nload = [1, 2]\n'
+    )
+    frame = frame_of(read(Path("sweep.toml")), found)
+    assert (frame.compare, frame.along, frame.baseline) == ("overheads.start_s", "load", 9)
+    assert frame.name(9) == "overheads.start_s 9"
+
+
+def test_a_refusal_to_plan_is_an_invalid_input_from_python_too(desk: Desk) -> None:
+    with pytest.raises(InvalidInput):
+        rows(desk, BASE + '[axes]\npolicy = ["fifoo"]\n')
