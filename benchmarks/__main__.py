@@ -13,8 +13,14 @@ CASES = ("start_up", "placing", "level", "rounds", "simulator", "lengths", "gave
 HEAD = f"{'case':<52} {'n':>9} {'ours':>11} {'other':>11} {'ratio':>8}  other"
 
 
+def _ms(seconds: float) -> str:
+    """Return milliseconds with three digits or all that are whole."""
+    ms = seconds * 1000
+    return f"{ms:,.0f} ms" if ms >= 100 else f"{ms:.3g} ms"
+
+
 def _line(found: Comparison) -> str:
-    ours, other = f"{found.ours_s * 1000:,.1f} ms", f"{found.other_s * 1000:,.1f} ms"
+    ours, other = _ms(found.ours_s), _ms(found.other_s)
     return f"{found.name:<52} {found.n:>9,} {ours:>11} {other:>11} {found.ratio:>7.2f}×  {found.other}"
 
 

@@ -1,7 +1,7 @@
 """The obvious loop over rounds that share time: every job looked at in Python, every round. The rules are ours.
 
-Each candidate, a job on a type, is owed its share of the round and has received what it sat through; who is owed most
-is seated first, a seated gang ahead of others by one round; what is left over goes to anybody, the earliest first.
+Each candidate, a job on a type, is owed its share of the round and has received what it sat through; who would be owed
+most when the coming round ends is seated first; what is left over goes to anybody, the earliest first.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class PlainRounds:
     def _choose(self) -> dict[int, int]:
         """Return the type of each job that is to sit, best first."""
         line = [
-            (-(run.owed[j] + (self.length if run.type == j else 0.0)), run.row, j)
+            (-(run.owed[j] + share * self.length), run.row, j)
             for run in self.runs
             for j, share in enumerate(run.share)
             if share > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from eunomia.model.overheads import Overheads
@@ -14,12 +13,6 @@ HELIOS = Overheads(start_s=1, checkpoint_s=2, restore_s=5, restore_by_size=((2, 
 def test_a_restore_costs_what_is_said_of_its_size(size: int, seconds: float) -> None:
     assert HELIOS.of(first=False, size=size) == seconds
     assert HELIOS.of(first=True, size=size) == 1
-
-
-def test_many_starts_cost_what_each_costs() -> None:
-    size, ran = np.array([1, 2, 8, 9, 64, 9]), np.array([True, True, True, True, True, False])
-    each = [HELIOS.of(first=not r, size=s) for r, s in zip(ran.tolist(), size.tolist(), strict=True)]
-    assert HELIOS.each(ran, size).tolist() == each
 
 
 def test_sizes_out_of_order_are_refused() -> None:

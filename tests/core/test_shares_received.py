@@ -20,6 +20,7 @@ from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness
 
 ROUND_S = 100.0
 X = np.array([[0.5, 0.25], [0.25, 0.75], [0.6, 0.0], [0.65, 0.0], [0.0, 1.0]])  # of 2 v100 and 2 k80
@@ -59,14 +60,43 @@ def received(rounds: int, policy: Fixed) -> Floats:
 
 
 @pytest.mark.parametrize("rounds", [20, 21, 37, 200])
-def test_what_is_received_stays_within_two_rounds_of_what_is_owed(rounds: int) -> None:
+def test_what_is_received_stays_within_a_round_of_what_is_owed(rounds: int) -> None:
     owed = X * rounds * ROUND_S
-    assert np.abs(received(rounds, Fixed()) - owed).max() <= 2 * ROUND_S
+    assert np.abs(received(rounds, Fixed()) - owed).max() <= ROUND_S
 
 
-def test_after_twenty_rounds_shares_are_met_to_a_tenth_and_after_two_hundred_to_a_hundredth() -> None:
-    for rounds, close in ((20, 0.1), (200, 0.01)):
+def test_after_twenty_rounds_shares_are_met_to_a_twentieth_and_after_two_hundred_to_half_a_hundredth() -> None:
+    for rounds, close in ((20, 0.05), (200, 0.005)):
         assert np.abs(received(rounds, Fixed()) / (rounds * ROUND_S) - X).max() <= close + 1e-9
+
+
+def test_gangs_of_many_sizes_receive_their_max_min_shares_to_a_twentieth_after_twenty_rounds() -> None:
+    """Random max-min allocations with gangs of 1 to 8: the 99th percentile over jobs and types."""
+    off = np.concatenate([drawn_errors(seed) for seed in range(6)])
+    assert np.percentile(np.abs(off), 99) <= 0.05 + 1e-9
+
+
+def drawn_errors(seed: int, jobs: int = 96, nodes: int = 8, rounds: int = 20) -> Floats:
+    """Return received ÷ elapsed − share of every job and type with a share, for a random fixed set of jobs."""
+    rng = np.random.default_rng(seed)
+    rates = Rates(
+        types=("v100", "k80"), by_kind={str(m): tuple(rng.uniform(0.5, 4.0, 2).tolist()) for m in range(jobs)}
+    )
+    topology = Topology.of([Node(type=name, accelerators=8) for name in rates.types for _ in range(nodes)])
+    core = Scheduler(topology, MaxMinFairness.info, Leases(length=ROUND_S, aligned=True), Belief(rates), checked=True)
+    gangs = rng.choice([1, 2, 4, 8], jobs, p=[0.7, 0.1, 0.15, 0.05]).tolist()
+    came = [
+        JobSubmitted(Job(job_id=str(m), job_type=str(m), total_steps=1e12, sequence=m, scale_factor=gang))
+        for m, gang in enumerate(gangs)
+    ]
+    x = np.zeros((jobs, 2))
+    for k in range(rounds):
+        for decision in core.handle(Moment.of(k * ROUND_S, [Woken()] if k else came)):
+            if isinstance(decision, Ask):
+                answer = MaxMinFairness().decide(decision.view)
+                x = np.asarray(answer.x)
+                core.handle(Moment.of(k * ROUND_S, [Answered(decision.asked, answer)]))
+    return np.asarray((core.ledger.received_at(rounds * ROUND_S, core.state.active) / (rounds * ROUND_S) - x)[x > 0])
 
 
 def test_without_fill_nobody_receives_a_type_of_which_it_has_no_share() -> None:

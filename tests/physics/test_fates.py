@@ -46,6 +46,14 @@ def test_no_trial_fails_after_the_job_would_have_ended(reason, draw: float, left
     assert 0 <= run_time_to_failure(reason, draw, left_s) <= left_s
 
 
+def test_a_short_job_fails_at_the_times_of_the_table_that_lie_before_its_end() -> None:
+    # of all times below the median a quarter of the whole lies below their own median: z = -0.6745
+    inputs = REASONS[1]
+    middle = run_time_to_failure(inputs, 0.5, inputs.p50_min * MINUTE_S)
+    sigma = math.log(inputs.p90_min / inputs.p50_min) / 1.2816
+    assert middle == pytest.approx(inputs.p50_min * MINUTE_S * math.exp(-0.67449 * sigma), rel=1e-4)
+
+
 def test_the_mix_of_final_status_is_the_papers() -> None:
     drawn = Fates().of(jobs(200_000), np.random.default_rng(0))
     failing, killed = np.mean(drawn.reason >= 0), np.mean(drawn.share < 1)

@@ -128,9 +128,12 @@ def test_seats_stay_taken_until_word_of_the_end_comes(tell: Tell) -> None:
 def test_a_job_that_was_stopped_after_an_end_nobody_heard_of_only_has_to_be_started_to_say_so(tell: Tell) -> None:
     reports = Reports(lost=1.0, reconcile_s=500.0)
     rounds = LeaseTerms(length_s=60.0, aligned=True)
-    told = tell((50.0, 4), (50.0, 4), mishaps=Mishaps(reports=reports), policy=Las(quantum=30.0), terms=rounds)
+    told = tell((50.0, 4), (50.0, 4), mishaps=Mishaps(reports=reports), overheads=Overheads(restore_s=40.0),
+                policy=Las(quantum=30.0), terms=rounds)  # fmt: skip
     assert Counter(told.figures.jobs["status"].tolist()) == {"finished": 2}
     assert told.losses.useful == pytest.approx(400.0)
+    assert told.figures.summary["preemptions"] > 0
+    assert told.losses.lost["restore"] == 0
 
 
 def test_a_rack_that_is_lost_stops_the_gangs_on_all_its_machines(tell: Tell) -> None:

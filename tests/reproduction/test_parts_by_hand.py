@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
+from eunomia.reproduction.peers import blox
 from eunomia.reproduction.peers.costly import CostlyStops
 from eunomia.reproduction.peers.pollux import scattered
 from eunomia.reproduction.peers.pollux.profile import Profile, Validation, split
@@ -16,6 +19,7 @@ from eunomia.reproduction.peers.running import lives
 from eunomia.reproduction.peers.shockwave.regimes import foreseen, grown
 from eunomia.reproduction.peers.shockwave.rounds import Rounds
 from eunomia.reproduction.peers.shockwave.training import Training as StepTraining
+from eunomia.reproduction.table import Request
 
 RECALL = Leases(recall=True)
 
@@ -62,10 +66,27 @@ def test_a_consolidated_gang_waits_for_a_machine_of_its_own(policy: str, expecte
     assert ends(WIDE_AND_NARROW, [2, 2], policy, Leases()) == expected
 
 
+def test_nobody_overtakes_a_consolidated_gang_that_waits_for_a_machine() -> None:
+    jobs = [job("a", 0, 10), job("c", 1, 4, 2), job("d", 2, 5, 2), job("e", 3, 1)]
+    assert ends(jobs, [2, 2], "consolidated", Leases()) == {"a": 10, "c": 5, "d": 10, "e": 6}
+
+
 def test_a_consolidated_queue_fills_every_type_the_fastest_first() -> None:
     nodes = [Node(type="fast", accelerators=2), Node(type="slow", accelerators=2)]
     found = lives([job("a", 0, 10, 2), job("b", 0, 10, 2)], nodes, "consolidated", Leases())
     assert {name: life.start for name, life in found.items()} == {"a": 0, "b": 0}
+
+
+def test_blox_goes_by_declared_work_though_it_credits_whole_rounds(tmp_path: Path) -> None:
+    # One accelerator. Both are seen at 300 s and take two rounds; b declares less and goes first.
+    case = tmp_path / "tiny"
+    case.mkdir()
+    (case / "trace.csv").write_text("job_id,num_gpu,submit_time,work_s\na,1,10,590\nb,1,20,310\n")
+    (case / "summary.csv").write_text("policy,machines,gpus_per_machine\nSrtf,1,1\n")
+    (case / "jobs_srtf.csv").write_text("job_id,end_time\na,1500\nb,900\n")
+    equal, jct, _ = blox.reproduce(tmp_path, Request()).rows
+    assert (equal.measured, equal.note) == (2, "")
+    assert jct.measured == (1490 + 880) / 2
 
 
 def test_a_stop_costs_work_and_what_is_not_made_up_stays_owed() -> None:

@@ -103,7 +103,9 @@ def test_a_job_that_ends_otherwise_is_named_and_fails_the_check(reference: Path,
     code, said = typed(*words, "--check", "--force")
     assert code == 1
     assert json.loads(said)["outside"] == 3
-    assert json.loads(said)["rows"][0]["note"] == "first to differ: job 1, 100 to 151 s there, 100 to 150 s here"
+    assert json.loads(said)["rows"][0]["note"] == (
+        "first to differ: job 1, 100 to 151 s, 0 stops there, 100 to 150 s, 0 stops here"
+    )
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,12 @@ def test_a_measured_slowdown_may_fall_with_more_nodes_but_no_place_is_faster_tha
     assert table.slowdown(("a", 4), 0, Place(4, 1, 4), TWO) == 1.0
 
 
+def test_a_gang_wider_than_the_measured_machines_takes_the_nearest_size_that_sat_on_one(reference: Path) -> None:
+    table = read_placement(reference / "throughputs" / "pollux-aws-t4" / "placements.csv.gz", "pollux")
+    eight, four = (table.slowdown(("bert", n), 0, TWO, CLOSEST) for n in (8, 4))
+    assert eight == four > 2.7
+
+
 def test_pollux_measured_two_nodes_as_slower_than_four(reference: Path) -> None:
     table = read_placement(reference / "throughputs" / "pollux-aws-t4" / "placements.csv.gz", "pollux")
     for model in table.curve_by_size:

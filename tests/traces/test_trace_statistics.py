@@ -103,6 +103,11 @@ def test_the_page_of_a_trace_holds_its_numbers_and_no_address() -> None:
         "outcomes",
     ]
     assert page.count('<figure class="chart"') == 5
+    sizes = json.loads(block)["charts"][1]["panels"][0]["series"]
+    assert [(bars["name"], bars["y"]) for bars in sizes] == [
+        ("of jobs", [0.666667, 0.333333]),
+        ("of accelerator-time", [0.272727, 0.727273]),
+    ]
     assert "<b>" not in page and "://" not in page.replace(block, "")
 
 

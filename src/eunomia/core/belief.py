@@ -92,10 +92,10 @@ class Belief(Columns):
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not."""
         return np.asarray(self.cost[ran.astype(np.int64), sizes])
 
-    def hear_progress(self, row: int, steps: float, at: float) -> None:
-        """A checkpoint says how many steps are safe."""
-        self.done[row] = steps
-        self.since[row] = max(at, self.since[row])
+    def hear_progress(self, rows: Ints, steps: Floats, at: float) -> None:
+        """Checkpoints say how many steps of these jobs are safe, (row,)."""
+        self.done[rows] = steps
+        self.since[rows] = np.maximum(at, self.since[rows])
 
     def remaining_at(self, at: float, rows: Ints) -> Floats:
         """Return believed steps still to do, (row,), at least 0."""

@@ -35,8 +35,7 @@ def take(event: Event, at: float, books: Books) -> list[Decision]:
         case JobCancelled(name):
             return _cancel(name, at, books)
         case Progressed(names, steps):
-            for name, done in zip(names, steps, strict=True):
-                books.belief.hear_progress(books.state.row_of[name], done, at)
+            books.belief.hear_progress(books.state.register.rows(names), np.asarray(steps, dtype=float), at)
         case NodeLost(node) if books.state.floor.up[node]:
             return _lose(node, at, books)
         case NodeJoined(node) if not books.state.floor.up[node]:

@@ -71,6 +71,7 @@ class Scheduler:
         self._again_at = math.inf
         self._plain = True  # the last answer named no other shape and no partner
         self._wake = math.inf
+        self._passed = (-math.inf, 0)  # when shares last seated anybody, and what of `changes` was known
         self._resting = False  # leases may run on through quiet rounds
 
     def handle(self, moment: Moment) -> list[Decision]:
@@ -182,6 +183,8 @@ class Scheduler:
 
     def _seats_may_change(self, at: float) -> bool:
         """Say whether the last answer's shares can seat anybody anew now."""
+        if self._passed == (at, self._books.changes):
+            return False  # it has been done, and all that was heard since is that checkpoints were written
         return self._stale or self.mechanism.is_boundary(at) or self.mechanism.next_end(self.state) <= at
 
     def _matching(self, event: Answered) -> Answer | None:
@@ -230,7 +233,7 @@ class Scheduler:
         dues, cut = self.dues, self.mechanism
         dues.advance(at)
         seating = Seating(self._books, cut, at)
-        line = dues.line(self.state, cut.length if cut.length < math.inf else 0.0)
+        line = dues.line(self.state, cut.length, self.belief.cost)
         self._line = line
         if cut.aligned or cut.recall:
             seating.follow(dues.rows, "skip", line, dues.size, fill=dues.fill)
@@ -241,6 +244,7 @@ class Scheduler:
             seating.follow(named, "reserve", np.arange(len(named.job)), size)
         orders += seating.orders
         dues.note_seats(self.state)
+        self._passed = at, self._books.changes
 
     def _remember(self, answer: Answer, question: Question) -> None:
         for name, values in answer.memory.items():

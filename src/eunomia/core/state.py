@@ -14,6 +14,7 @@ from eunomia.core.tables import ALIVE, FLAGS, FLOATS, INTS, WAITING
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.names import Names
+from eunomia.model.register import Register
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 from eunomia.placing.floor import Floor
@@ -60,8 +61,8 @@ class State:
         self.owners = Owners(tenants or {})
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
-        self.ids: list[str] = []  # (row,)
-        self.row_of: dict[str, int] = {}
+        self.register = Register()
+        self.ids, self.row_of = self.register.ids, self.register.by_id  # (row,) and back
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.after = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
         self.floor = Floor(topology, np.ones(topology.devices, dtype=bool))
@@ -114,8 +115,7 @@ class State:
         self.jobs.deadline[row] = job.deadline
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
         self.submitted.append(job)
-        self.ids.append(job.job_id)
-        self.row_of[job.job_id] = row
+        self.register.add(job.job_id)
         self.rows[self.counts[ALIVE]] = row
         self.counts += 1
         return row

@@ -77,6 +77,7 @@ def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:
         "[world] backend is not simulated": world.backend != "simulated",
         "[belief] is noisy": scenario.belief.kind != "oracle",
         "[overheads] are not 0": any((costs.start_s, costs.checkpoint_s, costs.restore_s)),
+        "[physics] says something": scenario.physics != type(scenario.physics)(),
         "[world] has failures": bool(world.job_failures_per_hour or world.node_failures_per_hour),
     }
     for what, is_so in wrong.items():

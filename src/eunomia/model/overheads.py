@@ -5,10 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-import numpy as np
-
-from eunomia.model.arrays import Bools, Floats, Ints
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheads:
@@ -39,10 +35,3 @@ class Overheads:
         place = bisect_right(self.restore_by_size, size, key=lambda pair: pair[0])
         restore = self.restore_by_size[place - 1][1] if place else self.restore_s
         return self.checkpoint_s + restore if saved else restore
-
-    def each(self, ran: Bools, size: Ints) -> Floats:
-        """Return the same for many, (row,): gangs that `ran` before or not, of these sizes."""
-        later = np.full(len(size), self.checkpoint_s + self.restore_s, dtype=float)
-        for least, seconds in self.restore_by_size:
-            later[size >= least] = self.checkpoint_s + seconds
-        return np.where(ran, later, self.start_s)

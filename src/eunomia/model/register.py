@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -27,6 +27,11 @@ class Register:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def by_id(self) -> Mapping[str, int]:
+        """Return the row of each job by its id."""
+        return self._row_of
 
     def add(self, job_id: str) -> int:
         """Open a row for a job that is new; return its row in any case."""

@@ -35,6 +35,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "gavel-fig10": Entry("eunomia.reproduction.gavel.curves:fig10", "the same with gangs, finish-time fairness"),
     "gavel-cdf": Entry("eunomia.reproduction.gavel.curves:cdf", "the distribution of JCTs at 5.6 jobs per hour"),
     "gavel-ftf": Entry("eunomia.reproduction.gavel.sharing:ftf", "mean JCT relative to an even split of the cluster"),
+    "gavel-cost": Entry("eunomia.reproduction.gavel.money:cost", "cost and late jobs, with and without deadlines"),
     "gavel-makespan": Entry("eunomia.reproduction.gavel.batch:makespan", "makespan against the number of jobs"),
 }
 

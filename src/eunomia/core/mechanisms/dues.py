@@ -1,7 +1,9 @@
 """Shares made into an order: the share owed against the share received.
 
-Every candidate of the last answer is owed x seconds per second; who is owed most comes first. Candidates without a
-share, and jobs that the answer does not know, come last and only fill what would be idle.
+Every candidate of the last answer is owed x seconds per second. Who would be owed most when the coming lease ends, if
+it got nothing of it, comes first: so everybody's debt stays within about half a lease on either side. Who sits is
+passed only for a debt greater than what a change of seats costs. Candidates without a share, and jobs that the answer
+does not know, come last and only fill what would be idle.
 """
 
 from __future__ import annotations
@@ -21,14 +23,19 @@ _RUNS = int(Stage.RUNNING)
 
 
 @njit(cache=True)
-def _line(job: Ints, partner: Ints, x: Floats, lag: Floats, held: Bools, ints: Ints, stay: float) -> Ints:
-    """Return the rows with a share whose jobs have not ended, who is owed most first."""
+def _line(
+    job: Ints, partner: Ints, size: Ints, x: Floats, lag: Floats, held: Bools, ints: Ints, ahead: float, cost: Floats
+) -> Ints:
+    """Return the rows with a share whose jobs have not ended, who will be owed most after `ahead` seconds first.
+
+    `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
+    """
     rows, key, count = np.empty(len(job), dtype=np.int64), np.empty(len(job)), 0
     for row in range(len(job)):
         mate = partner[row]
         if x[row] > 0 and ints[STAGE, job[row]] <= _RUNS and (mate < 0 or ints[STAGE, mate] <= _RUNS):
             rows[count] = row
-            key[count] = -(lag[row] + (stay if held[row] else 0.0))
+            key[count] = -(lag[row] + x[row] * ahead + (cost[1, size[row]] if held[row] else 0.0))
             count += 1
     return rows[:count][rising(key[:count])]
 
@@ -114,12 +121,16 @@ class Dues:
             and self._held.sum() == len(state.running())
         )
 
-    def line(self, state: State, stay: float) -> Ints:
-        """Return the rows that have a share, who is owed most first.
+    def line(self, state: State, lease_s: float, cost: Floats) -> Ints:
+        """Return the rows that have a share, who will be owed most at the end of a lease first.
 
-        Who sits is passed only by who is owed more by `stay` seconds, so that seats change hands half as often.
+        `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
         """
-        return _line(self.job, self.rows.partner, self.x, self.lag, self._held, state.jobs.ints, stay)
+        ahead = lease_s if lease_s < np.inf else 0.0
+        rows = self.rows
+        return _line(
+            rows.job, rows.partner, self.size, rows.x, self.lag, self._held, state.jobs.ints, ahead, cost
+        )  # fmt: skip
 
     def in_line(self, line: Ints, state: State, throughput: Floats) -> Question:
         """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.

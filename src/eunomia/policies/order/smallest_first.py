@@ -20,12 +20,12 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Order
-from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SmallestFirst:
     """Who asks for the fewest accelerators runs first.
 
@@ -50,6 +50,7 @@ class SmallestFirst:
 
     def __post_init__(self) -> None:
         check_types(self.types)
+        promises(self, complete=self.types == "fastest", separable=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the narrowest first."""

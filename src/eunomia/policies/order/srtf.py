@@ -64,7 +64,8 @@ class Srtf:
             raise ValueError(f"measure is {self.measure!r}; it is 'time' (seconds) or 'service' (accelerator-seconds)")
         if self.ties not in ("submission", "last"):
             raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
-        promises(self, complete=self.types == "fastest", separable=self.ties == "submission")
+        forgets = self.ties == "submission"  # the last order counts only if every question was asked
+        promises(self, complete=forgets and self.types == "fastest", separable=forgets)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least remaining time (or service) on their best type first."""

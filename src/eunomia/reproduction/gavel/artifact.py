@@ -18,7 +18,9 @@ from eunomia.model.equal_part import alone_throughput
 from eunomia.model.policy import ROUNDS, Policy, PolicyInfo
 from eunomia.model.view import View
 from eunomia.policies.shares.finish_time_fairness import FinishTimeFairness
-from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness, fair_need
+from eunomia.reproduction.gavel.embedding import NotSolved, solve
+from eunomia.reproduction.gavel.shared_time import SharedTime
 from eunomia.solvers.central import middle
 from eunomia.solvers.level import highest_level
 
@@ -74,7 +76,10 @@ class MakespanByBisection:
         if not highest.objective > 0:
             return Shares(np.zeros_like(T))
         end = _searched(1 / highest.objective)
-        x = middle(T, z, C, r, highest.objective, 1 / end)
+        try:
+            x = solve(SharedTime(T, z, C, r / end))
+        except NotSolved:
+            x = middle(T, z, C, r, highest.objective, 1 / end)
         return Shares(x, certificate=Certificate(objective=1 / end, bound=highest.bound))
 
 
@@ -87,6 +92,24 @@ def _searched(least: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if middle >= least else (middle, high)
     return high
+
+
+@dataclass(frozen=True)
+class MaxMinAsSolved:
+    """Max-min fairness, answered where the published policy's solver stops."""
+
+    info: ClassVar[PolicyInfo] = replace(MaxMinFairness.info, name="max_min_fairness_as_solved")
+
+    def decide(self, view: View) -> Shares:
+        """Return X (job, type)."""
+        T, z = view.throughput, view.scale_factor.astype(float)
+        worth = fair_need(T, view)
+        try:
+            return Shares(solve(SharedTime(T / worth[:, None], z, view.capacity)))
+        except NotSolved:
+            answer = MaxMinFairness(point="interior").decide(view)
+            assert isinstance(answer, Shares)
+            return answer
 
 
 @dataclass(frozen=True)
@@ -113,11 +136,17 @@ class CrowdedFifo:
         return Shares(np.tile(np.arange(len(view.types)) == last, (view.jobs, 1)).astype(float), fill=False)
 
 
+def _max_min(more: Mapping[str, Any]) -> Policy:
+    """Return the policy as solved there, unless another point is asked for."""
+    return MaxMinFairness(**more) if more.get("point", "interior") != "interior" else MaxMinAsSolved()
+
+
 Builder = Callable[[Mapping[str, Any]], Policy]
 POLICIES: dict[str, Builder] = {
     "finish_time_fairness": lambda more: SeenOnReference(FinishTimeFairness(**more)),
     "min_total_duration": lambda more: SeenOnReference(MakespanByBisection()),
     "min_total_duration_perf": lambda more: MakespanByBisection(),
-    "max_min_fairness": lambda more: SeenOnReference(MaxMinFairness(**more)),
+    "max_min_fairness": lambda more: SeenOnReference(_max_min(more)),
+    "max_min_fairness_perf": _max_min,
     "fifo": lambda more: CrowdedFifo(),
 }

@@ -55,7 +55,7 @@ def reproduce(folder: Path, request: Request) -> Found:
                 series, source = f"blox {case.name} {name}", f"blox/{case.name}/{path.name}"
                 request.tell(f"{series}: {policy}")
                 measured = lives(jobs(sheet, _up, _up), nodes, policy, rounds, believed_steps=declared)
-                found.rows += compared(series, published(path, starts=False), measured, submissions(sheet), source)
+                found.rows += compared(series, published(path), measured, submissions(sheet), source)
         found.notes += [f"blox {note}" for note in untouched(case, "jobs_", POLICY)]
     return found
 

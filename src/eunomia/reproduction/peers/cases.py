@@ -68,12 +68,13 @@ def machines(path: Path, columns: tuple[str, ...], accelerators: str) -> list[No
     return [Node(type="gpu", accelerators=int(size))] * int(count)
 
 
-def published(path: Path, *, starts: bool = True) -> dict[str, Life]:
-    """Return what a peer reports of each job; without `starts` only when it ended."""
-    sheet = read(path, numbers=("start_time", "end_time") if starts else ("end_time",), texts=("job_id",))
+def published(path: Path, stops: str = "") -> dict[str, Life]:
+    """Return what a peer reports of each job: when it ended and, with the column `stops`, when it began."""
+    columns = ("start_time", stops) if stops else ()
+    sheet = read(path, numbers=("end_time", *columns), texts=("job_id",))
     names, ends = sheet.texts["job_id"], sheet.numbers["end_time"]
-    begun: Iterable[float] = sheet.numbers["start_time"] if starts else [math.nan] * len(names)
-    return {name: Life(start, end) for name, start, end in zip(names, begun, ends, strict=True)}
+    begun, stopped = (sheet.numbers[name] for name in columns) if stops else [[math.nan] * len(names)] * 2
+    return {name: Life(*life) for name, *life in zip(names, begun, ends, stopped, strict=True)}
 
 
 def untouched(case: Path, prefix: str, compared: Iterable[str]) -> list[str]:

@@ -32,7 +32,7 @@ def compared(
     *,
     near: float | None = None,
 ) -> list[Row]:
-    """Return three rows: jobs with the same start and end, mean JCT, and the end of the last job.
+    """Return three rows: jobs with the same start, end and stops, mean JCT, and the end of the last job.
 
     `near` is how far off the mean JCT may be, as a fraction; left out, every job has to be equal. Raises InvalidInput
     for results of jobs that were not run.
@@ -86,7 +86,7 @@ def _known(value: float) -> float | None:
 def _same(one: Life, other: Life) -> bool:
     return all(
         math.isnan(a) or abs(a - b) <= EXACT  # nan: the peer does not tell
-        for a, b in ((one.start, other.start), (one.end, other.end))
+        for a, b in ((one.start, other.start), (one.end, other.end), (one.stops, other.stops))
     )
 
 
@@ -105,4 +105,4 @@ def _jct(lives: Mapping[str, Life], names: Mapping[str, Life], submitted: Mappin
 
 
 def _span(life: Life, *, known: bool) -> str:
-    return f"{life.start:.10g} to {life.end:.10g} s" if known else f"until {life.end:.10g} s"
+    return f"{life.start:.10g} to {life.end:.10g} s, {life.stops:g} stops" if known else f"until {life.end:.10g} s"

@@ -52,7 +52,9 @@ def reproduce(folder: Path, request: Request) -> Found:
                 request.tell(f"{series}: {policy}")
                 held = jobs(sheet, partial(add, LINGER_S.get(name, 0.0)))
                 measured = lives(held, nodes, policy, Leases(), world=CostlyStops(held, _stop_cost))
-                found.rows += compared(series, published(path), measured, submissions(sheet), source)
+                found.rows += compared(
+                    series, published(path, stops="preemptions"), measured, submissions(sheet), source
+                )
         found.notes += [f"helios {note}" for note in untouched(case, "jobs_", POLICY)]
     return found
 

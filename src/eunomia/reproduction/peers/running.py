@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,10 +24,11 @@ from eunomia.throughputs import load
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What became of a job, in seconds since the run began; nan = it never did."""
+    """What became of a job, in seconds since the run began; nan = it never did, or nobody tells."""
 
     start: float  # the first
     end: float
+    stops: float = math.nan  # before the end
 
 
 def lives(
@@ -49,8 +51,8 @@ def lives(
     scheduler = Scheduler(topology, asked.info, mechanism, _Declared(speeds, believed_steps or {}))
     run(scheduler, world or SimulatedWorld(jobs, topology, speeds), InlineAdviser(asked), [metrics])
     seen = metrics.figures().jobs
-    columns = (seen[name].tolist() for name in ("job_id", "first_started_s", "finished_s"))
-    return {str(name): Life(start, end) for name, start, end in zip(*columns, strict=True)}
+    columns = (seen[name].tolist() for name in ("job_id", "first_started_s", "finished_s", "preemptions"))
+    return {str(name): Life(start, end, stops) for name, start, end, stops in zip(*columns, strict=True)}
 
 
 class _Declared(Belief):

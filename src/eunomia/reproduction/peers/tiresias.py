@@ -50,6 +50,6 @@ def reproduce(folder: Path, request: Request) -> Found:
                 series, source = f"tiresias {case.name} {schedule}", f"tiresias/{case.name}/{path.name}"
                 request.tell(f"{series}: {policy}")
                 measured = lives(jobs(sheet, float), nodes, policy, mechanism)
-                found.rows += compared(series, published(path), measured, submissions(sheet), source)
+                found.rows += compared(series, published(path, stops="preempt"), measured, submissions(sheet), source)
         found.notes += [f"tiresias {note}" for note in untouched(case, RESULTS, POLICY)]
     return found

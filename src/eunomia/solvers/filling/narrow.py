@@ -18,7 +18,7 @@ FEW = 160  # rows that go to the general solver as they are
 _SAMPLE = 4_096  # rows of a first sample
 _SPREAD = 2.0  # standard errors of a sample's answer that a box is wide to either side
 _ROUGH = 5.0  # cutting planes go on to this error over the number of all rows
-_TRIES = 4  # boxes around one guess
+_TIMES = (1.0, 1.5, 4.5, 13.5)  # widths of boxes; the second lies around the side at which the first was left
 _LITTLE = 0.1  # part of all the worth, above which a column is not taken for free
 _PARTED = 0.8  # of the rows, open in a box: too many for it to be of use
 _TRADED = 1e-12  # load, relative to capacity, below which a trade is rounding
@@ -66,8 +66,7 @@ def settle(crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> S
 
 def _settle_from(guess: _Guess, crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> Settled | None:
     """Return the same from a first guess, or None where its boxes lead nowhere."""
-    times = 1.0
-    for _ in range(_TRIES):
+    for times in _TIMES:
         slim = _without_free(crowd, guess, times)
         box = _around(guess, slim, times, low, high)
         left, right, fewer = _narrow(slim, box)
@@ -78,7 +77,7 @@ def _settle_from(guess: _Guess, crowd: Crowd, low: float, high: float, rng: np.r
         if not box.missed(found, slim, low, high):
             return _spread(found, slim, left, right, rows)
         worth = found.worth if found.worth.any() else guess.worth  # none is known where all fits to the box's end
-        guess, times = replace(guess, moment=found.moment, worth=worth), 3 * times
+        guess = replace(guess, moment=found.moment, worth=worth)
     return None
 
 
@@ -129,10 +128,20 @@ def _around(guess: _Guess, crowd: Crowd, times: float, low: float, high: float) 
     least, most = np.maximum(worth - width, crowd.least), np.minimum(worth + width, crowd.most)
     if not worth.any() or least.sum() > 1 or most.sum() < 1:
         least, most = crowd.least, crowd.most
-    # All worth is 1, so what the others leave bounds each: the dearest is known as well as the others together.
-    least, most = np.maximum(least, 1 - (most.sum() - most)), np.minimum(most, 1 - (least.sum() - least))
+    least, most = _within_one(least, most, np.isfinite(crowd.capacity))
     spread = min(times * guess.spread, 1.0) * guess.moment
     return _Box(max(low, guess.moment - spread), min(high, guess.moment + spread), least, np.maximum(most, least))
+
+
+def _within_one(least: Floats, most: Floats, costly: Bools) -> tuple[Floats, Floats]:
+    """Return the bounds of worth that follow from all worth being 1, and that of what is not `costly` 0, (column,).
+
+    The dearest column is known as well as all others together.
+    """
+    low, high = np.where(costly, least, 0.0), np.where(costly, most, 0.0)
+    above, below = 1 - (high.sum() - high), 1 - (low.sum() - low)
+    least = np.where(costly & (above > least + _ROUNDING), above, least)
+    return least, np.where(costly & (below < most - _ROUNDING), below, most)
 
 
 def rough_price(crowd: Crowd, moment: float, rng: np.random.Generator) -> Floats:
@@ -179,7 +188,8 @@ def _without_free(crowd: Crowd, guess: _Guess, times: float) -> Crowd:
 
     One alone may stay: rows choose between it and idle. Of two, rows that need neither much would never part.
     """
-    free = (guess.worth <= np.minimum(times * guess.blur, _LITTLE))[crowd.column] & ~crowd.paid
+    little = (guess.worth <= np.minimum(times * guess.blur, _LITTLE))[crowd.column]
+    free = little & ~crowd.paid & (crowd.least <= 0)
     if free.sum() < 2 and not free.all():
         return crowd
     best = crowd.rate[free].max(axis=0)

@@ -185,9 +185,9 @@ def _split(
                 v, rising = _level(children, room, weight, got[group], pace[group], reached[group])
                 reached[group] = v
             for node in children:
-                amount = weight[node] * v
-                got[node] = min(amount, room[node])
-                pace[node] = weight[node] * rising if amount <= room[node] else 0.0
+                stop = room[node] / weight[node]
+                got[node] = weight[node] * v if v < stop else room[node]
+                pace[node] = weight[node] * rising if v <= stop else 0.0
 
 
 @njit(cache=True)

@@ -49,7 +49,7 @@ def plan(
     """Fill what each entry will do in this round, steps (row,) of its jobs, and when it will have done it, (row,).
 
     left (job,): steps still to do. With `whole` a round holds whole steps only, unless fewer are left, and an entry
-    one of whose workers has no step to do does not work, (row,): what it does will not count.
+    one of whose workers has no step to do does not work, (row,): what the others do would not count.
     """
     for i in range(len(entry)):
         e, j, size = entry[i], on[i], start[i + 1] - start[i]
@@ -63,6 +63,8 @@ def plan(
             mate_steps[i] = min(np.floor(fits) if whole else fits, left[second[e]])
             finish[i] = max(finish[i], now + mate_steps[i] / mate_rate[e, j])
             works[i] = works[i] and (not whole or credited(mate_steps[i], size) > 0.0)
+        if not works[i]:
+            steps[i] = mate_steps[i] = 0.0
 
 
 @njit(cache=True)
@@ -77,6 +79,7 @@ def book(
     steps: Floats,
     mate_steps: Floats,
     finish: Floats,
+    works: Bools,
     first: Ints,
     second: Ints,
     received: Floats,
@@ -93,20 +96,16 @@ def book(
 ) -> bool:
     """Book a round of time `at`, charged from `began` on; say whether somebody left, or a gang failed.
 
-    order (row,): the latest to finish first. entry … finish (row,) as planned; received (entry, type) and all_received
-    (type,) seconds since the last question; total, done (job,) steps, failures (job,) in a row. fate (job,) becomes DONE or DROPPED and ended (job,) its time.
-    held (job, type) seconds on seats, busy (device,) and charged (type,) accelerator-seconds, those of both jobs of a
-    pair, grow. A gang one of whose workers had nothing to do fails, and nothing is booked for it.
+    order (row,): the latest to finish first. entry … works (row,) as planned. received (entry, type) and all_received
+    (type,) seconds since the last question; total, done (job,) steps, failures (job,) in a row. fate (job,) becomes
+    DONE or DROPPED and ended (job,) its time. held (job, type) seconds on seats, busy (device,) and charged (type,)
+    accelerator-seconds, those of both jobs of a pair, grow. Of an entry that did not work nothing is booked.
     """
     changed = False
     for i in order:
         e, j = entry[i], on[i]
         a, b, size, time = first[e], second[e], start[i + 1] - start[i], finish[i] - began
-        mine = credited(steps[i], size) if most_failures else steps[i]
-        others = 0.0
-        if b >= 0:
-            others = credited(mate_steps[i], size) if most_failures else mate_steps[i]
-        if mine < 0.0 or others < 0.0 or time <= 0.0:
+        if not works[i] or time <= 0.0:
             changed = True
             if b < 0:
                 failures[a] += 1
@@ -119,13 +118,13 @@ def book(
         all_received[j] += time
         for k in range(start[i], start[i + 1]):
             busy[seats[k]] += time
-        done[a] += mine
+        done[a] += credited(steps[i], size) if most_failures else steps[i]
         held[a, j] += finish[i] - at
         charged[j] += time * size
         if total[a] - done[a] <= 0.0:
             fate[a], ended[a], changed = DONE, finish[i], True
         if b >= 0:
-            done[b] += others
+            done[b] += credited(mate_steps[i], size) if most_failures else mate_steps[i]
             held[b, j] += finish[i] - at
             charged[j] += time * size
             if total[b] - done[b] <= 0.0:

@@ -41,12 +41,10 @@ class Round:
     steps: Floats
     mate_steps: Floats
     finish: Floats  # when its steps are done
-    works: Bools  # False: a worker has no step to do, and the others' will not count
+    works: Bools  # False: a worker has no step to do, and so nobody does any
 
-    @property
-    def end(self) -> float:
-        """When the last of them has done its steps; -inf when nobody runs."""
-        return float(self.finish.max(initial=-np.inf))
+    end: float  # when the last of them has done its steps; -inf when nobody runs
+    paired: bool  # some of them share
 
 
 class Progress(Columns):
@@ -162,7 +160,7 @@ class Clock:
         jobs, entries = self.jobs, self.entries
         self.stale |= book(
             now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish),
-            now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish,
+            now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish, now.works,
             entries.first, entries.second, entries.received, self._all_received,
             jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.fate, jobs.ended, jobs.held,
             self.busy, self.charged,
@@ -236,7 +234,8 @@ class Clock:
             entries.first, entries.second, entries.rate, entries.mate_rate, left, steps, mate_steps, finish, works,
         )  # fmt: skip
         first, second = entries.first[entry], entries.second[entry]
-        found = Round(at, entry, first, second, on, start, seats, kept, steps, mate_steps, finish, works)
+        ends = float(finish.max(initial=-np.inf)), bool(self.rounds.pairs and (second >= 0).any())
+        found = Round(at, entry, first, second, on, start, seats, kept, steps, mate_steps, finish, works, *ends)
         self.opened += 1
         self.now = found if len(entry) else None
         return found

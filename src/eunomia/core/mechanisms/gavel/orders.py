@@ -67,22 +67,21 @@ class Seats:
                 shape=shape,
                 partners=self.state.names(second),
                 partner_epochs=np.where(pairs, epoch[second], 0),
-                max_steps=np.where(found.works, found.steps, 0.0)[gangs],
+                max_steps=found.steps[gangs],
             )
         )
-        shared = which & (found.second >= 0)
-        if shared.any():  # each of two has steps of its own to do
+        shared = which & (found.second >= 0) if found.paired else which
+        if found.paired and shared.any():  # each of two has steps of its own to do
             orders.append(Renew(self.state.names(_both(found, shared)), found.end, _limits(found, shared)))
 
 
 def _both(found: Round, which: Bools) -> Ints:
     """Return the jobs of these rows, then the second ones of those that share."""
-    second = found.second[which]
-    return np.concatenate((found.first[which], second[second >= 0]))
+    first = found.first[which]
+    return np.concatenate((first, found.second[which & (found.second >= 0)])) if found.paired else first
 
 
 def _limits(found: Round, which: Bools) -> Floats:
-    """Return the steps of the jobs of these rows, as `_both` names them; none where they would not count."""
-    both = which & (found.second >= 0)
-    steps, mates = np.where(found.works, found.steps, 0.0), np.where(found.works, found.mate_steps, 0.0)
-    return np.concatenate((steps[which], mates[both]))
+    """Return the steps of the jobs of these rows, as `_both` names them."""
+    steps = found.steps[which]
+    return np.concatenate((steps, found.mate_steps[which & (found.second >= 0)])) if found.paired else steps
