@@ -55,6 +55,10 @@ def test_one_machine_means_the_fewest_if_none_is_big_enough() -> None:
     assert floor_of([4, 4]).place(0, 8, one_machine=True) is not None  # two is the least that 8 can have
 
 
+def test_a_gang_may_sit_on_as_many_machines_as_it_would_need_if_all_were_empty() -> None:
+    assert floor_of([4, 2, 2]).place(0, 8, one_machine=True) is not None
+
+
 def test_what_does_not_fit_takes_nothing() -> None:
     floor = floor_of([2, 2])
     assert floor.place(0, 5) is None

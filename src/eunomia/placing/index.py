@@ -27,6 +27,7 @@ class Index(NamedTuple):
     device_free: Bools  # (device,)
     total: Ints  # (type,) free accelerators
     largest: Ints  # (type,) accelerators of the largest node
+    nodes: Ints  # (type, count) nodes with that many in all
     filled: Ints  # (type, count) nodes with that many free
     words: Ints  # (type, count, word)
     summary: Ints  # (type, count, word of words)
@@ -106,11 +107,15 @@ def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> i
 @njit(cache=True)
 def fewest_nodes(ix: Index, k: int, z: int) -> int:
     """Return on how many nodes z accelerators of type k would sit now, packed closely; 0 = they do not fit."""
-    if z > ix.total[k]:
-        return 0
+    return _fewest(ix.filled[k], z) if z <= ix.total[k] else 0
+
+
+@njit(cache=True)
+def _fewest(having: Ints, z: int) -> int:
+    """Return how many nodes hold z accelerators, of which `having` (count,) nodes have so many each."""
     nodes, left = 0, z
-    for count in range(ix.largest[k], 0, -1):
-        here = min(ix.filled[k, count], (left + count - 1) // count)
+    for count in range(len(having) - 1, 0, -1):
+        here = min(having[count], (left + count - 1) // count)
         nodes += here
         left -= here * count
         if left <= 0:
@@ -123,7 +128,7 @@ def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool
     """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
     if z > ix.total[k]:
         return False
-    if one_machine and fewest_nodes(ix, k, z) > (z + ix.largest[k] - 1) // ix.largest[k]:
+    if one_machine and fewest_nodes(ix, k, z) > _fewest(ix.nodes[k], z):
         return False
     filled = 0
     while filled < z:
@@ -193,6 +198,8 @@ def empty_index(node_type: Ints, first: Ints, size: Ints, node: Ints, device_fre
     np.maximum.at(largest, node_type, size)
     words = -(-len(size) // WORD)
     counts = int(size.max()) + 1
+    nodes = np.zeros((types, counts), dtype=np.int64)
+    np.add.at(nodes, (node_type, size), 1)
     return Index(
         node_type=node_type,
         first=first,
@@ -202,6 +209,7 @@ def empty_index(node_type: Ints, first: Ints, size: Ints, node: Ints, device_fre
         device_free=device_free,
         total=np.zeros(types, dtype=np.int64),
         largest=largest,
+        nodes=nodes,
         filled=np.zeros((types, counts), dtype=np.int64),
         words=np.zeros((types, counts, words), dtype=np.int64),
         summary=np.zeros((types, counts, -(-words // WORD)), dtype=np.int64),
