@@ -153,3 +153,16 @@ def test_users_cancel_after_as_long_as_the_scenario_says() -> None:
         result = simulate(asked(None, world=world, workload={"generator": "philly-like", "jobs": 200}))
         waits.append(float((result.jobs["status"] == "cancelled").mean()))
     assert waits[0] > waits[1]  # fewer have finished by then
+
+
+def test_what_a_restore_costs_may_grow_with_the_gang(tmp_path: Path) -> None:
+    costs = {"restore_s": 5.0, "restore_by_size": {"9": 58.0, "2": 28.0}}
+    overheads = set_up(scenario_from_dict(asked(None, overheads=costs), tmp_path)).overheads
+    assert [overheads.of(first=False, size=size) for size in (1, 2, 8, 9)] == [5.0, 28.0, 28.0, 58.0]
+
+
+@pytest.mark.parametrize("sizes", [{"two": 1.0}, {"0": 1.0}, {"2": -1.0}])
+def test_a_size_or_a_cost_that_is_none_is_named(sizes: dict[str, float], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        scenario_from_dict(asked(None, overheads={"restore_by_size": sizes}), tmp_path)
+    assert str(caught.value.problems[0].column).startswith(f"overheads.restore_by_size.{next(iter(sizes))}")

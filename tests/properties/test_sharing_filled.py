@@ -113,3 +113,12 @@ def test_the_late_rows_are_the_lightest_set_that_sharing_leaves_late(one: Instan
     least = oracles.least_late_shared(one.by_row(), one.size[one.of], one.capacity, floor, weight)
     assert found.bound <= least * (1 + 1e-9)
     assert found.weight == pytest.approx(least) or not found.least
+
+
+def test_a_row_that_needs_all_its_speed_cannot_share_and_that_is_proven() -> None:
+    """Together both could have 1.2 of the 1.6 that a pair does; but the first would have to go alone all the time."""
+    one = np.ones(1)
+    beside, floor, weight = np.full((1, 1, 1), 0.8), np.array([1.0, 0.2]), np.array([1.0, 3.0])
+    found = late_shared_rows(np.ones((1, 1)), beside, one, np.zeros(2, dtype=np.int64), one, floor, weight)
+    assert found.rows.tolist() == [0]
+    assert found.least

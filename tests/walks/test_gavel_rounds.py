@@ -78,6 +78,17 @@ def test_every_kind_of_answer_is_carried_out_and_repeated_by_replay(clocked: Des
     assert clocked.type("replay", "out/record.jsonl.gz") == 0
 
 
+def test_users_who_cancel_leave_in_the_middle_of_a_round(clocked: Desk, jobs: Jobs) -> None:
+    clocked.write("jobs.csv", jobs(*(f"j{m},{20 * m},1,LM,{300 + 100 * m}" for m in range(12))))
+    out = clocked.simulate(
+        "--set", "world.cancel_fraction=0.5", "--set", "world.cancel_after_s=600", "--set", "check=true"
+    )
+    counts = summary(out)
+    assert counts["jobs_cancelled"] >= 2
+    assert counts["jobs_finished"] + counts["jobs_cancelled"] == 12
+    assert clocked.type("replay", "out/record.jsonl.gz") == 0
+
+
 def test_a_misspelt_key_is_answered_with_the_nearest(clocked: Desk) -> None:
     answer = clocked.refused("simulate", "tiny.toml", "--out", "out", "--set", "mechanism.solve_gap=5")
     (problem,) = answer["problems"]

@@ -41,7 +41,7 @@ class Belief(Columns):
             }
         )
         self.speeds = speeds
-        self.cost = np.zeros((2, 0))  # (0 = first start or 1 = later one, accelerators) seconds without progress
+        self.cost = np.zeros((3, 0))  # (first start, later one, later one without a checkpoint; accelerators) seconds
         self.prefer: Ints = np.zeros((0, types), dtype=np.int64)  # (kind, type) types, the fastest first
         self._overheads = overheads or Overheads()
         self._jobs: list[Job] = []
@@ -74,7 +74,8 @@ class Belief(Columns):
     def _cost_up_to(self, size: int) -> None:
         """Look up what starts of gangs up to that size cost."""
         sizes = range(self.cost.shape[1], size + 1)
-        cost = [[self._overheads.of(first=first, size=size) for size in sizes] for first in (True, False)]
+        begun = ((True, True), (False, True), (False, False))
+        cost = [[self._overheads.of(first=first, size=size, saved=saved) for size in sizes] for first, saved in begun]
         self.cost = np.concatenate((self.cost, np.array(cost)), axis=1)
 
     def correct_rates(self, jobs: Ints, partners: Ints, types: Ints, sizes: Ints) -> None:
@@ -88,9 +89,12 @@ class Belief(Columns):
             elif size != job.scale_factor:
                 self.rate[row] = self.speeds.alone(job.job_type, size)[type]
 
-    def start_cost(self, ran: Bools, sizes: Ints) -> Floats:
-        """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not."""
-        return np.asarray(self.cost[ran.astype(np.int64), sizes])
+    def start_cost(self, ran: Bools, unsaved: Bools, sizes: Ints) -> Floats:
+        """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not.
+
+        Those that are `unsaved` have no checkpoint to pay for.
+        """
+        return np.asarray(self.cost[ran.astype(np.int64) + (ran & unsaved), sizes])
 
     def hear_progress(self, rows: Ints, steps: Floats, at: float) -> None:
         """Checkpoints say how many steps of these jobs are safe, (row,)."""

@@ -83,6 +83,7 @@ class Books:
         state = self.state
         stage = step(int(state.jobs.stage[row]), cause, state.ids[row])
         leave(row, at, int(stage), stage in FINAL, *self.arrays)
+        state.jobs.unsaved[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # no checkpoint was written, nor is paid for
         self.changes += cause is not Cause.STOPPED
 
     def lose(self, node: int) -> None:

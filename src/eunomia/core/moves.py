@@ -24,6 +24,7 @@ from eunomia.core.tables import (
     SERVICE,
     SHAPE,
     STAGE,
+    UNSAVED,
     UNTIL,
     WAITING,
     WIDTH,
@@ -89,14 +90,14 @@ def rise(t: Tables, row: int, at: float) -> None:
 def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
     """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
     ints = t.ints
-    later = 1 if t.flags[RAN, row] else 0
+    begun = 0 if not t.flags[RAN, row] else 2 if t.flags[UNSAVED, row] else 1
     t.ledger_floats[SERVED_SINCE, row] = at
     t.ledger_ints[WIDTH, row], t.ledger_ints[LAST_TYPE, row] = size, kind
     t.belief_floats[RATE, row] = t.throughput[row, kind]
-    t.belief_floats[RATE_SINCE, row] = at + t.cost[later, size]
+    t.belief_floats[RATE_SINCE, row] = at + t.cost[begun, size]
     ints[STAGE, row], ints[ON_TYPE, row], ints[SHAPE, row] = _RUNS, kind, shape
     ints[PARTNER, row], ints[FIRST_SEAT, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
-    t.flags[RAN, row] = True
+    t.flags[RAN, row], t.flags[UNSAVED, row] = True, False
     t.counts[WAITING] -= 1
 
 

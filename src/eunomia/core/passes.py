@@ -101,7 +101,17 @@ def _largest_first(size: Ints, kept: Bools) -> Ints:
     anew = np.flatnonzero(~kept)
     if len(anew) < 2:
         return anew
-    return anew[np.argsort(-size[anew], kind="mergesort")]
+    widest = size.max()
+    place = np.zeros(widest + 2, dtype=np.int64)  # (widest - size,) where the next gang of that size goes
+    for g in anew:
+        place[widest - size[g] + 1] += 1
+    for smaller in range(widest + 1):
+        place[smaller + 1] += place[smaller]
+    order = np.empty(len(anew), dtype=np.int64)
+    for g in anew:
+        order[place[widest - size[g]]] = g
+        place[widest - size[g]] += 1
+    return order
 
 
 @njit(cache=True, forceinline=True)

@@ -41,6 +41,7 @@ class Jobs(Columns):
     open: Bools  # its seats may be given anew (set for one decision)
     until: Floats  # end of its lease
     resting: Bools  # its lease runs on through quiet rounds, with a common end again when they are over
+    unsaved: Bools  # it left its last seats without a checkpoint
     end: Floats  # when its seats are believed to come free (filled for one decision)
 
     def __init__(self) -> None:

@@ -19,8 +19,8 @@ INTS = (
 STAGE, SCALE_FACTOR, OWNER, EPOCH, FAILURES, ON_TYPE, SHAPE, PARTNER, HELD, TAKEN, FIRST_SEAT = range(len(INTS))
 FLOATS = ("weight", "submitted", "deadline", "until", "end")
 WEIGHT, SUBMITTED, DEADLINE, UNTIL, END = range(len(FLOATS))
-FLAGS = ("ran", "open", "resting")
-RAN, OPEN, RESTING = range(len(FLAGS))
+FLAGS = ("ran", "open", "resting", "unsaved")
+RAN, OPEN, RESTING, UNSAVED = range(len(FLAGS))
 # Ledger
 WIDTH, LAST_TYPE = range(2)
 SERVICE, SERVED_SINCE = range(2)
@@ -47,7 +47,7 @@ class Tables(NamedTuple):
     belief_ints: Ints  # (column, job)
     belief_floats: Floats
     throughput: Floats  # (job, type)
-    cost: Floats  # (0 = first start or 1 = later one, accelerators) seconds
+    cost: Floats  # (0 = first start, 1 = later one, 2 = later one without a checkpoint; accelerators) seconds
     prefer: Ints  # (kind, type) types, the fastest first
     floor: Index
     up: Bools  # (node,)
@@ -79,12 +79,13 @@ def tables(
     device_free: Bools,
     total: Ints,
     largest: Ints,
+    nodes: Ints,
     filled: Ints,
     words: Ints,
     summary: Ints,
 ) -> Tables:
     """Name the arrays. They come one by one because a tuple of many takes longer to unpack than a step takes."""
-    floor = Index(node_type, first, size, node, free, device_free, total, largest, filled, words, summary)
+    floor = Index(node_type, first, size, node, free, device_free, total, largest, nodes, filled, words, summary)
     return Tables(
         ints, floats, flags, active, counts, holder, after, ledger_ints, ledger_floats, received,
         belief_ints, belief_floats, throughput, cost, prefer, floor, up,

@@ -126,7 +126,12 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
         jobs=physics.tried_again(scenario, work.jobs),
         policy=policy,
         mechanism=mechanism_of(scenario, policy, len(work.jobs)),
-        overheads=Overheads(start_s=costs.start_s, checkpoint_s=costs.checkpoint_s, restore_s=costs.restore_s),
+        overheads=Overheads(
+            start_s=costs.start_s,
+            checkpoint_s=costs.checkpoint_s,
+            restore_s=costs.restore_s,
+            restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
+        ),
         notes=(*_cluster_notes(scenario), *work.notes, *physics.notes(scenario)),
         neighbours=physics.neighbours_of(scenario),
     )

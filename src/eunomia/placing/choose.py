@@ -67,6 +67,42 @@ def _reservation(
     return shadow, max(left - size, 0)
 
 
+@njit(cache=True, forceinline=True)
+def _open_to(job: int, seated: Seated, taken: Ints, stamp: int) -> bool:
+    """Say whether a job may be given seats: it is not settled, and has none or open ones."""
+    may: bool = (taken[job] != stamp) & ((seated.on_type[job] < 0) | seated.open[job])
+    return may
+
+
+@njit(cache=True, forceinline=True)
+def _choose_skipping(
+    rows: Candidates, line: Ints, seated: Seated, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Bools
+) -> int:
+    """Fill `chosen` and `kept` with who fits, and return how many. Few branches: who fits cannot be foreseen."""
+    picked, left = 0, free.sum()
+    for place in range(len(line)):
+        if left == 0:
+            break
+        row = line[place]
+        job, mate, k, size = rows.job[row], rows.partner[row], rows.type[row], rows.size[row]
+        fits = (size <= free[k]) & _open_to(job, seated, taken, stamp)
+        if mate >= 0:
+            fits &= _open_to(mate, seated, taken, stamp)
+        if not fits:
+            continue
+        free[k] -= size
+        left -= size
+        taken[job] = stamp
+        if mate >= 0:
+            taken[mate] = stamp
+        chosen[picked] = row
+        kept[picked] = (
+            (seated.on_type[job] == k) & (seated.shape[job] == rows.shape[row]) & (seated.partner[job] == mate)
+        )
+        picked += 1
+    return picked
+
+
 @njit(cache=True)
 def choose(
     rows: Candidates,
@@ -86,16 +122,15 @@ def choose(
     """
     chosen = np.empty(len(line), dtype=np.int64)
     kept = np.zeros(len(line), dtype=np.bool_)
-    picked, left = 0, free.sum()
+    if misfit == SKIP:
+        picked = _choose_skipping(rows, line, seated, free, taken, stamp, chosen, kept)
+        return chosen[:picked], kept[:picked]
+    picked = 0
     held_type, shadow, extra = -1, np.inf, 0  # the one reservation
     for place in range(len(line)):
         row = line[place]
         job, mate, k, size = rows.job[row], rows.partner[row], rows.type[row], rows.size[row]
-        if taken[job] == stamp or (mate >= 0 and taken[mate] == stamp):
-            continue
-        if seated.on_type[job] >= 0 and not seated.open[job]:
-            continue
-        if mate >= 0 and seated.on_type[mate] >= 0 and not seated.open[mate]:
+        if not _open_to(job, seated, taken, stamp) or (mate >= 0 and not _open_to(mate, seated, taken, stamp)):
             continue
         fits = size <= free[k]
         if fits and held_type == k and not (at + rows.run_time[row] <= shadow < np.inf):
@@ -104,7 +139,6 @@ def choose(
                 extra -= size
         if fits:
             free[k] -= size
-            left -= size
             taken[job] = stamp
             if mate >= 0:
                 taken[mate] = stamp
@@ -113,10 +147,6 @@ def choose(
                 seated.on_type[job] == k and seated.shape[job] == rows.shape[row] and seated.partner[job] == mate
             )
             picked += 1
-            continue
-        if misfit == SKIP:
-            if left == 0:
-                break
             continue
         if place + 1 < len(line) and rows.job[line[place + 1]] == job:
             continue  # it has another wish

@@ -36,6 +36,7 @@ EXPERIMENTS: dict[str, Entry] = {
     "gavel-cdf": Entry("eunomia.reproduction.gavel.curves:cdf", "the distribution of JCTs at 5.6 jobs per hour"),
     "gavel-ftf": Entry("eunomia.reproduction.gavel.sharing:ftf", "mean JCT relative to an even split of the cluster"),
     "gavel-cost": Entry("eunomia.reproduction.gavel.money:cost", "cost and late jobs, with and without deadlines"),
+    "gavel-ideal": Entry("eunomia.reproduction.gavel.ideal:ideal", "what rounds cost against shares as a fluid"),
     "gavel-makespan": Entry("eunomia.reproduction.gavel.batch:makespan", "makespan against the number of jobs"),
 }
 

@@ -29,6 +29,7 @@ _RULES = {
     "less_than": ("must be below {lt:g}", "give a number below {lt:g}"),
     "less_than_equal": ("must be at most {le:g}", "give {le:g} or less"),
     "model_type": ("must be a table", "write [{name}] and its keys below it, or {{ key = value }}"),
+    "string_pattern_mismatch": ("must be a whole number of at least 1", "name a number of accelerators"),
     "string_too_short": ("must not be empty", "write a name, or leave the key out"),
     "string_type": ("must be a text", "write it in quotes"),
     "too_short": ("must not be empty", "write at least one entry"),

@@ -195,6 +195,10 @@ class Overheads(Section):
     start_s: NotNegative = Field(default=0.0, description="seconds of a job's first start")
     checkpoint_s: NotNegative = Field(default=0.0, description="seconds to write a checkpoint when stopped")
     restore_s: NotNegative = Field(default=0.0, description="seconds to go on from a checkpoint")
+    restore_by_size: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]*$")], NotNegative] = Field(
+        default_factory=dict,
+        description="restore_s of gangs from so many accelerators on, such as { 2 = 28, 9 = 58 }",
+    )
 
 
 class World(Section):

@@ -68,10 +68,9 @@ def _workload(one: Run, reference: Reference) -> dict[str, Any]:
     drawn = one.said.get("generated")
     if drawn is None:
         return {"trace": str(reference.folder / "traces" / one.trace), "format": "gavel"}
-    end = one.window[1] if one.window else 1000
     return {
         "generator": "gavel",
-        "jobs": 2 * end + MORE_JOBS,
+        "jobs": 2 * one.window[1] + MORE_JOBS if one.window else len(one.jct),
         "rate_per_hour": float(drawn["rate_per_hour"]),
         "multi_accelerator": bool(drawn["multi_gpu"]),
         "priorities": bool(drawn["multi_priority"]),

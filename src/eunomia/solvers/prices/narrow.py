@@ -161,10 +161,13 @@ class Search:
         load = part.load * found / max(rows.count, 1)
         return Part(rows.some(kept), part.places[kept], moved + demand, float(box.t[1]), load, box, part.exact)
 
-    def look(self, part: Part, rows: Rows, attempt: int = 0) -> tuple[Centre, float]:
-        """Return where the prices of a part seem to be, of which `rows` are the sorts, and how far off that may be."""
+    def look(self, part: Part, rows: Rows, most: int, attempt: int = 0) -> tuple[Centre, float]:
+        """Return where the prices of a part seem to be, of which `rows` are the sorts, and how far off that may be.
+
+        Up to `most` rows are looked at one and all.
+        """
         t = float(part.box.t[1])
-        if rows.count <= FEW:
+        if rows.count <= most:
             return self.centre(rows, part.fixed, part.anchor, t, _SHARP), _POINT
         weight = rows.size * rows.need(t)[0] / np.maximum(rows.T.max(axis=0), rows.base)
         some = sample(rows, weight, FEW, attempt)
@@ -179,11 +182,14 @@ class Search:
         Returns a centre that is outside the last part's box, if one is met.
         """
         rows = self.merged(stack[-1])
+        most = (
+            FEW if codes is None else 2 * FEW
+        )  # a sample of nearly all would leave too many open for the last program
         while rows.count > last:
-            centre, spread = self.look(stack[-1], rows, attempt)
+            centre, spread = self.look(stack[-1], rows, most, attempt)
             if self.renew is not None and abs(centre.t - stack[-1].exact) > _BENT * stack[-1].exact:
                 stack[-1] = self.renew(stack[-1], min(max(centre.t, stack[-1].box.t[0]), stack[-1].box.t[2]))
-                centre, spread = self.look(stack[-1], rows, attempt)
+                centre, spread = self.look(stack[-1], rows, most, attempt)
             if not centre.value.any():
                 return None
             if stack[-1].box.misses(centre, spread):

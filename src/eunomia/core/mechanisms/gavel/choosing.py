@@ -44,24 +44,23 @@ def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
 
 
 @njit(cache=True)
-def _settle_ties(order: Ints, first: Floats, second: Floats, third: Floats) -> None:
-    """Sort rows that stand by `first`, largest first, where they are equal in it: by `second`, then by `third`."""
-    low, n = 0, len(order)
-    while low < n:
-        high = low + 1
-        while high < n and first[order[high]] == first[order[low]]:
-            high += 1
-        if high > low + 1:
-            apart = _settle(order, low, high, second)
-            at = low
-            while at < high:
-                end = at + 1
-                while end < high and (not apart or second[order[end]] == second[order[at]]):
-                    end += 1
-                if end > at + 1:
-                    _settle(order, at, end, third)
-                at = end
-        low = high
+def _settle_ties(order: Ints, low: int, first: Floats, second: Floats, third: Floats) -> int:
+    """Sort the rows from `low` on that are equal in `first`, by `second`, then by `third`; return where they end."""
+    high, n = low + 1, len(order)
+    while high < n and first[order[high]] == first[order[low]]:
+        high += 1
+    if high == low + 1:
+        return high
+    apart = _settle(order, low, high, second)
+    at = low
+    while at < high:
+        end = at + 1
+        while end < high and (not apart or second[order[end]] == second[order[at]]):
+            end += 1
+        if end > at + 1:
+            _settle(order, at, end, third)
+        at = end
+    return high
 
 
 @njit(cache=True)
@@ -115,6 +114,7 @@ def gather(
 @njit(cache=True)
 def take(
     order: Ints,
+    group: Ints,
     entry: Ints,
     type: Ints,
     keys: Floats,
@@ -130,22 +130,30 @@ def take(
 ) -> int:
     """Choose whoever fits, by rank; `order` stands by the first key. Return how many of `chosen` are chosen now.
 
-    `free` accelerators (type,) are used up; `taken` (job,) is set for all that are chosen.
+    `free` accelerators (type,) are used up; `taken` (job,) is set for all that are chosen. Who comes after the last
+    free accelerator is not looked at.
     """
-    _settle_ties(order, keys[0], keys[1], keys[2])
-    for i in order:
-        e, j = entry[i], type[i]
-        a, b = first[e], second[e]
-        if free[j] == 0 or taken[a] or (b >= 0 and taken[b]):
-            continue
-        if size[e] > free[j]:
-            if not overtake:
-                free[j] = 0
-            continue
-        free[j] -= size[e]
-        taken[a] = True
-        if b >= 0:
-            taken[b] = True
-        chosen[picked], on[picked] = e, j
-        picked += 1
+    low, left = 0, 0
+    for j in group:
+        left += free[j]
+    while low < len(order) and left > 0:
+        high = _settle_ties(order, low, keys[0], keys[1], keys[2])
+        for i in order[low:high]:
+            e, j = entry[i], type[i]
+            a, b = first[e], second[e]
+            if free[j] == 0 or taken[a] or (b >= 0 and taken[b]):
+                continue
+            if size[e] > free[j]:
+                if not overtake:
+                    left -= free[j]
+                    free[j] = 0
+                continue
+            free[j] -= size[e]
+            left -= size[e]
+            taken[a] = True
+            if b >= 0:
+                taken[b] = True
+            chosen[picked], on[picked] = e, j
+            picked += 1
+        low = high
     return picked

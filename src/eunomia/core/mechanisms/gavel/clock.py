@@ -86,6 +86,7 @@ class Clock:
         self.stale = True
         self._beside = beside
         self._coming: list[int] = []
+        self._left = False  # somebody was withdrawn while a round was open
         self._last_reset = 0.0
         self._ended: float | None = None  # end of the last round
         self.now: Round | None = None
@@ -111,8 +112,8 @@ class Clock:
         """Somebody no longer wants this job. What it does in the present round is booked all the same."""
         if row in self._coming:
             self._coming.remove(row)
-        if self.jobs.fate[row] == ACTIVE:
-            self.jobs.fate[row] = DONE
+        self.jobs.fate[row], self._left = DONE, True
+        if self.now is None:
             self._forget_leavers()
 
     def admit(self) -> None:
@@ -167,13 +168,14 @@ class Clock:
         )  # fmt: skip
         ran = np.concatenate((now.first, now.second[now.second >= 0]))
         left = np.sort(ran[jobs.fate[ran] != ACTIVE])
-        if len(left):
+        if self._left or len(left):
             self._forget_leavers()
         return left
 
     def _forget_leavers(self) -> None:
         n, fate = len(self.entries), self.jobs.fate
         first, second = self.entries.first[:n], self.entries.second[:n]
+        self._left = False
         self.entries.keep((fate[first] == ACTIVE) & ((second < 0) | (fate[second] == ACTIVE)))
         self.stale = True
 
@@ -252,17 +254,18 @@ class Clock:
         entry, type = np.empty(most, np.int64), np.empty(most, np.int64)
         keys, picked = np.empty((3, most)), 0
         chosen, on = np.empty(n, np.int64), np.empty(n, np.int64)
-        for group in lists:
+        for types in lists:
+            group = np.array(types)
             for spare in (False, True) if rules.fill else (False,):
                 m = gather(
-                    spare, np.array(group), n, entries.first, entries.second, entries.size, entries.known, entries.x,
+                    spare, group, n, entries.first, entries.second, entries.size, entries.known, entries.x,
                     entries.received, entries.deficit, entries.rate, entries.mate_rate, self._all_received, free,
                     taken, entry, type, keys,
                 )  # fmt: skip
                 if m:
                     picked = take(
-                        np.argsort(-keys[0, :m]), entry, type, keys, entries.first, entries.second, entries.size,
-                        free, taken, rules.overtake, chosen, on, picked,
+                        np.argsort(-keys[0, :m]), group, entry, type, keys, entries.first, entries.second,
+                        entries.size, free, taken, rules.overtake, chosen, on, picked,
                     )  # fmt: skip
                 if not free[group].any():
                     break

@@ -102,7 +102,7 @@ class GavelScheduler(Scheduler):
     def _turn(self, at: float, orders: list[Decision]) -> None:
         """End a round, if one is open, and begin the next."""
         for row in self.clock.close().tolist():
-            if self.clock.jobs.fate[row] == DROPPED:
+            if self.clock.jobs.fate[row] == DROPPED and self.state.jobs.stage[row] == Stage.RUNNING:
                 self._drop(row, at, orders)
         self.clock.admit()
         self._came = False
