@@ -80,14 +80,15 @@ class Belief(Columns):
 
     def correct_rates(self, jobs: Ints, partners: Ints, types: Ints, sizes: Ints) -> None:
         """Believe of jobs that have just started what is believed of them in pairs (partner -1 = none) and shapes."""
-        for row, mate, type, size in zip(*(a.tolist() for a in (jobs, partners, types, sizes)), strict=True):
-            job = self._jobs[row]
-            if mate >= 0:
-                other = self._jobs[mate]
-                self.rate[row] = self.speeds.beside(job.job_type, other.job_type, size)[type]
-                self.rate[mate] = self.speeds.beside(other.job_type, job.job_type, size)[type]
-            elif size != job.scale_factor:
-                self.rate[row] = self.speeds.alone(job.job_type, size)[type]
+        two = np.flatnonzero(partners >= 0)
+        if len(two):
+            table, job, mate, type = self._pairs(), jobs[two], partners[two], types[two]
+            self.rate[job] = table[self.kind[job], self.kind[mate], type]
+            self.rate[mate] = table[self.kind[mate], self.kind[job], type]
+        for place in np.flatnonzero(partners < 0).tolist():
+            row, size = int(jobs[place]), int(sizes[place])
+            if size != self._jobs[row].scale_factor:
+                self.rate[row] = self.speeds.alone(self._jobs[row].job_type, size)[types[place]]
 
     def start_cost(self, ran: Bools, unsaved: Bools, sizes: Ints) -> Floats:
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not.
@@ -112,6 +113,9 @@ class Belief(Columns):
 
     def paired(self) -> Floats:
         """Return steps/s of each kind beside each, (kind, kind, type); 0 where gangs differ in size."""
+        return self._pairs().copy()
+
+    def _pairs(self) -> Floats:
         kinds, known = list(self._kinds), len(self._table)
         if len(kinds) > known:
             table = np.zeros((len(kinds), len(kinds), len(self.speeds.types)))
@@ -121,7 +125,7 @@ class Belief(Columns):
                     if max(i, j) >= known and mine[1] == other[1]:
                         table[i, j] = self.speeds.beside(mine[0], other[0], mine[1])
             self._table = table
-        return self._table.copy()
+        return self._table
 
     def apart(self, rows: Ints) -> Floats:
         """Return steps/s of each gang when it does not sit on one machine, (row, type)."""

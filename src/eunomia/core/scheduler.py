@@ -22,10 +22,7 @@ from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
-from eunomia.model.events import (
-    Answered,
-    Moment,
-)
+from eunomia.model.events import Answered, Moment
 from eunomia.model.life import Cause, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
@@ -64,13 +61,11 @@ class Scheduler:
         self._checked = checked
         endless = info.complete and info.door == "order" and math.isinf(mechanism.length)
         self._unasked = endless and not (mechanism.recall and len(topology.types) > 1)
-        self._asked = 0
         self._question: Question | None = None  # asked and not yet answered
-        self._asked_at = -math.inf
+        self._asked, self._asked_at = 0, -math.inf  # questions so far, and when the last one was asked
         self._known = 0  # what of `changes` in the books the last ask knew
-        self._again_at = math.inf
+        self._again_at = self._wake = math.inf
         self._plain = True  # the last answer named no other shape and no partner
-        self._wake = math.inf
         self._passed = (-math.inf, 0)  # when shares last seated anybody, and what of `changes` was known
         self._resting = False  # leases may run on through quiet rounds
 
@@ -198,9 +193,8 @@ class Scheduler:
         question, self._question = self._question, None
         assert question is not None
         if not answer.again_at > at:
-            raise InvalidAnswer(
-                f"policy {self.info.name!r} wants to be asked again at {answer.again_at}, but it is {at}"
-            )
+            when = f"wants to be asked again at {answer.again_at}, but it is {at}"
+            raise InvalidAnswer(f"policy {self.info.name!r} {when}")
         self._again_at = answer.again_at
         self._remember(answer, question)
         self._refuse(answer, question, at, orders)
@@ -218,23 +212,19 @@ class Scheduler:
             if seating.put_out:  # they wait from now on, which the policy could not see when it was asked
                 self._again_at = at
         elif isinstance(answer, Shares):
-            self._adopt_shares(answer, question, at)
+            self.dues.advance(at)
+            self.dues.adopt(job_columns(answer, question, self.state), answer.fill, self.state)
             self._settle_shares(at, orders)
             return
         else:
             raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
         orders += seating.orders
 
-    def _adopt_shares(self, answer: Shares, question: Question, at: float) -> None:
-        self.dues.advance(at)
-        self.dues.adopt(job_columns(answer, question, self.state), answer.fill, self.state)
-
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
         dues, cut = self.dues, self.mechanism
         dues.advance(at)
         seating = Seating(self._books, cut, at)
-        line = dues.line(self.state, cut.length, self.belief.cost)
-        self._line = line
+        self._line = line = dues.line(self.state, cut.length, self.belief.cost)
         if cut.aligned or cut.recall:
             seating.follow(dues.rows, "skip", line, dues.size, fill=dues.fill)
         else:
@@ -257,10 +247,10 @@ class Scheduler:
         for m, why in answer.refuse.items():
             row = int(question.active[m])
             if self.state.jobs.ran[row]:
-                name = self.state.submitted[row].job_id
+                name = self.state.ids[row]
                 raise InvalidAnswer(f"policy {self.info.name!r} refused job {name!r}, which has run already")
             if self.state.jobs.stage[row] == Stage.WAITING:
-                orders.append(Refuse(self.state.submitted[row].job_id, why))
+                orders.append(Refuse(self.state.ids[row], why))
                 self._books.leave(row, at, Cause.REFUSED)
 
     # ---- when to wake ----------------------------------------------------------------------------------------
@@ -289,10 +279,8 @@ class Scheduler:
 
     def _rest(self, quiet: bool, at: float, orders: list[Decision]) -> None:
         """Let leases run on while nobody is woken at their common end, or a real world would see them lapse."""
-        if self._question is not None:
-            return  # the answer may seat somebody else
-        if not quiet and not self._resting:
-            return
+        if self._question is not None or not (quiet or self._resting):
+            return  # an answer may seat somebody else, or nobody rests
         jobs, running = self.state.jobs, self.state.running()
         if quiet and not self.state.ends_apart:
             rows, until = running[jobs.until[running] < math.inf], math.inf
