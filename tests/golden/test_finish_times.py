@@ -102,28 +102,26 @@ ROUNDS = LeaseTerms(length_s=100, aligned=True)
 
 
 def test_max_min_serves_weights_one_and_two_by_turns() -> None:
-    """x is 1/3 and 2/3 of one accelerator. Owed less received, in thirds of a round, at the end of each; who sits
-    is passed only by who is owed a round (3) more.
+    """x is 1/3 and 2/3 of one accelerator. Debts, owed less received in thirds of a round, at the end of each; who
+    would be owed more when the next one ends (debt + 1 for a, debt + 2 for b) has that.
 
-    end    a sat   a    b        end    b sat   a    b
-    100    *      −2    2        200    *      −1    1
-                                 300    *       0    0
-                                 400    *       1   −1
-                                 500    *       2   −2
-    a has 100 of its 250 s at 100, sits again from 500 and ends at 650; b has 400 at 500, and 100 more from 650.
+    end    b sat   a    b        end    a sat   a    b        end    b sat   a    b
+    100    *       1   −1        200    *      −1    1        300    *       0    0
+    and so on: b, a, b. b has its 500 s at 700, when a has 200 of its 250; a ends at 750.
     """
     played = play(MaxMinFairness(), ONE_TO_TWO, terms=ROUNDS)
-    assert played.finished == pytest.approx({"a": 650, "b": 750})
-    assert [at for at, _ in played.starts] == [0, 100, 500, 650]
+    assert played.finished == pytest.approx({"a": 750, "b": 700})
+    assert [at for at, _ in played.starts] == [0, 100, 200, 400, 500, 700]
 
 
 def test_max_min_pays_for_every_change_of_seats_and_for_no_renewal() -> None:
-    """A start costs 10 s, a checkpoint 4 and a restore 6. As above, but a has 90 at 100 and from 510 on the other
-    160; b has 390 at 500 and from 680 on the other 110.
+    """A start costs 10 s, a checkpoint 4 and a restore 6. The same turns, for no debt here is so near that 10 s more
+    for who sits would change them; but each costs 10 s. b has 90, 280, and 470 at 700; a has 90, 180, and from 710
+    on the last 70; b has the seat from 780 on, within the round, and needs 10 + 30 more.
     """
     costs = Overheads(start_s=10, checkpoint_s=4, restore_s=6)
     played = play(MaxMinFairness(), ONE_TO_TWO, terms=ROUNDS, overheads=costs)
-    assert played.finished == pytest.approx({"a": 670, "b": 790})
+    assert played.finished == pytest.approx({"a": 780, "b": 820})
 
 
 def test_fifo_blocks_behind_the_head_of_the_line() -> None:

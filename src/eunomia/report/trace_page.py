@@ -35,7 +35,8 @@ def trace_page(title: str, numbers: dict[str, Any], rows: Iterable[tuple[str, st
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:
     body = "".join(f"<tr><th scope=row>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in rows)
-    return f'<section aria-label="Numbers"><h2>In numbers</h2><table class="words"><tbody>{body}</tbody></table></section>'
+    table = f'<table class="words"><tbody>{body}</tbody></table>'
+    return f'<section aria-label="Numbers"><h2>In numbers</h2>{table}</section>'
 
 
 def _notes(notes: Iterable[str]) -> str:
