@@ -78,14 +78,17 @@ def tables(
     free: Ints,
     device_free: Bools,
     total: Ints,
-    largest: Ints,
     nodes: Ints,
     filled: Ints,
     words: Ints,
     summary: Ints,
 ) -> Tables:
-    """Name the arrays. They come one by one because a tuple of many takes longer to unpack than a step takes."""
-    floor = Index(node_type, first, size, node, free, device_free, total, largest, nodes, filled, words, summary)
+    """Name the arrays. They come one by one because a tuple of many takes longer to unpack than a step takes.
+
+    One array more than these made a pass take half as long again when it was measured, so what is new shares an array
+    with something old.
+    """
+    floor = Index(node_type, first, size, node, free, device_free, total, nodes, filled, words, summary)
     return Tables(
         ints, floats, flags, active, counts, holder, after, ledger_ints, ledger_floats, received,
         belief_ints, belief_floats, throughput, cost, prefer, floor, up,

@@ -26,8 +26,7 @@ class Index(NamedTuple):
     free: Ints  # (node,)
     device_free: Bools  # (device,)
     total: Ints  # (type,) free accelerators
-    largest: Ints  # (type,) accelerators of the largest node
-    nodes: Ints  # (type, count) nodes with that many in all
+    nodes: Ints  # (type, count) nodes with that many in all; at count 0 the accelerators of the largest
     filled: Ints  # (type, count) nodes with that many free
     words: Ints  # (type, count, word)
     summary: Ints  # (type, count, word of words)
@@ -133,12 +132,12 @@ def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool
     filled = 0
     while filled < z:
         left, found = z - filled, 0
-        for count in range(left, ix.largest[k] + 1):  # best fit: the smallest hole that holds the rest
+        for count in range(left, ix.nodes[k, 0] + 1):  # best fit: the smallest hole that holds the rest
             if ix.filled[k, count] > 0:
                 found = count
                 break
         if found == 0:  # no hole is big enough: the biggest one, whole
-            for count in range(min(left, ix.largest[k]), 0, -1):
+            for count in range(min(left, ix.nodes[k, 0]), 0, -1):
                 if ix.filled[k, count] > 0:
                     found = count
                     break
@@ -200,6 +199,7 @@ def empty_index(node_type: Ints, first: Ints, size: Ints, node: Ints, device_fre
     counts = int(size.max()) + 1
     nodes = np.zeros((types, counts), dtype=np.int64)
     np.add.at(nodes, (node_type, size), 1)
+    nodes[:, 0] = largest
     return Index(
         node_type=node_type,
         first=first,
@@ -208,7 +208,6 @@ def empty_index(node_type: Ints, first: Ints, size: Ints, node: Ints, device_fre
         free=np.zeros(len(size), dtype=np.int64),
         device_free=device_free,
         total=np.zeros(types, dtype=np.int64),
-        largest=largest,
         nodes=nodes,
         filled=np.zeros((types, counts), dtype=np.int64),
         words=np.zeros((types, counts, words), dtype=np.int64),
