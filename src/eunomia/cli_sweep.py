@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -132,6 +133,7 @@ def _show_plan(asked: SweepFile, rows: Sequence[Row], out: Path, workers: int, a
 
     store = Store(out)
     waiting = [row for row in rows if not store.finished(row.scenario_hash, jobs=asked.keep_jobs)]
+    undone = {row.scenario_hash for row in waiting}
     costs = Costs(rows, store)
     basis = "runs that were made before"
     if not costs.known and waiting:
@@ -140,14 +142,14 @@ def _show_plan(asked: SweepFile, rows: Sequence[Row], out: Path, workers: int, a
     estimate = costs.wall(waiting, workers)
     if as_json:
         listed = [
-            {**row.labels, "scenario_hash": row.scenario_hash, "jobs": row.jobs,
-             "done": row not in waiting, "estimate_s": costs.of(row)} for row in rows
+            {**_told(row), "scenario_hash": row.scenario_hash, "jobs": row.jobs,
+             "done": row.scenario_hash not in undone, "estimate_s": costs.of(row)} for row in rows
         ]  # fmt: skip
         found = {"runs": listed, "waiting": len(waiting), "workers": workers, "estimate_s": estimate, "basis": basis}
         typer.echo(json.dumps(found, allow_nan=False))
         return
     for row in rows[:LISTED]:
-        done = "done" if row not in waiting else f"about {span(costs.of(row))}"
+        done = "done" if row.scenario_hash not in undone else f"about {span(costs.of(row))}"
         typer.echo(f"  {row.name}: {row.jobs:,} jobs, {done}")
     if len(rows) > LISTED:
         typer.echo(f"  … and {len(rows) - LISTED:,} runs more; --json lists them all")
@@ -176,9 +178,17 @@ def _report(asked: SweepFile, frame: Frame, outcome: Outcome, out: Path, as_json
     typer.echo(f"table: {out / TABLE}\nreport: {out / 'report.html'}")
 
 
+def _told(row: Row) -> dict[str, Any]:
+    """Return the labels of a run as JSON can say them."""
+    return {
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.labels.items()
+    }
+
+
 def _as_json(outcome: Outcome, table: Path, report: Path, words: Sequence[str]) -> dict[str, Any]:
     runs = [
-        {**row.labels, **summary, "scenario_hash": row.scenario_hash}
+        {**_told(row), **summary, "scenario_hash": row.scenario_hash}
         for row, summary in zip(outcome.rows, outcome.summaries, strict=True)
     ]
     return {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from eunomia.core.mechanisms.gavel.settings import GavelRounds
+from eunomia.core.mechanisms.gavel.settings import DEFAULT_VISIT, GavelRounds
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.nearest import nearest
 from eunomia.model.policy import Policy, check_values
@@ -44,6 +44,7 @@ def _gavel(scenario: Scenario, policy: Policy, said: Mapping[str, Any], jobs: in
         if key not in known
     ]
     problems += _impossible(scenario, policy)
+    problems += _unvisited(scenario, said.get("visit", DEFAULT_VISIT))
     if problems:
         raise InvalidInput(problems)
     parameters = _habits(scenario.policy.name, policy) | dict(said)
@@ -54,6 +55,23 @@ def _gavel(scenario: Scenario, policy: Policy, said: Mapping[str, Any], jobs: in
         return GavelRounds(**parameters, expected=jobs)
     except (TypeError, ValueError) as error:
         raise InvalidInput([_problem(scenario, "", str(error), "see docs/gavel-mechanism.md")]) from error
+
+
+def _unvisited(scenario: Scenario, visit: Any) -> list[Problem]:
+    """Return what is wrong with the order in which types are filled: one that is not named is never used."""
+    types = scenario.cluster.types
+    if not isinstance(visit, list | tuple) or not all(isinstance(name, str) for name in visit):
+        return [_problem(scenario, "visit", "must be a list of accelerator types", 'give ["v100", "k80"]', str(visit))]
+    if tuple(visit) != DEFAULT_VISIT:
+        return [
+            _problem(scenario, "visit", "the cluster has no such type", nearest(name, types), name)
+            for name in visit
+            if name not in types
+        ]
+    if set(visit) & set(types):
+        return []
+    rule = f"no type of the cluster is ever used: Gavel visits {', '.join(visit)} alone"
+    return [_problem(scenario, "visit", rule, "give visit = [], which is the cluster's order", ", ".join(types))]
 
 
 def _habits(name: str, policy: Policy) -> dict[str, Any]:
@@ -76,7 +94,8 @@ def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:
     wrong = {
         "[world] backend is not simulated": world.backend != "simulated",
         "[belief] is noisy": scenario.belief.kind != "oracle",
-        "[overheads] are not 0": any((costs.start_s, costs.checkpoint_s, costs.restore_s)),
+        "[overheads] are not 0": costs != type(costs)(),
+        "[world] replay_status is true": world.replay_status,
         "[physics] says something": scenario.physics != type(scenario.physics)(),
         "[world] has failures": bool(world.job_failures_per_hour or world.node_failures_per_hour),
     }

@@ -277,7 +277,7 @@ def _attempts(method: Method, crossover: bool) -> list[dict[str, Any]]:
     interior = {"solver": "ipm", "presolve": "choose", "run_crossover": "on"}
     inside = {"solver": "ipm", "presolve": "off", "run_crossover": "off"}  # presolve would choose among equal points
     if method == "interior" and not crossover:
-        return [inside]
+        return [inside, {**inside, "presolve": "choose"}, simplex]  # a corner is better than no answer
     again = [{**simplex, "presolve": "off"}, {**simplex, "presolve": "off", "simplex_strategy": 4}]
     unscaled = {**simplex, "presolve": "off", _SCALING: 0}
     return [interior, unscaled, *again] if method == "interior" else [simplex, unscaled, *again, interior]

@@ -85,6 +85,8 @@ def _jobs(path: Path) -> list[Any]:
     except json.JSONDecodeError as error:
         rule, mend = f"this is not JSON ({error.msg})", "copy or download it again"
         raise InvalidInput([Problem(file=str(path), row=error.lineno, rule=rule, mend=mend)]) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise refused(str(path), None, None, f"the JSON cannot be read ({error})", "write a list of jobs") from None
     if not isinstance(found, list):
         raise refused(str(path), None, None, "the log must be a list of jobs", "write [ … ] around the jobs")
     return found

@@ -9,6 +9,8 @@ from eunomia.backends.simulated.tally import DUST
 from eunomia.model.events import JobCancelled, JobFailed, JobFinished
 from eunomia.model.job import Job
 
+_SAME = 1e-12  # relative: steps that differ by rounding alone
+
 
 class Gang:
     """One job. It makes progress from `since` on at `rate`, until its steps are done or it fails."""
@@ -75,7 +77,7 @@ class Gang:
 
     def foresee(self) -> float:
         """Reckon when its work ends at this rate, in success or not, and return it; inf = its lease ends before."""
-        finish = self.since + self.left / self.rate if self.left <= self.limit else math.inf
+        finish = self.since + self.left / self.rate if self.left <= self.limit * (1 + _SAME) else math.inf
         self.doomed_at = self.chance_at
         if self.trial_s < math.inf:  # a trial that is to fail does so at its last step at the latest
             work = min(self.trial_s * self.rate, self.left)

@@ -18,6 +18,7 @@ from eunomia.model.arrays import Array, Floats, Ints
 ENDED = -1  # in the place of an epoch: no order concerns this job any more
 FINISHED, FAILED_FOR_GOOD, FAILED = 0, 1, 2  # how a gang ended by itself
 FINE = -1
+_SAME = 1e-12  # relative: steps that differ by rounding alone
 
 GANG = np.dtype(
     [
@@ -64,7 +65,8 @@ def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     """Foresee the end of a gang whose rate is known."""
     gang = gangs[row]
     left = max(gang["total"] - gang["done"], 0.0)
-    ends = gang["since"] + left / gang["rate"] if left <= gang["limit"] else np.inf
+    within = left <= gang["limit"] * (1 + _SAME)  # who told the limit may have reckoned in another order
+    ends = gang["since"] + left / gang["rate"] if within else np.inf
     gang["will_fail"] = gang["fails_at"] < ends
     foresee_end(gangs, heap, counts, row, min(ends, gang["fails_at"]))
 

@@ -19,6 +19,7 @@ from eunomia.report.settings import WHOLE
 from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent, Verdict, Versus
 from eunomia.report.table import COLUMNS
 
+_MOST = 700.0  # e to that is still a number
 BETTER = {column.name: column.better for column in COLUMNS}
 
 Values = Mapping[str, Mapping[int, float]]  # name of summary.json → seed → value
@@ -97,7 +98,7 @@ def _fit(own: Values, other: Values) -> bool:
 
 
 def _versus(found: Difference, name: str, fit: bool) -> Versus:
-    relative = None if found.log_ratio is None else _interval(found.log_ratio, math.expm1)
+    relative = None if found.log_ratio is None else _interval(found.log_ratio, _grown)
     return Versus(change=_interval(found.change), relative=relative, verdict=_verdict(found, name, fit))
 
 
@@ -113,6 +114,11 @@ def _verdict(found: Difference, name: str, fit: bool) -> Verdict:
         return "noise"
     lower_is_better = BETTER.get(name) != "high"
     return "better" if (found.change.mean < 0) == lower_is_better else "worse"
+
+
+def _grown(log_ratio: float) -> float:
+    """Return ratio − 1; what is beyond all numbers is the largest of them."""
+    return math.expm1(min(log_ratio, _MOST))
 
 
 def _interval(found: Estimate, scale: Callable[[float], float] = float) -> Interval:

@@ -85,7 +85,7 @@ class Objective:
         if isinstance(self.policy, SeenOnReference):
             seen = self.policy.seen(view).throughput
         ours, theirs = (self.value(view, seen, _dense(view, shares)) for shares in (mine, logged))
-        return max(0.0, (theirs - ours) / abs(theirs)), mine.memory
+        return max(0.0, (theirs - ours) / max(abs(theirs), 1e-300)), mine.memory
 
 
 def _dense(view: View, shares: Shares) -> Floats:

@@ -46,7 +46,7 @@ def few_total(worth: Floats, size: Floats, capacity: Floats, rate: Floats, floor
     if len(opened) == 0 or not _fits(start, size, capacity[opened]):
         return None
     best, total, bound = largest(c, T, size, floor, capacity[opened], start)
-    proven = bound - total <= _PROVEN * np.abs(c * best).sum()
+    proven = np.isfinite(bound) and bound - total <= _PROVEN * np.abs(c * best).sum()
     kept = ((T * best).sum(axis=0) >= floor - _PROVEN * np.abs(floor)).all()
     if not (proven and kept and _fits(best, size, capacity[opened])):
         return None

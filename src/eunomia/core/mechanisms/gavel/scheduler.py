@@ -30,6 +30,8 @@ from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 
+_PATIENCE = 20  # questions at one instant; gangs without a step to do are dropped after fewer
+
 
 class GavelScheduler(Scheduler):
     """Events in, decisions out, in Gavel's rounds. `clock` holds its books."""
@@ -52,6 +54,7 @@ class GavelScheduler(Scheduler):
         self.clock = Clock(rounds, topology, seed, self._beside)
         self._seats = Seats(self._books)
         self._by_right: Ints = np.full(0, -1, dtype=np.int64)  # (job,) type that the last order gave it whole
+        self._stood, self._still = -1.0, 0  # an instant at which nothing could begin, and how often
         self._came = False  # somebody came since the last round was opened
 
     def handle(self, moment: Moment) -> list[Decision]:
@@ -125,7 +128,19 @@ class GavelScheduler(Scheduler):
         elif self.state.alive and len(self.state.jobs) == self.rounds.expected:
             self.clock.forget_last_reset()  # nobody is left to come, and time would stand still
             if self.clock.due(at):
+                self._demand_steps(at)
                 self._turn(at, orders)
+
+    def _demand_steps(self, at: float) -> None:
+        """Raise InvalidAnswer when the policy is asked once more at an instant at which nothing can begin."""
+        self._still = self._still + 1 if self._stood == at else 0
+        self._stood = at
+        if self._still > _PATIENCE:
+            names = ", ".join(self.state.names(self.state.active[:3]))
+            raise InvalidAnswer(
+                f"time stands still at {at} s: nobody who is given seats has a step to do in {self.rounds.round_s} s "
+                f"({names}, …); lengthen round_s"
+            )
 
     def _drop(self, row: int, at: float, orders: list[Decision]) -> None:
         name, epoch = self.state.submitted[row].job_id, int(self.state.jobs.epoch[row])

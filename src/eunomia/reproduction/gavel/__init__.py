@@ -1,0 +1,1 @@
+"""Gavel: its simulator run by run, and the curves of its paper."""
