@@ -1,0 +1,51 @@
+"""What Gavel's clock has no page for is refused before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunomia.experiment.wiring import set_up
+from eunomia.model.problems import InvalidInput
+from eunomia.scenario import scenario_from_dict
+
+
+def complaints(cluster: dict[str, int], mechanism: dict[str, Any] | None = None, **tables: Any) -> str:
+    """Return what is said of a scenario under this clock; empty where it is set up."""
+    said = {
+        "cluster": {"accelerators": cluster},
+        "workload": {"generator": "philly-like", "jobs": 3, "multi_accelerator": False},
+        "policy": {"name": "max_min_fairness"},
+        "mechanism": {"name": "gavel", **(mechanism or {})},
+        **tables,
+    }
+    try:
+        set_up(scenario_from_dict(said, Path()))
+    except InvalidInput as error:
+        return " ".join(f"{problem.column} {problem.value} {problem.rule} {problem.mend}" for problem in error.problems)
+    return ""
+
+
+def test_a_plain_scenario_is_set_up() -> None:
+    assert complaints({"v100": 4, "k80": 4}) == ""
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"overheads": {"restore_by_size": {"1": 60}}}, "[overheads] are not 0"),
+        ({"world": {"replay_status": True}}, "replay_status"),
+        ({"mechanism": {"visit": ["v101"]}}, "v100"),
+        ({"mechanism": {"visit": "v100"}}, "list"),
+    ],
+)
+def test_what_it_cannot_book_is_named(tables: dict[str, Any], said: str) -> None:
+    mechanism = tables.pop("mechanism", None)
+    assert said in complaints({"v100": 4}, mechanism, **tables)
+
+
+def test_a_cluster_of_types_that_it_never_visits_is_refused() -> None:
+    assert "visit = []" in complaints({"a100": 4})
+    assert complaints({"a100": 4}, {"visit": []}) == ""
