@@ -124,7 +124,7 @@ def generate(name: str, seed: int, **parameters: object) -> Trace:
 def _check(generator: str, parameter: str, value: object) -> None:
     if parameter in RULES:
         number(generator, parameter, value, RULES[parameter])
-    elif parameter in ("multi_accelerator", "priorities"):
+    elif parameter in ("multi_accelerator", "priorities", "deadlines"):
         flag(generator, parameter, value)
     elif not isinstance(value, str):
         raise refused(generator, parameter, value, "must be text", "write it in quotes")
