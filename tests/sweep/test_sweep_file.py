@@ -151,6 +151,12 @@ def test_without_policies_the_first_axis_of_several_values_is_compared(desk: Des
     assert frame.name(9) == "overheads.start_s 9"
 
 
+def test_the_only_axis_of_several_values_is_compared(desk: Desk) -> None:
+    found = rows(desk, BASE + "[axes]\noverheads.start_s = [0, 9]\nseed = [0, 1]\n")
+    frame = frame_of(read(Path("sweep.toml")), found)
+    assert (frame.compare, frame.along, frame.baseline) == ("overheads.start_s", "load", 0)
+
+
 def test_a_refusal_to_plan_is_an_invalid_input_from_python_too(desk: Desk) -> None:
     with pytest.raises(InvalidInput):
         rows(desk, BASE + '[axes]\npolicy = ["fifoo"]\n')

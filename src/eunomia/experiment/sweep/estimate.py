@@ -27,6 +27,7 @@ class Costs:
     def __init__(self, rows: Iterable[Row], store: Store):
         self._store = store
         self._rates: dict[str, list[float]] = defaultdict(list)  # seconds per job of each run
+        self._medians: dict[str, float] = {}  # of the rates so far
         for row in rows:
             if store.finished(row.scenario_hash):
                 self.learn(row)
@@ -41,6 +42,7 @@ class Costs:
         self._add(row.scenario.policy.name, row.jobs, float(self._store.timing(row.scenario_hash)["wall_s"]))
 
     def _add(self, policy: str, jobs: int, seconds: float) -> None:
+        self._medians.clear()
         self._rates[policy].append(seconds / max(jobs, 1))
 
     def pilot(self, rows: Sequence[Row]) -> list[str]:
@@ -69,8 +71,11 @@ class Costs:
         """Return the seconds that a run takes; None when nothing was timed."""
         if not self._rates:
             return None
-        own = self._rates.get(row.scenario.policy.name)
-        return row.jobs * median(own or [rate for rates in self._rates.values() for rate in rates])
+        name = row.scenario.policy.name
+        if name not in self._medians:
+            own = self._rates.get(name)
+            self._medians[name] = median(own or [rate for rates in self._rates.values() for rate in rates])
+        return row.jobs * self._medians[name]
 
     def wall(self, rows: Iterable[Row], workers: int) -> float | None:
         """Return the seconds that so many workers need for these runs; at least the longest run."""

@@ -62,7 +62,12 @@ def frame_of(sweep: SweepFile, rows: Sequence[Row]) -> Frame:
 
 
 def _along(sweep: SweepFile, several: list[str], values: dict[str, list[Label]]) -> str:
-    """Return load if it has several values, else the first axis of several numbers, else load."""
+    """Return load if it has several values, else the first axis of several numbers, else load.
+
+    The only axis of a sweep under one policy is what is compared, and lies along nothing.
+    """
+    if sweep.compare is None and len(several) == 1:
+        return "load"
     numbers = [key for key in several if all(type(value) in (int, float) for value in values[key])]
     free = [key for key in numbers if key != sweep.compare]
     return "load" if "load" in free or not free else free[0]
