@@ -166,11 +166,14 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="let general solvers try the larger sizes too")
     parser.add_argument("--alone", action="store_true", help="leave the general solvers out")
     parser.add_argument("--draws", type=int, default=DRAWS, help=f"random draws of each question; {DRAWS}")
+    parser.add_argument("--jobs", type=int, help="only tables of so many jobs; all")
     asked = parser.parse_args()
     print(f"| problem | jobs | types | ours, ms | worst of {asked.draws}, ms | reads | cvxpy with … | ratio |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: |")
     general, failed = None if asked.alone else _general(), False
-    for question in (one for one in questions() if one.problem.startswith(asked.problem)):
+    for question in questions():
+        if not question.problem.startswith(asked.problem) or asked.jobs not in (None, question.jobs):
+            continue
         try:
             row = measure(question, asked.draws, general if asked.all or not question.patient else None)
         except (Unproven, Disagreement) as defect:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import highspy
 import numpy as np
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Bools, Floats
+from eunomia.solvers.filling import narrow, waterfill_many
 from eunomia.solvers.filling.routing import Routing
 from eunomia.solvers.filling.tree import Inner, Tree, flat
 from eunomia.solvers.filling.waterfill import Filled, _Filling, fill
@@ -326,3 +327,25 @@ def test_what_is_found_for_a_bundle_serves_each_of_its_rows(seed: int, rows: int
     np.testing.assert_allclose((rate * found.share).sum(axis=1), need, rtol=1e-9, atol=1e-9)
     assert (found.share.sum(axis=1) <= 1 + 1e-9).all()
     assert (load @ found.share / capacity).max() <= 1 + found.over + 1e-9
+
+
+@pytest.mark.parametrize(("seed", "supply"), [(0, 0.3), (1, 0.95), (2, 1.1)])
+def test_the_first_look_at_very_many_rows_leaves_the_levels_as_they_are(
+    seed: int, supply: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups in groups, the one with rows at its side, the other nearly full: v of each is a guess that is proven."""
+    problem = crowded(seed, 60_000, 3, supply, "flat")
+    rng = np.random.default_rng(seed)
+    tree = Tree(
+        parent=np.array([-1, -1, 0, 0, 1]),
+        weight=np.array([1.0, 30.0, 2.0, 1.0, 1.0]),
+        inner=("share",) * 5,
+        group_of=rng.choice([-1, 0, 2, 3, 4], len(problem.size), p=[0.1, 0.2, 0.3, 0.3999, 0.0001]),
+        row_weight=rng.uniform(1, 4, len(problem.size)),
+    )
+    problem = replace(problem, tree=tree)
+    looked = problem.fill()
+    demand_valid(problem, looked)
+    monkeypatch.setattr(narrow, "LARGE", 10**9)
+    monkeypatch.setattr(waterfill_many, "LARGE", 10**9)
+    np.testing.assert_allclose(looked.level, problem.fill().level, rtol=1e-8)

@@ -108,7 +108,7 @@ class Costs:
 
     def __init__(self, crowd: Crowd):
         self.clock, self.follow = crowd.clock()
-        self.rate, self.load, self.need = np.ascontiguousarray(crowd.rate.T), crowd.load, crowd.need
+        self.rate, self.load, self.need = np.ascontiguousarray(crowd.rate), crowd.load, crowd.need  # rate (column, row)
         self.capacity, self.base = crowd.capacity, crowd.sums.base
 
     def at(self, moment: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -118,8 +118,11 @@ class Costs:
         load, rising = self.base + got[:ahead] @ self.follow, pace[:ahead] @ self.follow
         return got[ahead:] * self.need, pace[ahead:] * self.need, load, rising
 
-    def passed(self, price: Floats, low: float, high: float) -> float:
-        """Return the moment in [low, high] after which the needs cost more than there is, or high if they never do."""
+    def passed(self, price: Floats, low: float, high: float, near: float = 0.0) -> float:
+        """Return the moment in [low, high] after which the needs cost more than there is, or high if they never do.
+
+        It may be later by a part `near` of itself.
+        """
         over, slope = self.over(price, high)
         if over <= 0:
             return high
@@ -129,6 +132,8 @@ class Costs:
                 moment = 0.5 * (low + high)
                 if not low < moment < high:
                     break
+            if high - moment < near * high:
+                return high
             here, tilt = self.over(price, moment)
             if abs(here) < 1e-15:
                 return moment
@@ -156,7 +161,7 @@ def last_moment(crowd: Crowd, low: float, high: float) -> Last:
     It comes down from high: the needs at a moment give prices, and prices a moment that cannot be passed.
     """
     costs = Costs(crowd)
-    routing = Routing(costs.rate, costs.load, costs.capacity, crowd.least, crowd.most)
+    routing = Routing(np.ascontiguousarray(crowd.rate.T), costs.load, costs.capacity, crowd.least, crowd.most)
     moment, price = high, None
     for _ in range(_STEPS):
         need, _, load, _ = costs.at(moment)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.arrays import Array, Floats, Ints
 
 OPEN = -2  # as left end: more than one edge is possible
 _BLOCK = 256
@@ -129,51 +129,6 @@ def add_up(
         base[end] += share
         if begin >= 0 and high[i] > 0.0:
             base[begin] += load[i] - share
-
-
-@njit(cache=True)
-def mix(rate: Floats, need: Floats, left: Array, right: Array, share: Floats) -> None:
-    """Fill in the share (row,) of the right end at which a row reaches its need; the left end has the rest."""
-    for i in range(len(need)):
-        speed = rate[left[i], i] if left[i] >= 0 else 0.0
-        share[i] = (need[i] - speed) / (rate[right[i], i] - speed) if need[i] > 0.0 else 0.0
-
-
-@njit(cache=True)
-def serve(
-    rate: Floats,
-    need: Floats,
-    load: Floats,
-    pays: Bools,
-    left: Array,
-    right: Array,
-    fastest: Ints,
-    place: Ints,
-    column: Ints,
-    share: Floats,
-    used: Floats,
-) -> int:
-    """Write the shares of the rows that pay and keep to an edge, and add their loads to `used` (column,).
-
-    rate (column, row); an end after the last column is `fastest` (row,). place, column, share have room for two entries
-    a row, place being the row. Returns the number of entries.
-    """
-    found = 0
-    for i in range(len(need)):
-        if not pays[i] or left[i] == OPEN:
-            continue
-        begin = fastest[i] if left[i] == len(rate) else left[i]
-        end = fastest[i] if right[i] == len(rate) else right[i]
-        speed = rate[begin, i] if begin >= 0 else 0.0
-        part = (need[i] - speed) / (rate[end, i] - speed)
-        place[found], column[found], share[found] = i, end, part
-        used[end] += load[i] * part
-        found += 1
-        if begin >= 0 and part < 1.0:
-            place[found], column[found], share[found] = i, begin, 1.0 - part
-            used[begin] += load[i] * (1.0 - part)
-            found += 1
-    return found
 
 
 @njit(cache=True)

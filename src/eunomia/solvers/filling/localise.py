@@ -17,6 +17,7 @@ from eunomia.solvers.filling.crowd import Costs, Crowd
 
 _CUTS = 400
 _NEWTON = 40
+_NEAR = 0.02  # parts of the error aimed at, by which a moment may be late
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def localise(crowd: Crowd, low: float, high: float, goal: float) -> Place:
     moment, radius = high, worth if moving.sum() > 1 else np.zeros(len(worth))
     for _ in range(_CUTS):
         price = worth * inverse
-        moment = costs.passed(price, low, moment)
+        moment = costs.passed(price, low, moment, _NEAR * goal)
         excess = np.where(moving, costs.demand(price, moment) * inverse - 1.0, 0.0)
         above = excess @ worth + 3 * np.abs(excess - excess @ worth) @ radius
         if (excess <= 0).all() or (moment >= high > low and above < 0):
@@ -50,11 +51,11 @@ def localise(crowd: Crowd, low: float, high: float, goal: float) -> Place:
     return Place(moment, worth, radius)
 
 
-def errors(crowd: Crowd, worth: Floats, moment: float, noise: float) -> tuple[Floats, float]:
+def errors(crowd: Crowd, worth: Floats, moment: float, noise: float, one: float) -> tuple[Floats, float]:
     """Return by how much worth (column,) and the moment, relative, are off if the crowd is a sample.
 
-    Loads that a sample gives are off by about √(load of one row · load) each, and the answer by as much as undoes that:
-    loads are looked at again at prices and moments that differ by twice the noise.
+    Loads that a sample gives are off by about √(load of `one` row · load) each, and the answer by as much as undoes
+    that: loads are looked at again at prices and moments that differ by twice the noise.
     """
     costs = Costs(crowd)
     inverse = np.divide(1.0, crowd.capacity)
@@ -72,8 +73,7 @@ def errors(crowd: Crowd, worth: Floats, moment: float, noise: float) -> tuple[Fl
     change = costs.demand(price, moment * (1 + step)) - costs.demand(price, moment / (1 + step))
     tilt[:, -1] = (change * inverse)[some] / (2 * step)
     chosen = np.maximum(costs.demand(price, moment) - costs.at(moment)[2], 0.0) * inverse
-    one = crowd.load.mean() * inverse
-    answer = np.linalg.pinv(tilt, rcond=1e-4) * np.sqrt(chosen * one)[some]
+    answer = np.linalg.pinv(tilt, rcond=1e-4) * np.sqrt(chosen * one * inverse)[some]
     off = np.minimum(np.sqrt((answer**2).sum(axis=1)), 1.0)
     error = np.zeros(len(worth))
     error[some] = worth[some] * off[:-1]

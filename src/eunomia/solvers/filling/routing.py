@@ -15,9 +15,11 @@ from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.filling.bundles import Bundles, directions
+from eunomia.solvers.prices.response import walk
 from eunomia.solvers.program import INF, NoOptimum, Program
 
 _MOST = 3_000  # rows, or bundles of them, that the general solver takes
+_BLOCK = 256  # rows at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +122,44 @@ def edge(rate: Floats, price: Floats, level: float) -> tuple[int, int]:
             left, low, paid = chosen, rate[chosen], price[chosen]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
 def least_cost(rate: Floats, load: Floats, price: Floats, need: Floats, pace: Floats) -> tuple[float, float, Floats]:
-    """Return what all needs, (row,), cost at the prices, how fast that grows at `pace`, and the loads (column,)."""
-    cost, slope, taken = 0.0, 0.0, np.zeros(len(price))
-    for i in range(len(load)):
-        if need[i] > 0.0:
-            left, right = edge(rate[i], price, need[i])
-            low = rate[i, left] if left >= 0 else 0.0
-            paid = price[left] if left >= 0 else 0.0
-            per_rate = load[i] / (rate[i, right] - low)
-            share = per_rate * (need[i] - low)
-            taken[right] += share
-            if left >= 0:
-                taken[left] += load[i] - share
-            tilt = per_rate * (price[right] - paid)
-            cost += load[i] * paid + tilt * (need[i] - low)
-            slope += tilt * pace[i]
+    """Return what all needs, (row,), cost at the prices, how fast that grows at `pace`, and the loads (column,).
+
+    rate (column, row). A need above the row's best rate is taken for that rate.
+    """
+    K, n = rate.shape
+    cost, slope, taken = 0.0, 0.0, np.zeros(K)
+    idle, most, share, rest = np.zeros(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    L, R = np.empty((3, _BLOCK)), np.empty((3, _BLOCK))
+    for o in range(0, n, _BLOCK):
+        nb = min(_BLOCK, n - o)
+        part, needs, loads, paces = rate[:, o : o + nb], need[o : o + nb], load[o : o + nb], pace[o : o + nb]
+        for j in range(nb):
+            most[j] = 0.0
+        for k in range(K):
+            T = part[k]
+            for j in range(nb):
+                most[j] = max(T[j], most[j])
+        for j in range(nb):
+            most[j] = min(most[j], needs[j])
+        walk(part, idle, 0, nb, price, most, L, R)
+        here, tilt = 0.0, 0.0
+        for j in range(nb):
+            used = (R[2, j] >= 0.0) & (most[j] > 0.0)
+            per_rate = loads[j] / (R[0, j] - L[0, j]) if used else 0.0
+            share[j] = per_rate * (most[j] - L[0, j])
+            rest[j] = loads[j] - share[j] if used & (L[2, j] >= 0.0) else 0.0
+            rise = per_rate * (R[1, j] - L[1, j]) if used else 0.0
+            here += (loads[j] * L[1, j] if used else 0.0) + rise * (most[j] - L[0, j])
+            tilt += rise * paces[j]
+        cost += here
+        slope += tilt
+        for k in range(K):
+            mark, here = float(k), 0.0
+            for j in range(nb):
+                here += (share[j] if R[2, j] == mark else 0.0) + (rest[j] if L[2, j] == mark else 0.0)
+            taken[k] += here
     return cost, slope, taken
 
 

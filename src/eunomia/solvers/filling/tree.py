@@ -117,6 +117,31 @@ class Clock:
         _split(moment, self.start, self.child, self.room, self.weight, self.first, self.reached, got, pace)
         return got[self.inside :], pace[self.inside :]
 
+    def levels(self, moment: float, nearly: float = 1.0) -> Floats:
+        """Return v of each group at a moment, the root first; infinite where a group has `nearly` all its room."""
+        if self.inside == 1:
+            return np.array([moment])
+        got, pace = np.empty((2, len(self.room)))
+        _split(moment, self.start, self.child, self.room, self.weight, self.first, self.reached, got, pace)
+        levels = np.where(got[: self.inside] >= nearly * self.room[: self.inside], np.inf, self.reached)
+        levels[0] = moment
+        return levels
+
+
+def end_of(tree: Tree, room: Floats) -> float:
+    """Return the moment after which nothing rises; room (row,) is the most that each row can get."""
+    groups = len(tree.parent)
+    if groups == 0:
+        return float((room / tree.row_weight).max(initial=0.0))
+    whole = _plain_sums(tree.group_of, room, groups + 1)
+    for group in range(groups - 1, -1, -1):
+        whole[tree.parent[group] + 1] += whole[group + 1]
+    at_top = np.flatnonzero(tree.parent < 0)
+    end = (whole[1:][at_top] / tree.weight[at_top]).max(initial=0.0)
+    rows = np.flatnonzero(tree.group_of < 0)
+    last = float(max(end, (room[rows] / tree.row_weight[rows]).max(initial=0.0)))
+    return last * (1 + _ROUNDING * len(room))  # a sum in another order may be as much more
+
 
 @njit(cache=True)
 def _together(moment: float, room: Floats, weight: Floats, got: Floats, pace: Floats) -> None:
@@ -140,6 +165,15 @@ def sums_by_group(group: Ints, value: Floats, inside: int) -> Floats:
         after = whole[g] + more
         lost[g] = (after - whole[g]) - more
         whole[g] = after
+    return whole
+
+
+@njit(cache=True)
+def _plain_sums(group: Ints, value: Floats, inside: int) -> Floats:
+    """Return the same where rounding does not matter."""
+    whole = np.zeros(inside)
+    for row in range(len(group)):
+        whole[group[row] + 1] += value[row]
     return whole
 
 

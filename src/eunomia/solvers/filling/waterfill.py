@@ -16,6 +16,7 @@ OSDI 2020, section 4.3, where each level takes a linear and a mixed-integer prog
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +27,8 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.classes import group
 from eunomia.solvers.filling.narrow import Settled
-from eunomia.solvers.filling.tree import Clock, Tree, flat
+from eunomia.solvers.filling.shares import Entries, rise, stop
+from eunomia.solvers.filling.tree import Clock, Tree, end_of, flat
 from eunomia.solvers.filling.waterfill_many import Scarce, Serving
 from eunomia.solvers.program import NoOptimum
 
@@ -44,28 +46,33 @@ class Filled:
     price: tuple[Floats, ...]  # of each phase, (column,), Σ price · capacity = 1; zeros where nothing was scarce
     gap: float  # the most by which the needs of any phase exceeded capacity, relative, before shares were cut to fit
     columns: int
-    sparse: tuple[Ints, Ints, Floats] = field(repr=False)
+    write: Callable[[], Entries] = field(repr=False, compare=False)  # the shares that are not zero
 
     @property
     def phases(self) -> int:
         """Return how many times prices were found and rows stopped."""
         return len(self.price)
 
-    def entries(self) -> tuple[Ints, Ints, Floats]:
+    def entries(self) -> Entries:
         """Return the shares that are not zero: row, column, share; no place twice."""
-        return self.sparse
+        return self._written
+
+    @cached_property
+    def _written(self) -> Entries:
+        return self.write()
 
     def spread(self, of: Ints, count: Floats) -> Filled:
         """Return the same for rows each of which is like the row `of` it here, (row,), where that stands for count."""
         share = self.x[of]
         row, column = np.nonzero(share)
         own, frozen_in, level = self.own[of], self.frozen_in[of], (self.level / count)[of]
-        return replace(self, level=level, own=own, frozen_in=frozen_in, sparse=(row, column, share[row, column]))
+        entries = row, column, share[row, column]
+        return replace(self, level=level, own=own, frozen_in=frozen_in, write=lambda: entries)
 
     @cached_property
     def x(self) -> Floats:
         """Return the shares, (row, column)."""
-        row, column, share = self.sparse
+        row, column, share = self.entries()
         dense = np.zeros((len(self.level), self.columns))
         dense[row, column] = share
         return dense
@@ -140,7 +147,7 @@ class _Filling:
         self.room = most / need
         self.free = capacity > 0
         self.own = np.ones(len(load), dtype=bool)
-        self.frozen_in = np.zeros(len(load), dtype=np.int64)
+        self.frozen_in = np.zeros(len(load), dtype=np.int8)
         self.prices: list[Floats] = []
         self.gap, self.moment = 0.0, 0.0
         self.got = np.zeros(len(load))
@@ -149,9 +156,8 @@ class _Filling:
         """Run phases until no row can rise, all rows in each, by the general solver."""
         serving = Serving(self.rate, self.load, self.capacity, self.need, self.tree, self.capacity < 0)
         while (self.got < self.room).any():
-            clock = Clock(self.tree, self.room)
-            settled = serving.exactly(self.room, self.got, self.moment, clock.end)
-            self._stop(clock, settled, serving.columns)
+            settled = serving.exactly(self.room, self.got, self.moment, end_of(self.tree, self.room))
+            self._stop(settled, serving.columns)
             serving.hold(settled)
         return self._filled(serving)
 
@@ -177,15 +183,17 @@ class _Filling:
 
     def _phase(self, serving: Serving) -> None:
         """Find the next moment at which rows stop, and serve those that pay."""
-        clock = Clock(self.tree, self.room)
-        settled = serving.last(self.room, self.got, self.moment, clock.end)
-        self._stop(clock, settled, serving.columns)
+        settled = serving.last(self.room, self.got, self.moment, end_of(self.tree, self.room))
+        self._stop(settled, serving.columns)
         serving.serve(settled, self.got)
 
-    def _stop(self, clock: Clock, settled: Settled, columns: Ints) -> None:
+    def _stop(self, settled: Settled, columns: Ints) -> None:
         """Take the room of rows that are full or whose next bit costs something; the others keep to free columns."""
         self.moment, self.gap = settled.moment, max(self.gap, settled.over)
-        self.got, _ = clock.at(self.moment)
+        if settled.levels is None:
+            self.got, _ = Clock(self.tree, self.room).at(self.moment)
+        else:
+            self.got = rise(self.room, self.tree.row_weight, self.tree.group_of, settled.levels)
         price = np.zeros(len(self.capacity))
         price[columns] = settled.price[:-1]
         self.prices = [*self.prices, price]
@@ -193,20 +201,16 @@ class _Filling:
         if (left == self.free).all() and (self.got < self.room).any():
             raise NoOptimum("water filling came to a halt: prices stop no row; check for entries many decades apart")
         self.free = left
-        best = np.zeros(len(self.got))
-        for k in np.flatnonzero(left):
-            np.maximum(best, self.rate[k], out=best)
-        best /= self.need
-        full = self.got >= self.room
-        priced = ~full & (self.got >= best * (1 - 1e-12))
-        self.own = self.own & ~priced
-        stopped = (full | priced) & (self.frozen_in == 0) & (self.room > 0)
-        self.frozen_in = np.where(stopped, len(self.prices), self.frozen_in)
-        self.room = np.where(full | priced, self.got, np.minimum(self.room, best))
+        after = np.empty_like(self.room), np.empty_like(self.own), np.empty_like(self.frozen_in)
+        before = self.got, self.room, self.own, self.frozen_in
+        stop(self.rate, self.need, np.flatnonzero(left), *before, len(self.prices), after)
+        self.room, self.own, self.frozen_in = after
 
     def _filled(self, serving: Serving) -> Filled:
-        got, sparse = serving.fitting(self.got)
-        return Filled(got, self.frozen_in, self.own, tuple(self.prices), self.gap, len(self.capacity), sparse)
+        got, write = serving.fitting(self.got)
+        return Filled(
+            got, self.frozen_in.astype(np.int64), self.own, tuple(self.prices), self.gap, len(self.capacity), write
+        )
 
 
 def _last_without(paid: Ints, begun: list[tuple[_Filling, Serving]]) -> tuple[_Filling, Serving]:

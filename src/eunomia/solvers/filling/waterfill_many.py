@@ -8,14 +8,19 @@ are gone, and the next phase is a smaller problem: the rows whose next bit is fr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
+
 import numpy as np
 
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.crowd import Crowd, Sums
-from eunomia.solvers.filling.edges import OPEN, cut, keep, mix, serve
+from eunomia.solvers.filling.edges import OPEN, keep
 from eunomia.solvers.filling.narrow import Settled, rough_price, settle, settle_few
 from eunomia.solvers.filling.routing import ties
-from eunomia.solvers.filling.tree import Clock, Tree, sums_by_group, unsure
+from eunomia.solvers.filling.screen import LARGE
+from eunomia.solvers.filling.shares import Entries, Shares, serve
+from eunomia.solvers.filling.tree import Tree, end_of
 from eunomia.solvers.program import NoOptimum
 
 _SLACK = 1e-9  # load above capacity, relative, that shares are cut by
@@ -38,8 +43,10 @@ class Serving:
         self.whole, self.capacity = capacity, capacity.copy()
         self.columns = np.flatnonzero(capacity > 0)
         self.waiting = np.arange(rate.shape[1])
+        self.left, self.right = np.full((2, rate.shape[1]), -1, dtype=np.int8)
         nothing = np.empty(0, dtype=np.int64)
-        self.entries: list[tuple[Ints, Ints, Floats]] = [(nothing, nothing, np.empty(0))]
+        self.entries: list[Entries] = [(nothing, nothing, np.empty(0))]
+        self.served = np.zeros((3, len(tree.parent) + 1))  # got by those served, their weight, rounding
         self.rng = np.random.default_rng([rate.shape[1], len(capacity)])
 
     def last(self, room: Floats, got: Floats, low: float, high: float) -> Settled:
@@ -51,9 +58,10 @@ class Serving:
         return settle_few(self._crowd(room, got, high), low, high)
 
     def _crowd(self, room: Floats, got: Floats, end: float) -> Crowd:
-        rows, columns = self.waiting, self.columns
+        columns = self.columns
+        rows = slice(None) if len(self.waiting) == len(self.load) else self.waiting
         return Crowd(
-            rate=self._rates(),
+            rate=self.rate if len(columns) == len(self.rate) and isinstance(rows, slice) else self._rates(),
             capacity=self.capacity[columns],
             column=np.arange(len(columns)),
             columns=len(columns),
@@ -66,20 +74,14 @@ class Serving:
             weight=self.tree.row_weight[rows],
             group=self.tree.group_of[rows],
             tree=self.tree,
-            sums=self._served(got),
+            sums=self._served(),
             end=end,
         )
 
-    def _served(self, got: Floats) -> Sums:
+    def _served(self) -> Sums:
         """Return the sums of the rows that wait no more: they still count in their groups."""
-        groups = len(self.tree.parent)
-        sums = Sums.nothing(groups, len(self.columns))
-        left = np.ones(len(got), dtype=bool)
-        left[self.waiting] = False
-        if left.any():
-            group = self.tree.group_of[left]
-            sums.full[:] = sums_by_group(group, got[left], groups + 1)
-            sums.full_weight[:] = sums_by_group(group, self.tree.row_weight[left], groups + 1)
+        sums = Sums.nothing(len(self.tree.parent), len(self.columns))
+        sums.full[:], sums.full_weight[:] = self.served[:2]
         return sums
 
     def serve(self, settled: Settled, got: Floats) -> None:
@@ -87,44 +89,40 @@ class Serving:
 
         Raises Scarce where needs do not fit, and NoOptimum where the shares of some that pay are not settled.
         """
-        rows, columns = self.waiting, self.columns
-        need = got[rows] * self.need[rows]
+        columns = self.columns
         if settled.over > _SLACK:
             raise Scarce(columns[settled.price[:-1] > 0])
-        free = np.flatnonzero(settled.price[:-1] == 0)
-        rate = self._rates()
-        best = rate[free].max(axis=0, initial=0.0)
-        pays = need > best * (1 + 1e-12)
-        fastest = free[rate[free].argmax(axis=0)] if len(free) else np.full(len(rows), -1)
-        self._by_edge(rate, need, settled, pays, fastest)
-        inside = pays[settled.rows]
-        who, share = settled.rows[inside], settled.share[inside]
+        free = columns[settled.price[:-1] == 0]
+        who = self.waiting[settled.rows]
+        rate, need = self.rate[:, who], got[who] * self.need[who]
+        inside = need > rate[free].max(axis=0, initial=0.0) * (1 + 1e-12)
+        who, share, rate, need = who[inside], settled.share[inside], rate[:, inside], need[inside]
         priced = len(columns) - len(free)
-        if len(free) and ties(np.ascontiguousarray(rate[:, who].T), settled.price[:-1], need[who]) >= max(priced, 1):
+        across = np.ascontiguousarray(rate[columns].T)
+        if len(free) and ties(across, settled.price[:-1], need) >= max(priced, 1):
             raise NoOptimum(
                 f"more than {priced - 1} rows may change between {priced} columns at no cost: many are alike"
             )
+        self._by_edge(settled.left, settled.right, got, free)
+        fastest = free[rate[free].argmax(axis=0)] if len(free) else np.full(len(who), -1)
         for j in range(len(columns) + 1):
-            column = columns[fastest[who]] if j == len(columns) else np.full(len(who), columns[j])
-            self._note(rows[who], column, share[:, j])
-        self.columns, self.waiting = columns[free], rows[~pays]
+            column = fastest if j == len(columns) else np.full(len(who), columns[j])
+            self._note(who, column, share[:, j])
+        self.columns = free
 
     def _rates(self) -> Floats:
         """Return the rates of the rows that wait on the columns that are left, (column, row)."""
-        if self.rate.shape == (len(self.columns), len(self.waiting)):
-            return self.rate
         return self.rate[np.ix_(self.columns, self.waiting)]
 
-    def _by_edge(self, rate: Floats, need: Floats, settled: Settled, pays: Bools, fastest: Ints) -> None:
-        """Serve the rows that keep to one edge; rate (column, row), fastest (row,) an index of these columns."""
-        place, column = np.empty((2, 2 * len(need)), dtype=np.int64)
-        share, used = np.empty(2 * len(need)), np.zeros(len(rate))
-        load = self.load[self.waiting] if len(need) < len(self.load) else self.load
-        found = serve(rate, need, load, pays, settled.left, settled.right, fastest, place, column, share, used)
-        whole = len(need) == len(self.load)
-        row = place[:found] if whole else self.waiting[place[:found]]
-        self.entries = [*self.entries, (row, self.columns[column[:found]], share[:found])]
-        self.capacity = self.capacity - np.bincount(self.columns, used, len(self.capacity))
+    def _by_edge(self, left: Array, right: Array, got: Floats, free: Ints) -> None:
+        """Serve the waiting rows that pay where columns are `free`, by their edges, unless those are OPEN."""
+        self.left, self.right, self.served = self.left.copy(), self.right.copy(), self.served.copy()
+        used, still = np.zeros(len(self.rate)), np.empty(len(self.waiting), dtype=np.int64)
+        rows = self.rate, self.load, self.need, got, self.tree.row_weight, self.tree.group_of, self.waiting
+        full, full_weight, lost = self.served
+        ends, sums = (left, right, self.left, self.right), (full, full_weight, lost)
+        found = serve(*rows, self.columns, free, ends, used, sums, still)
+        self.waiting, self.capacity = still[:found].copy(), self.capacity - used
 
     def _note(self, rows: Ints, columns: Ints, share: Floats) -> None:
         """Write shares down and take them from the capacity."""
@@ -140,13 +138,15 @@ class Serving:
 
     def finish(self, got: Floats) -> None:
         """Serve the rows that wait with what they have got, where columns are least taken; raises Scarce."""
-        late = 2 * Clock(self.tree, got).end  # all have what they have got
-        if len(self.columns) and len(self.waiting) and self._spread(self._crowd(got, got, late), late):
+        if len(self.columns) == 0 or not (got[self.waiting] > 0).any():
+            return
+        late = 2 * end_of(self.tree, got)  # all have what they have got
+        if self._spread(self._crowd(got, got, late), got, late):
             return
         while len(self.columns) and (got[self.waiting] * self.need[self.waiting] > 0).any():
             self.serve(self.last(got, got, late, late), got)
 
-    def _spread(self, crowd: Crowd, late: float) -> bool:
+    def _spread(self, crowd: Crowd, got: Floats, late: float) -> bool:
         """Serve all by the edges that some prices choose, if columns have room to spare; return whether they had."""
         price = rough_price(crowd, late, self.rng)
         need = crowd.room * crowd.need
@@ -154,28 +154,30 @@ class Serving:
         keep(crowd.rate, need, need, tuple(price), tuple(0 * price), left, right)
         if (left == OPEN).any():
             return False
-        share = np.empty(len(need))
-        mix(crowd.rate, need, left, right, share)
-        some = (left >= 0) & (need > 0)
-        row, end = np.append(self.waiting, self.waiting[some]), np.append(right, left[some])
-        share = np.append(share, 1 - share[some])
-        if (np.bincount(end, self.load[row] * share, len(price)) > crowd.capacity).any():
-            return False
-        self._note(row, self.columns[end], share)
-        self.waiting = self.waiting[:0]
-        return True
+        before = copy(self)
+        self._by_edge(left, right, got, np.empty(0, dtype=np.int64))
+        if (self.capacity >= 0)[self.columns].all():
+            return True
+        self.__dict__.update(before.__dict__)
+        return False
 
-    def fitting(self, got: Floats) -> tuple[Floats, tuple[Ints, Ints, Floats]]:
-        """Return what each row gets, (row,), and all entries, cut so that none has more, or than its time.
+    def fitting(self, got: Floats) -> tuple[Floats, Callable[[], Entries]]:
+        """Return what each row gets, (row,), and how to write all entries, cut so that none has more, or than its time.
 
-        What a row gets is lowered by the rounding of its group's sum, see `tree.unsure`. Raises NoOptimum where a row
-        falls short of what it should get by more than that, and by more than 1e-9 of its best rate.
+        What a row gets is lowered by the rounding of its group's sum, see `tree.unsure`, unless rows are very many: the
+        sums then are those of shares, which lose nothing. Raises NoOptimum where a row falls short of what it should
+        get by more than that, and by more than 1e-9 of its best rate.
         """
         row, column, share = (np.concatenate(part) for part in zip(*self.entries, strict=True))
-        got = got.copy()
-        short = cut(self.rate, self.load, self.need, self.whole, unsure(self.tree, got), got, row, column, share)
+        facts = self.rate, self.load, self.need, self.whole, self.left, self.right
+        shares = Shares(*facts, (row, column, share))
+        if len(got) >= LARGE and "first" not in self.tree.inner:
+            short, written = shares.short(got, self.capacity), None
+        else:
+            got = got.copy()
+            written, short = shares.entries(self.tree, got)
         if short > _SLACK:
             raise NoOptimum(
                 f"shares fall short of the levels by {short:.1e}; check the data for entries many decades apart"
             )
-        return got, (row, column, share)
+        return got, lambda: shares.entries(self.tree, got.copy())[0] if written is None else written

@@ -113,7 +113,8 @@ class Edges:
     def with_routes(self, todo: Ints, free: Ints, routes: Edges) -> Edges:
         """Return these edges with those of the rows `todo` over the columns `free`."""
         name = np.append(free, -1).astype(np.int8)
-        self.left[todo], self.right[todo] = name[routes.left], name[routes.right]
+        into = todo if len(todo) < len(self.left) else slice(None)
+        self.left[into], self.right[into] = name[routes.left], name[routes.right]
         more = np.zeros((self.columns, len(routes.places)))
         more[free] = routes.full
         places = np.append(self.places, todo[routes.places])

@@ -121,7 +121,7 @@ def screen(
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
-def _walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, L: Floats, R: Floats) -> None:
+def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, L: Floats, R: Floats) -> None:
     """Write the edge of each lane at the given prices: (speed, price, code) of its ends to L and R, (3, lane) each."""
     K, f = T.shape[0], base[o : o + nb]
     for j in range(nb):
@@ -185,7 +185,7 @@ def classify(
         needs(a, b, e, cap, o, nb, t[2], most, slope, bend)
         needs(a, b, e, cap, o, nb, t[1], need, slope, bend)
         f = base[o : o + nb]
-        _walk(T, base, o, nb, price, need, L, R)
+        walk(T, base, o, nb, price, need, L, R)
         for j in range(nb):
             off[0, j] = 0.0
             off[1, j] = 0.0

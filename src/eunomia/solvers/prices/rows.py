@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.prices.needs import FIXED, Curve, fullness
+from eunomia.solvers.prices.needs import FIXED, Curve, fullness, needs
 
 _BLOCK = 256
 
@@ -54,6 +54,12 @@ class Rows:
         """Return the rows with these columns alone (ascending); no copy where that is all of them."""
         return self if len(columns) == len(self.T) else replace(self, T=self.T[columns])
 
+    def asked(self, t: float) -> Floats:
+        """Return r(t) (row,)."""
+        asked = np.empty(self.count)
+        write_needs(*self.curve, t, asked)
+        return asked
+
     def need(self, t: float) -> tuple[Floats, Floats]:
         """Return r(t) and dr/dt (row,)."""
         if self.b is not None and self.e is not None:
@@ -66,12 +72,22 @@ class Rows:
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
+def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floats) -> None:
+    """Write r(t) (row,)."""
+    slope, bend = np.empty(_BLOCK), np.empty(_BLOCK)
+    for o in range(0, len(a), _BLOCK):
+        nb = min(_BLOCK, len(a) - o)
+        needs(a, b, e, cap, o, nb, t, asked[o : o + nb], slope, bend)
+
+
+@njit(cache=True, fastmath=True, error_model="numpy")
 def survey(
     T: Floats, size: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, columns: Ints, weight: Floats
 ) -> tuple[float, int]:
     """Write size / t (row,), t the level at which a row is full; return the largest 1 / t, and how many rows lack.
 
-    A row lacks if it has a need that no column serves; its weight is 0.
+    Of capped rows the share of size that the cap takes is written. A row lacks if it has a need that no column serves;
+    its weight is 0.
     """
     best, full = np.empty(_BLOCK), np.empty(_BLOCK)
     most, lack = 0.0, 0
@@ -88,8 +104,36 @@ def survey(
         for j in range(nb):
             most = full[j] if full[j] > most else most
             weights[j] = full[j] * sizes[j]
+        if cap is not None:
+            end = cap[o : o + nb]
+            for j in range(nb):
+                weights[j] = sizes[j] * end[j] / best[j] if best[j] > 0.0 else 0.0
+        for j in range(nb):
             lack += 1 if (asked[j] > 0.0) & (best[j] <= 0.0) else 0
     return most, lack
+
+
+@njit(cache=True, fastmath=True, error_model="numpy")
+def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
+    """Write the need, or the best rate on the columns where that is less (row,); return the worst of need / rate.
+
+    A need above 0 that no column serves counts as 1e300.
+    """
+    best, worst = np.empty(_BLOCK), 0.0
+    for o in range(0, T.shape[1], _BLOCK):
+        nb = min(_BLOCK, T.shape[1] - o)
+        needs, ends = need[o : o + nb], capped[o : o + nb]
+        for j in range(nb):
+            best[j] = 0.0
+        for k in columns:
+            Tk = T[k, o : o + nb]
+            for j in range(nb):
+                best[j] = Tk[j] if Tk[j] > best[j] else best[j]
+        for j in range(nb):
+            ends[j] = min(needs[j], best[j])
+            part = needs[j] / best[j] if best[j] > 0.0 else (1e300 if needs[j] > 0.0 else 0.0)
+            worst = part if part > worst else worst
+    return worst
 
 
 @njit(cache=True, error_model="numpy")

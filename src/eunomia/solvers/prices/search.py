@@ -17,7 +17,7 @@ from eunomia.solvers.prices.narrow import Box, Codes, Search
 from eunomia.solvers.prices.needs import ALWAYS
 from eunomia.solvers.prices.relaxed import columns_of, relaxed, screened
 from eunomia.solvers.prices.response import FREE
-from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.prices.rows import Rows, reach
 from eunomia.solvers.prices.table import Table, cheap, guess, table_of
 from eunomia.solvers.prices.vertex import Vertex
 from eunomia.solvers.program import NoOptimum
@@ -94,15 +94,15 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
         spare = spare - edges.used()
     idle = right == FREE
     idle[codes.open] = False
-    need, _ = rows.need(found.t)
-    todo = np.flatnonzero(idle & (need > 0))
+    need = rows.asked(found.t)
+    idle &= need > 0
+    todo = np.flatnonzero(idle)
     short = spare[free] < -_ROUNDING * table.limit[free]
     if short.any():
         return None, free[short]
     if len(todo) == 0:
         return edges, free
-    some = rows.some(todo).over(free)
-    some = Rows(some.T, some.base, some.size, np.full(len(todo), ALWAYS), None, None, need[todo])
+    some = replace(rows, b=None, e=None, cap=need, a=np.full(len(need), ALWAYS)).some(todo).over(free)
     if len(free) == 1:
         right[todo] = free[0]
         asked = float((some.size * need[todo] / some.T[0]).sum())
@@ -113,11 +113,12 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
 def _share_out(edges: Edges, some: Rows, todo: Ints, spare: Floats, free: Ints) -> tuple[Edges | None, Ints]:
     """Route rows with given needs over several columns: least θ with demand ≤ θ · spare, as the level 2 − θ."""
     K = len(free)
-    closed = (spare <= 0) & (some.T.max(axis=1) > 0)
-    need, best = np.asarray(some.cap), some.over(np.flatnonzero(spare > 0)).T.max(axis=0, initial=0.0)
-    if (best < need * (1 - 1e-12)).any():
+    closed = spare <= 0
+    closed[closed] = some.T[closed].max(axis=1) > 0
+    need, capped = np.asarray(some.cap), np.empty(some.count)
+    if reach(some.T, np.flatnonzero(spare > 0), need, capped) * (1 - 1e-12) > 1:
         return None, free[closed] if closed.any() else free
-    some = replace(some, cap=np.minimum(need, best))
+    some = replace(some, cap=capped)
     fixed = np.zeros((3, K))
     fixed[1] = spare
     table = table_of(some, 2 * spare, fixed, 2.0)

@@ -49,9 +49,6 @@ def table_of(rows: Rows, limit: Floats, fixed: Floats | None, top: float) -> Tab
         fixed = np.zeros((3, len(limit)))
         if rows.b is None and rows.cap is None and total > 0:  # all capacity at best speed is not enough for more
             top = min(top, 1.5 * float(limit.sum() / total))
-    if rows.cap is not None:
-        best = rows.over(opened).T.max(axis=0)
-        weight = np.divide(rows.size * rows.cap, best, out=np.zeros(rows.count), where=best > 0)
     top = min(top, 1 / full) if full > 0 else top
     if not np.isfinite(top):
         raise NoOptimum("no row has a need that grows: every level can be reached")

@@ -18,8 +18,10 @@ from eunomia.solvers.program import INF, Infeasible, NoOptimum, Program, Solved
 
 _NEWTON = 60
 _SAME = 1e-9  # relative: a tangent so close is exact to the square of it
-_SCALINGS = (0, 1, 4, 2)  # of the solver: none, its choice, by the largest entry, equilibration
-_PROVEN, _TOLERABLE = 1e-10, 1e-9  # error at which no other scaling is tried, and the largest that is an answer
+_DUAL, _PRIMAL = 1, 4
+# Simplex and scaling of the solver: none, its choice, by the largest entry, equilibration.
+_ROADS = ((_DUAL, 0), (_DUAL, 1), (_DUAL, 4), (_DUAL, 2), (_PRIMAL, 0), (_PRIMAL, 2))
+_PROVEN, _TOLERABLE = 1e-10, 1e-9  # error at which no other road is tried, and the largest that is an answer
 _SMALL = 1e-3  # part of a row's best speed from which on its need is met as exactly as the others'
 
 
@@ -122,12 +124,13 @@ def _tangent(
 
 
 def _solved(program: Program, level: int, entries: tuple[Ints, Ints, Floats]) -> Solved:
-    """Solve in the program's own units first, which tolerances are meant for, then as the solver would scale it.
+    """Solve in the program's own units first, which tolerances are meant for, then by other roads.
 
     entries: row, variable and value, to see how far the answer is beyond its sides.
     """
     best, least = None, np.inf
-    for scaling in _SCALINGS:
+    for simplex, scaling in _ROADS:
+        program.highs.setOptionValue("simplex_strategy", simplex)
         program.highs.setOptionValue("simplex_scale_strategy", scaling)
         solved = _unbounded(program, level)
         left = np.bincount(entries[0], entries[2] * solved.x[entries[1]], minlength=program.rows)
