@@ -1,6 +1,6 @@
 """How closely rounds enforce shares: time received ÷ time elapsed − share, with a fixed set of jobs.
 
-python -m benchmarks.enforcement [--jobs N …] [--load L …] [--rounds R …] [--draws D]
+python -m benchmarks.enforcement [--jobs N …] [--load L …] [--rounds R …] [--draws D] [--start-s S]
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, WakeAt
 from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
 from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
 
@@ -52,19 +53,19 @@ def _cluster(table: Table) -> Topology:
     return Topology.of([Node(type=TYPES[j], accelerators=PER_NODE) for j, n in enumerate(nodes) for _ in range(n)])
 
 
-def _scheduler(way: str, table: Table) -> Scheduler:
-    belief, cluster = Belief(Listed(table.throughput)), _cluster(table)
+def _scheduler(way: str, table: Table, start_s: float) -> Scheduler:
+    belief, cluster = Belief(Listed(table.throughput), Overheads(restore_s=start_s)), _cluster(table)
     if way == "gavel":
         return GavelScheduler(cluster, MaxMinFairness.info, GavelRounds(), belief)
     return Scheduler(cluster, MaxMinFairness.info, Leases(length=ROUND_S, aligned=True), belief)
 
 
-def errors(way: str, table: Table, rounds: int) -> tuple[Floats, Floats]:
+def errors(way: str, table: Table, rounds: int, start_s: float = 0.0) -> tuple[Floats, Floats]:
     """Return received ÷ elapsed − x, (job, type), after so many rounds, and x.
 
     Only pairs that have a share count: spare time that goes to others is nobody's due.
     """
-    core, policy, x = _scheduler(way, table), MaxMinFairness(), np.zeros((0, 0))
+    core, policy, x = _scheduler(way, table, start_s), MaxMinFairness(), np.zeros((0, 0))
     came = zip(table.size.tolist(), table.weight.tolist(), strict=True)
     jobs = [
         JobSubmitted(
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("--load", nargs="+", type=float, default=(1.2, 2.0, 8.0))
     parser.add_argument("--rounds", nargs="+", type=int, default=(20, 100))
     parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--start-s", type=float, default=0.0, help="seconds that a start costs, but for a job's first")
     asked = parser.parse_args()
     print("| mechanism | jobs | load | rounds | median | p99 | most below | most above |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
@@ -107,7 +109,7 @@ def main() -> None:
                 for rounds in asked.rounds:
                     found = []
                     for seed in range(asked.draws):
-                        error, x = errors(way, draw(jobs, len(TYPES), seed, load=load), rounds)
+                        error, x = errors(way, draw(jobs, len(TYPES), seed, load=load), rounds, asked.start_s)
                         found.append(error[x > 0])
                     error = np.concatenate(found)
                     size = np.abs(error)

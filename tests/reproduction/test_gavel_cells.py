@@ -11,7 +11,7 @@ import pytest
 
 from eunomia import traces
 from eunomia.experiment.wiring import set_up
-from eunomia.reproduction.gavel.cells import Cell, _shown
+from eunomia.reproduction.gavel.cells import Cell, show
 from eunomia.reproduction.gavel.published import FINISH_TIME, MAKESPAN, MEAN_FTF, MULTI, SINGLE
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
@@ -24,14 +24,14 @@ POLICIES = sorted({curve.policy for curve in (*SINGLE, *MULTI, *FINISH_TIME, *MA
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_of_the_curves_brings_a_few_jobs_to_their_end(policy: str) -> None:
     multi = policy != "gavel:allox"
-    shown = _shown(Cell(policy=policy, rate=math.inf, multi=multi, jobs=12, window=None), DATA)
+    shown = show(Cell(policy=policy, rate=math.inf, multi=multi, jobs=12, window=None), DATA)
     assert len(shown.jct_s) == 12
     assert 0 < shown.jct_h <= shown.makespan_h
 
 
 @with_data
 def test_a_window_is_measured_and_ends_the_run() -> None:
-    shown = _shown(Cell(policy="gavel:isolated", rate=4.0, jobs=60, window=(10, 19)), DATA)
+    shown = show(Cell(policy="gavel:isolated", rate=4.0, jobs=60, window=(10, 19)), DATA)
     assert sorted(map(int, shown.jct_s)) == list(range(10, 20))
 
 
@@ -39,7 +39,7 @@ def test_a_window_is_measured_and_ends_the_run() -> None:
 def test_jobs_with_deadlines_are_late_when_they_take_longer() -> None:
     cell = Cell(policy="gavel:isolated", rate=math.inf, jobs=300, window=None, deadlines=True)
     jobs = set_up(cell.scenario(DATA)).jobs
-    shown = _shown(cell, DATA)
+    shown = show(cell, DATA)
     late = sum((shown.jct_s[job.job_id] or 0) > job.deadline - job.submitted for job in jobs)
     assert shown.late == late > 0
 

@@ -1,7 +1,7 @@
 """What the published policies do otherwise than ours, so that runs can be compared: for the comparison only.
 
 Agnostic finish times and makespans take every type to be a V100; makespans are searched by bisection, and the answer is
-a middle one; the plain queue puts everybody on one type.
+a middle one; the plain queue is in `queue`, Gandiva's pairs are in `packing`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from eunomia.model.view import View
 from eunomia.policies.shares.finish_time_fairness import FinishTimeFairness
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness, fair_need
 from eunomia.reproduction.gavel.embedding import NotSolved, solve
+from eunomia.reproduction.gavel.packing import PublishedGandiva
+from eunomia.reproduction.gavel.queue import PublishedFifo
 from eunomia.reproduction.gavel.shared_time import SharedTime
 from eunomia.solvers.central import middle
 from eunomia.solvers.level import highest_level
@@ -112,41 +114,26 @@ class MaxMinAsSolved:
             return answer
 
 
-@dataclass(frozen=True)
-class CrowdedFifo:
-    """The queue of the name `fifo`: it draws a type for each job, forgets it, and puts the job on the last type.
-
-    That type is shared out many times over, and the others stay empty (for a whole cluster; which type is last when
-    one is full depends on draws that are not made again here).
-    """
-
-    info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="fifo_crowded",
-        door="shares",
-        objective="serve in order of arrival",
-        technique="queue",
-        paper="Narayanan et al., Gavel, OSDI 2020, its published code",
-        needs=frozenset({"throughput"}),
-        mechanism=ROUNDS,
-    )
-
-    def decide(self, view: View) -> Shares:
-        """Return all of its time on the last type by name for each job."""
-        last = view.types.index(max(view.types))
-        return Shares(np.tile(np.arange(len(view.types)) == last, (view.jobs, 1)).astype(float), fill=False)
-
-
 def _max_min(more: Mapping[str, Any]) -> Policy:
     """Return the policy as solved there, unless another point is asked for."""
     return MaxMinFairness(**more) if more.get("point", "interior") != "interior" else MaxMinAsSolved()
 
 
-Builder = Callable[[Mapping[str, Any]], Policy]
+Builder = Callable[[Mapping[str, Any], int], Policy]  # parameters, and the seed of the run
 POLICIES: dict[str, Builder] = {
-    "finish_time_fairness": lambda more: SeenOnReference(FinishTimeFairness(**more)),
-    "min_total_duration": lambda more: SeenOnReference(MakespanByBisection()),
-    "min_total_duration_perf": lambda more: MakespanByBisection(),
-    "max_min_fairness": lambda more: SeenOnReference(_max_min(more)),
-    "max_min_fairness_perf": _max_min,
-    "fifo": lambda more: CrowdedFifo(),
+    "finish_time_fairness": lambda more, _: SeenOnReference(FinishTimeFairness(**more)),
+    "min_total_duration": lambda more, _: SeenOnReference(MakespanByBisection()),
+    "min_total_duration_perf": lambda more, _: MakespanByBisection(),
+    "max_min_fairness": lambda more, _: SeenOnReference(_max_min(more)),
+    "max_min_fairness_perf": lambda more, _: _max_min(more),
+    "fifo": lambda more, seed: PublishedFifo(seed),
+    "gandiva": lambda more, seed: PublishedGandiva(seed),
+}
+_INSIDE: dict[str, Any] = {"point": "interior"}
+# Beside the point where the published solver stops, in a fifth of the time: for curves of many thousand questions.
+NEARBY: dict[str, Builder] = POLICIES | {
+    "finish_time_fairness": lambda more, _: SeenOnReference(FinishTimeFairness(**_INSIDE)),
+    "finish_time_fairness_perf": lambda more, _: FinishTimeFairness(**_INSIDE),
+    "max_min_fairness": lambda more, _: SeenOnReference(MaxMinFairness(**_INSIDE)),
+    "max_min_fairness_perf": lambda more, _: MaxMinFairness(**_INSIDE),
 }

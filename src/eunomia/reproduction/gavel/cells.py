@@ -1,18 +1,15 @@
-"""The runs behind a figure: each once, on all cores, whatever asks for it."""
+"""The runs behind the figures: what each of them is made of, and what it shows."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.gavel.artifact import POLICIES
+from eunomia.reproduction.gavel.artifact import NEARBY
 from eunomia.reproduction.gavel.playing import MORE_JOBS, play
 from eunomia.reproduction.gavel.reference import THROUGHPUTS
 from eunomia.reproduction.table import Request
@@ -22,7 +19,6 @@ TYPES = ("k80", "p100", "v100")
 PRICES = {"v100": 0.74, "p100": 0.43, "k80": 0.135}  # US$ per accelerator-hour, as in the published code
 WINDOW = (4000, 4999)  # measured jobs of a stream
 HOUR_S = 3600.0
-_CENTRAL = {"point": "central"}  # the published solver ends inside the face of optima
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +29,24 @@ class Cell:
     rate: float  # jobs per hour
     multi: bool = False  # gangs of 1, 2, 4 and 8 accelerators, else 1
     seed: int = 0
+    draw: int = 0  # added to the seed from which the policy itself draws, where it does
     jobs: int = 0  # in all; 0 = the window and what comes after it
     window: tuple[int, int] | None = WINDOW  # first and last measured job; None = all
     types: tuple[str, ...] = TYPES  # 36 accelerators of each
     deadlines: bool = False
     as_published: bool = True  # the policy does what the published code does under that name, where that differs
     mechanism: tuple[tuple[str, Any], ...] = (("name", "gavel"),)
+
+    @classmethod
+    def of_dict(cls, said: Mapping[str, Any]) -> Cell:
+        """Return the cell that `as_dict` wrote, whatever JSON made of it meanwhile."""
+        window = None if said["window"] is None else tuple(said["window"])
+        mechanism = tuple((name, value) for name, value in said["mechanism"])
+        return cls(**{**said, "window": window, "types": tuple(said["types"]), "mechanism": mechanism})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what makes it up."""
+        return asdict(self)
 
     def scenario(self, throughputs: Path) -> Scenario:
         """Return what is run."""
@@ -102,27 +110,12 @@ def throughputs_in(request: Request) -> Path:
     return path
 
 
-def measure(cells: Iterable[Cell], request: Request) -> dict[Cell, Shown]:
-    """Run every cell once, the longest first, a process per core."""
-    throughputs = throughputs_in(request)
-    todo = sorted(dict.fromkeys(cells), key=lambda cell: -cell.weight)
-    cores = min(os.cpu_count() or 1, max(len(todo), 1))
-    shown: dict[Cell, Shown] = {}
-    with ProcessPoolExecutor(cores, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(_shown, cell, throughputs): cell for cell in todo}
-        for done in as_completed(running):
-            cell = running[done]
-            shown[cell] = done.result()
-            took = f"{shown[cell].cpu_s:.0f} s"
-            request.tell(f"{len(shown)} of {len(todo)}: {cell.name}: {shown[cell].jct_h:.2f} h ({took})")
-    return {cell: shown[cell] for cell in todo}
-
-
-def _shown(cell: Cell, throughputs: Path) -> Shown:
+def show(cell: Cell, throughputs: Path) -> Shown:
+    """Make the run."""
     setup = set_up(cell.scenario(throughputs))
-    published = POLICIES.get(cell.policy.removeprefix("gavel:"))
-    if cell.as_published and published is not None:
-        setup = replace(setup, policy=published(_CENTRAL))
+    name = cell.policy.removeprefix("gavel:")
+    if cell.as_published and name != cell.policy and name in NEARBY:
+        setup = replace(setup, policy=NEARBY[name]({}, cell.seed + cell.draw))
     played = play(setup)
     patience = {job.job_id: job.deadline - job.submitted for job in setup.jobs}
     first, last = cell.window or (0, len(played.jct) - 1)

@@ -12,8 +12,9 @@ import numpy as np
 
 from eunomia.metrics.statistics import estimate
 from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.gavel.cells import HOUR_S, Cell, Shown, measure
+from eunomia.reproduction.gavel.cells import HOUR_S, Cell
 from eunomia.reproduction.gavel.published import AGNOSTIC, FINISH_TIME, MULTI, NOTEBOOKS, SINGLE, Published
+from eunomia.reproduction.gavel.runs import Runs, measure, over
 from eunomia.reproduction.table import Request, Row, Table
 
 NEAR, SATURATED_NEAR, SATURATED_H = 0.05, 0.10, 40.0  # tolerance below and above so many hours of average JCT
@@ -43,10 +44,12 @@ def cdf(request: Request) -> Table:
     """Return the distribution of JCTs at 5.6 jobs per hour; no points of it were published."""
     curves = [curve for curve in SINGLE if curve.points.get(CDF_RATE) is not None]
     cells = {curve.name: Cell(policy=curve.policy, rate=CDF_RATE) for curve in curves}
-    shown = measure(cells.values(), request)
-    rows, lines = [], []
+    runs = measure(cells.values(), request)
+    rows, lines = list(runs.failures()), []
     for name, cell in cells.items():
-        jct = np.sort([value for value in shown[cell].jct_s.values() if value is not None]) / HOUR_S
+        if cell not in runs.shown:
+            continue
+        jct = np.sort([value for value in runs.shown[cell].jct_s.values() if value is not None]) / HOUR_S
         rows += [
             Row(series=name, x=percent, quantity=f"JCT, percentile {percent}", unit="h", measured=value, source=_PAPER)
             for percent, value in zip(PERCENTS, np.percentile(jct, PERCENTS).tolist(), strict=True)
@@ -77,51 +80,46 @@ def _against_load(
 ) -> Table:
     """Run every published point, for each seed, and put both side by side."""
     points = [(curve, x) for curve in curves for x, value in curve.points.items() if value is not None]
-    cells = {(curve.name, x): _cell(curve, x, multi) for curve, x in points}
+    cells = {(curve.name, x): Cell(policy=curve.policy, rate=x, multi=multi) for curve, x in points}
     wanted = [replace(cell, seed=seed) for cell in cells.values() for seed in range(request.seeds)]
     corners = {x: replace(cell, as_published=False) for (name, x), cell in cells.items() if name == "Gavel"}
-    shown = measure([*wanted, *corners.values()], request)
-    rows: list[Row] = []
+    runs = measure([*wanted, *corners.values()], request)
+    rows = list(runs.failures())
     for curve, x in points:
-        rows += _point(curve, x, cells[curve.name, x], shown, request.seeds)
+        rows += _point(curve, x, cells[curve.name, x], runs, request.seeds)
     rows += [
         Row(
             series="Gavel, point=any",
             x=x,
             quantity="average JCT",
             unit="h",
-            measured=shown[cell].jct_h,
+            measured=runs.jct_h(cell),
             note="the corner of the face of optima that this project returns by default",
         )
         for x, cell in corners.items()
     ]
-    for slow, fast, x, published in gains:
-        measured = shown[cells[slow, x]].jct_h / shown[cells[fast, x]].jct_h
-        rows.append(
-            Row(
-                series=f"{slow} ÷ {fast}",
-                x=x,
-                quantity="average JCT, gain",
-                unit="×",
-                published=published,
-                measured=measured,
-                tolerance=GAIN_NEAR,
-                source=_PAPER,
-            )
+    rows += [
+        Row(
+            series=f"{slow} ÷ {fast}",
+            x=x,
+            quantity="average JCT, gain",
+            unit="×",
+            published=published,
+            measured=over(runs.jct_h(cells[slow, x]), runs.jct_h(cells[fast, x])),
+            tolerance=GAIN_NEAR,
+            source=_PAPER,
         )
+        for slow, fast, x, published in gains
+    ]
     figure = Figure(
         name=name,
         title=title,
         x_label="jobs per hour",
         y_label="average JCT, hours",
         y_log=True,
-        curves=tuple(line for curve in curves for line in _lines(curve, cells, shown, request.seeds)),
+        curves=tuple(line for curve in curves for line in _lines(curve, cells, runs, request.seeds)),
     )
     return Table(rows=tuple(rows), notes=notes(), figures=(figure,))
-
-
-def _cell(curve: Published, x: float, multi: bool) -> Cell:
-    return Cell(policy=curve.policy, rate=x, multi=multi, as_published=curve.policy != "gavel:fifo")
 
 
 def notes() -> tuple[str, ...]:
@@ -129,7 +127,7 @@ def notes() -> tuple[str, ...]:
     return (
         "Gavel's mechanism, throughputs and random streams; 36 V100, 36 P100, 36 K80; jobs 4000 … 4999 measured, "
         "others come before, between and after them.",
-        "Optima are not unique: Gavel's solver ends inside the face of optima, so point=central here where the policy "
+        "Optima are not unique: Gavel's solver ends inside the face of optima, so point=interior here where the policy "
         "has one; pairs have none, and their corner leaves other jobs waiting than the middle would.",
     )
 
@@ -139,37 +137,50 @@ def near(published_h: float) -> float:
     return NEAR if published_h < SATURATED_H else SATURATED_NEAR
 
 
-def _point(curve: Published, x: float, cell: Cell, shown: dict[Cell, Shown], seeds: int) -> list[Row]:
-    published = curve.points[x]
+def _point(curve: Published, x: float, cell: Cell, runs: Runs, seeds: int) -> list[Row]:
+    published, dropped = curve.points[x], runs.number(cell, lambda one: one.dropped)
     assert published is not None
-    first = shown[cell]
     row = Row(
         series=curve.name,
         x=x,
         quantity="average JCT",
         unit="h",
         published=published,
-        measured=first.jct_h,
+        measured=runs.jct_h(cell),
         tolerance=near(published),
         source=NOTEBOOKS,
-        note=f"{first.dropped} jobs dropped" if first.dropped else "",
+        note=f"{dropped} jobs dropped" if dropped else "",
     )
     if seeds == 1:
         return [row]
-    found = estimate(np.array([shown[replace(cell, seed=seed)].jct_h for seed in range(seeds)]))
-    assert found is not None
-    told = f"95 % interval {found.low:.2f} … {found.high:.2f} h over {seeds} seeds"
+    of_all = estimate(np.array(_of_seeds(cell, runs, seeds)))
+    if of_all is None or of_all.low is None or of_all.high is None:
+        return [row]
+    told = f"95 % interval {of_all.low:.2f} … {of_all.high:.2f} h over {seeds} seeds"
     return [
         row,
-        replace(row, quantity=f"average JCT, mean of {seeds} seeds", measured=found.mean, tolerance=None, note=told),
+        replace(row, quantity=f"average JCT, mean of {seeds} seeds", measured=of_all.mean, tolerance=None, note=told),
     ]
 
 
-def _lines(curve: Published, cells: dict[tuple[str, float], Cell], shown: dict[Cell, Shown], seeds: int) -> list[Curve]:
-    at = [x for x, value in curve.points.items() if value is not None]
-    runs = [[shown[replace(cells[curve.name, x], seed=seed)].jct_h for seed in range(seeds)] for x in at]
-    low, high = ([min(run) for run in runs], [max(run) for run in runs]) if seeds > 1 else ([], [])
+def _of_seeds(cell: Cell, runs: Runs, seeds: int) -> list[float]:
+    """Return the average JCT in hours for each seed; a run that failed has none."""
+    found = [runs.jct_h(replace(cell, seed=seed)) for seed in range(seeds)]
+    return [hours for hours in found if hours is not None]
+
+
+def _lines(curve: Published, cells: dict[tuple[str, float], Cell], runs: Runs, seeds: int) -> list[Curve]:
+    at = {x: value for x, value in curve.points.items() if value is not None}
+    found = {x: runs.jct_h(cells[curve.name, x]) for x in at}
+    measured = {x: hours for x, hours in found.items() if hours is not None}
+    each = [_of_seeds(cells[curve.name, x], runs, seeds) for x in measured] if seeds > 1 else []
     return [
-        Curve(name=curve.name, x=at, y=[float(curve.points[x] or 0.0) for x in at], published=True),
-        Curve(name=curve.name, x=at, y=[run[0] for run in runs], low=low, high=high),
+        Curve(name=curve.name, x=list(at), y=list(at.values()), published=True),
+        Curve(
+            name=curve.name,
+            x=list(measured),
+            y=list(measured.values()),
+            low=[min(hours) for hours in each],
+            high=[max(hours) for hours in each],
+        ),
     ]

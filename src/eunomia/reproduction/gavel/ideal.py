@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from eunomia.experiment.simulation import simulate
-from eunomia.experiment.wiring import set_up
 from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.gavel.cells import HOUR_S, Cell, measure, throughputs_in
+from eunomia.reproduction.gavel.cells import HOUR_S, Cell, throughputs_in
 from eunomia.reproduction.gavel.curves import notes
-from eunomia.reproduction.gavel.fluid import fluid_jct
+from eunomia.reproduction.gavel.runs import measure, over
 from eunomia.reproduction.table import Request, Row, Table
 
 POLICY, RATES, ROUNDS_S = "max_min_fairness", (4.0, 5.6), (360.0, 720.0, 1440.0, 2880.0)
-OURS: tuple[tuple[str, Any], ...] = (("name", "leases"), ("length_s", 360.0), ("aligned", True))
+Cut = tuple[tuple[str, Any], ...]
+OURS: Cut = (("name", "leases"), ("length_s", 360.0), ("aligned", True))
+FLUID: Cut = (("name", "ideal"),)
 _CLAIM = "Narayanan et al., OSDI 2020, figure 13, claim a few per cent; no number of it is at hand"
 
 
@@ -25,11 +27,10 @@ def ideal(request: Request) -> Table:
         for rate in RATES
         for length in ROUNDS_S
     }
-    shown = measure(cells.values(), request)
-    rows, lines = [], []
+    runs = measure(cells.values(), request)
+    rows, lines = list(runs.failures()), []
     for rate in RATES:
-        fluid = float(fluid_jct(set_up(Cell(policy=POLICY, rate=rate).scenario(throughputs))).mean()) / HOUR_S
-        own = simulate(Cell(policy=POLICY, rate=rate, mechanism=OURS).scenario(throughputs)).summary["jct_mean_s"]
+        fluid, own = (_mean_h(Cell(policy=POLICY, rate=rate, mechanism=cut), throughputs) for cut in (FLUID, OURS))
         request.tell(f"{rate:g} jobs/h: fluid {fluid:.2f} h")
         rows.append(Row(series="fluid", x=rate, quantity="average JCT", unit="h", measured=fluid))
         rows.append(
@@ -38,12 +39,12 @@ def ideal(request: Request) -> Table:
                 x=rate,
                 quantity="average JCT ÷ fluid",
                 unit="",
-                measured=(own or 0.0) / HOUR_S / fluid,
+                measured=own / fluid,
                 note="this project's default mechanism",
             )
         )
-        over = [shown[cells[rate, length]].jct_h / fluid for length in ROUNDS_S]
-        for length, value in zip(ROUNDS_S, over, strict=True):
+        cost = {length: over(runs.jct_h(cells[rate, length]), fluid) for length in ROUNDS_S}
+        for length, value in cost.items():
             rows.append(
                 Row(
                     series=f"rounds of {length:g} s",
@@ -54,7 +55,8 @@ def ideal(request: Request) -> Table:
                     note=_CLAIM if length == ROUNDS_S[0] else "",
                 )
             )
-        lines.append(Curve(name=f"{rate:g} jobs per hour", x=ROUNDS_S, y=over))
+        known = {length: value for length, value in cost.items() if value is not None}
+        lines.append(Curve(name=f"{rate:g} jobs per hour", x=list(known), y=list(known.values())))
     figure = Figure(
         name="gavel-ideal",
         title="What rounds cost",
@@ -63,3 +65,9 @@ def ideal(request: Request) -> Table:
         curves=tuple(lines),
     )
     return Table(rows=tuple(rows), notes=notes(), figures=(figure,))
+
+
+def _mean_h(cell: Cell, throughputs: Path) -> float:
+    """Return the average JCT of a cell in hours."""
+    mean = simulate(cell.scenario(throughputs)).summary["jct_mean_s"]
+    return (mean or 0.0) / HOUR_S

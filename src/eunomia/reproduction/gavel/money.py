@@ -6,7 +6,10 @@ it is a stream of jobs on one accelerator each, whose deadlines are 1.2, 2 or 10
 
 from __future__ import annotations
 
-from eunomia.reproduction.gavel.cells import Cell, measure
+from collections.abc import Callable
+
+from eunomia.reproduction.gavel.cells import Cell, Shown
+from eunomia.reproduction.gavel.runs import Runs, measure, over
 from eunomia.reproduction.table import Request, Row, Table
 
 RATE, JOBS = 4.0, 1000  # jobs per hour; jobs in all, each measured
@@ -14,6 +17,11 @@ GAIN = 1.4
 FASTEST, CHEAPEST = "gavel:max_sum_throughput_perf", "gavel:max_sum_throughput_normalized_by_cost_perf"
 PUNCTUAL = f"{CHEAPEST}_SLOs"
 OURS = "throughput_per_cost?deadlines=true"
+QUANTITIES: dict[str, tuple[str, Callable[[Shown], float]]] = {  # unit, and what it is of a run
+    "cost": ("US$", lambda one: one.cost_usd),
+    "jobs after their deadline": ("%", lambda one: 100.0 * one.late / JOBS),
+    "average JCT": ("h", lambda one: one.jct_h),
+}
 _SOURCE = "Narayanan et al., OSDI 2020, section 7, as remembered; workload not said"
 
 
@@ -23,18 +31,20 @@ def cost(request: Request) -> Table:
         policy: Cell(policy=policy, rate=RATE, jobs=JOBS, window=None, deadlines=True)
         for policy in (FASTEST, CHEAPEST, PUNCTUAL, OURS)
     }
-    shown = measure(cells.values(), request)
-    rows = []
+    runs = measure(cells.values(), request)
+    rows = list(runs.failures())
     for policy, cell in cells.items():
-        one = shown[cell]
-        for quantity, unit, value in (
-            ("cost", "US$", one.cost_usd),
-            ("jobs after their deadline", "%", 100.0 * one.late / JOBS),
-            ("average JCT", "h", one.jct_h),
-        ):
-            rows.append(
-                Row(series=policy, x=RATE, quantity=quantity, unit=unit, measured=value, source="measured only")
+        rows += [
+            Row(
+                series=policy,
+                x=RATE,
+                quantity=quantity,
+                unit=unit,
+                measured=runs.number(cell, of),
+                source="measured only",
             )
+            for quantity, (unit, of) in QUANTITIES.items()
+        ]
     for policy in (CHEAPEST, PUNCTUAL, OURS):
         rows.append(
             Row(
@@ -43,7 +53,7 @@ def cost(request: Request) -> Table:
                 quantity="cost, gain",
                 unit="×",
                 published=GAIN,
-                measured=shown[cells[FASTEST]].cost_usd / shown[cells[policy]].cost_usd,
+                measured=over(_usd(runs, cells[FASTEST]), _usd(runs, cells[policy])),
                 source=_SOURCE,
             )
         )
@@ -52,3 +62,7 @@ def cost(request: Request) -> Table:
         "A job is late when it ends after submission + factor x duration; Gavel compares a duration with that instant."
     )
     return Table(rows=tuple(rows), notes=(note, late))
+
+
+def _usd(runs: Runs, cell: Cell) -> float | None:
+    return runs.number(cell, lambda one: one.cost_usd)

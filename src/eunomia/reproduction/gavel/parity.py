@@ -15,7 +15,7 @@ from eunomia.reproduction.gavel.replaying import Diverged, FromLog, Rounds
 from eunomia.reproduction.table import Request, Row, Table
 
 SAME_S = 0.01  # a JCT is the same up to this
-EXACT = ("isolated", "fifo_perf", "allox")  # have one answer, ties as the published code breaks them
+EXACT = ("isolated", "fifo", "fifo_perf", "allox", "gandiva")  # have one answer, ties as the published code breaks them
 AWARE = ("max_min_fairness_perf", "finish_time_fairness_perf")
 AGNOSTIC = ("max_min_fairness", "finish_time_fairness")
 MAKESPAN = ("min_total_duration_perf", "min_total_duration")

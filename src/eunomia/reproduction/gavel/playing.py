@@ -82,7 +82,7 @@ def set_up_run(one: Run, reference: Reference, more: Mapping[str, Any] | None = 
     if one.policy not in POLICIES:
         return set_up(scenario_of(one, reference, more))
     setup = set_up(scenario_of(one, reference))
-    return replace(setup, policy=POLICIES[one.policy](more or {}))
+    return replace(setup, policy=POLICIES[one.policy](more or {}, one.seed))
 
 
 def play(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.reproduction.gavel.cells import Cell, Shown, measure
+from eunomia.reproduction.gavel.cells import Cell, Shown
 from eunomia.reproduction.gavel.curves import notes
 from eunomia.reproduction.gavel.published import FTF_RATE, MEAN_FTF, NOTEBOOKS
+from eunomia.reproduction.gavel.runs import measure
 from eunomia.reproduction.table import Request, Row, Table
 
 NEAR = 0.10
@@ -16,8 +17,8 @@ ISOLATED = "gavel:isolated"
 def ftf(request: Request) -> Table:
     """Return the mean of JCT ÷ JCT under `isolated`, job by job, at 5.6 jobs per hour on one accelerator each."""
     cells = {policy: Cell(policy=policy, rate=FTF_RATE) for policy in (ISOLATED, *MEAN_FTF)}
-    shown = measure(cells.values(), request)
-    alone = shown[cells[ISOLATED]]
+    runs = measure(cells.values(), request)
+    alone = runs.shown.get(cells[ISOLATED])
     rows = [
         Row(
             series=policy,
@@ -25,15 +26,17 @@ def ftf(request: Request) -> Table:
             quantity="mean JCT ÷ JCT under isolated",
             unit="",
             published=published,
-            measured=_mean_ratio(shown[cells[policy]], alone),
+            measured=_mean_ratio(runs.shown.get(cells[policy]), alone),
             tolerance=NEAR,
             source=NOTEBOOKS,
         )
         for policy, published in MEAN_FTF.items()
     ]
-    return Table(rows=tuple(rows), notes=notes())
+    return Table(rows=(*runs.failures(), *rows), notes=notes())
 
 
-def _mean_ratio(one: Shown, alone: Shown) -> float:
+def _mean_ratio(one: Shown | None, alone: Shown | None) -> float | None:
+    if one is None or alone is None:
+        return None
     pairs = [(one.jct_s.get(name), jct) for name, jct in alone.jct_s.items()]
     return float(np.mean([mine / jct for mine, jct in pairs if mine is not None and jct is not None]))

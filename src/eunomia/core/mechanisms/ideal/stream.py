@@ -1,0 +1,120 @@
+"""Who receives what share of time now, and the books that time fills."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.core.adoption import Question
+from eunomia.core.books import Books
+from eunomia.core.check import check_lives
+from eunomia.core.tables import WAITING
+from eunomia.model.answers import InvalidAnswer
+from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
+from eunomia.model.decisions import Flow
+from eunomia.model.life import Stage
+
+_ROUNDING = 1e-6  # of a share and of a type; what more than that is too much is a policy's mistake
+_NO_FLOATS: Floats = np.empty(0)
+
+
+class Stream:
+    """The shares that hold, one entry a job on a type; of a pair each has an entry of its own."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self.job = self.type = self.size = self.partner = NO_INTS  # (entry,)
+        self.x = self._rate = _NO_FLOATS  # (entry,) share of time; believed steps/s
+        self._at = 0.0
+
+    def flow_to(self, at: float) -> None:
+        """Let time pass: every entry has received its share of it."""
+        elapsed, self._at = at - self._at, at
+        if elapsed <= 0 or not len(self.job):
+            return
+        ledger, received = self._books.ledger, self.x * elapsed
+        np.add.at(ledger.received, (self.job, self.type), received)
+        np.add.at(ledger.service, self.job, received * self.size)
+        np.add.at(self._books.belief.done, self.job, received * self._rate)
+        ledger.since[self.job] = at
+
+    def turn(self, rows: Question, size: Ints) -> None:
+        """Let the shares of an answer hold from now on. Raises InvalidAnswer for more than there is."""
+        given = rows.x > 0
+        job, type, partner, x = rows.job[given], rows.type[given], rows.partner[given], rows.x[given]
+        two = partner >= 0
+        self.job, self.partner = np.concatenate((job, partner[two])), np.concatenate((partner, job[two]))
+        self.type, self.x = np.concatenate((type, type[two])), np.concatenate((x, x[two]))
+        self.size = np.concatenate((size[given], size[given][two]))
+        self._demand_that_it_fits()
+        self._rate = self._believed()
+        self._note()
+
+    def leave_out(self, ended: Bools) -> None:
+        """Let entries end; a partner goes on alone."""
+        mates = np.isin(self.partner, self.job[ended])
+        self.partner[mates] = -1
+        kept = ~ended
+        self.job, self.type, self.size = self.job[kept], self.type[kept], self.size[kept]
+        self.partner, self.x = self.partner[kept], self.x[kept]
+        self._rate = self._believed()
+
+    def ended(self) -> Bools:
+        """Return the entries whose jobs have ended, (entry,)."""
+        return np.asarray(self._books.state.jobs.stage[self.job] > Stage.RUNNING)
+
+    def used(self) -> Floats:
+        """Return the accelerators that are in use, (type,); those of a pair count once."""
+        held = self.x * self.size * np.where(self.partner >= 0, 0.5, 1.0)
+        return np.asarray(np.bincount(self.type, held, minlength=len(self._books.state.capacity)), dtype=float)
+
+    def order(self) -> Flow:
+        """Return what the world is told."""
+        names = self._books.state.names
+        return Flow(names(self.job), self.type, self.x, self.size, names(self.partner))
+
+    def check(self) -> None:
+        """Raise `BrokenInvariant` or InvalidAnswer unless jobs and shares agree. The cost grows with jobs."""
+        check_lives(self._books.state)
+        self._demand_that_it_fits()
+
+    def _demand_that_it_fits(self) -> None:
+        state = self._books.state
+        time = np.bincount(self.job, self.x, minlength=1)
+        if time.max() > 1 + _ROUNDING:
+            name = state.ids[int(time.argmax())]
+            raise InvalidAnswer(f"job {name!r} is given {time.max():.6g} of its time; shares of a job are at most 1")
+        over = self.used() - state.capacity * (1 + _ROUNDING)
+        if over.max() > _ROUNDING:
+            j = int(over.argmax())
+            raise InvalidAnswer(
+                f"shares take {self.used()[j]:.6g} accelerators of {state.topology.types[j]}, which has "
+                f"{state.capacity[j]}"
+            )
+
+    def _believed(self) -> Floats:
+        """Return believed steps/s of each entry while it has its accelerators, (entry,)."""
+        belief, submitted = self._books.belief, self._books.state.submitted
+        rate = belief.throughput[self.job, self.type]
+        two = self.partner >= 0
+        if two.any():
+            table = belief.paired()
+            rate[two] = table[belief.kind[self.job[two]], belief.kind[self.partner[two]], self.type[two]]
+        odd = np.flatnonzero(~two & (self.size != self._books.state.jobs.scale_factor[self.job]))
+        for entry in odd.tolist():
+            job = submitted[int(self.job[entry])]
+            rate[entry] = belief.speeds.alone(job.job_type, int(self.size[entry]))[self.type[entry]]
+        return np.asarray(rate)
+
+    def _note(self) -> None:
+        """Write down who runs from now on: whoever receives something, on the type of its largest share."""
+        state, jobs = self._books.state, self._books.state.jobs
+        before = state.running()
+        jobs.stage[before], jobs.on_type[before] = Stage.WAITING, -1
+        order = np.argsort(self.x, kind="stable")
+        jobs.on_type[self.job[order]] = self.type[order]  # the largest is written last
+        now = np.unique(self.job)
+        jobs.stage[now] = Stage.RUNNING
+        state.counts[WAITING] += len(before) - len(now)
+        fresh = now[~jobs.ran[now]]
+        jobs.ran[fresh], jobs.first_started[fresh] = True, self._at
+        self._books.ledger.since[np.setxor1d(before, now)] = self._at

@@ -1,0 +1,92 @@
+"""The queue of the name `fifo` as it was published: a type is drawn for each job, and another one is taken.
+
+Free types are looked at in order of their names, and the job goes to the last of them, whichever was drawn; when that
+one is full, the drawn one is crossed off in its place. So a whole cluster that fills at once crowds on one type, and a
+stream of jobs takes the types in turn, the last by name first. The number that is drawn decides which type is crossed
+off, hence the published random stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.view import View
+
+
+@dataclass(frozen=True)
+class PublishedFifo:
+    """First come, first served, for the comparison only: one object serves one run, since it goes on drawing."""
+
+    seed: int = 0
+    _random: Random = field(init=False, repr=False, compare=False)
+    _sits: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)  # job: type
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="fifo_published",
+        door="shares",
+        objective="serve in order of arrival",
+        technique="queue",
+        paper="Narayanan et al., Gavel, OSDI 2020, its published code",
+        needs=frozenset({"throughput", "scale_factor", "capacity"}),
+        remembers={"number": -1.0},
+        mechanism=ROUNDS,
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_random", Random(self.seed))
+
+    def decide(self, view: View) -> Shares:
+        """Return all of its time on one type for each job that has one."""
+        number, count = _numbered(view)
+        row = {job: m for m, job in enumerate(number.tolist())}
+        free = view.capacity.copy()
+        queue = [job for job in row if job not in self._sits]
+        self._hand_on(view, row, queue, free)
+        self._seat(view, row, queue, free)
+        X = np.zeros((view.jobs, len(view.types)))
+        for job, kind in self._sits.items():
+            X[row[job], kind] = 1.0
+        return Shares(X, fill=False, memory={"number": number.astype(float), "count": np.array(count)})
+
+    def _hand_on(self, view: View, row: dict[int, int], queue: list[int], free: Floats) -> None:
+        """Give what a job that ended leaves to the head of the queue; those who sit on are counted on the way."""
+        for job, kind in sorted(self._sits.items()):
+            if job in row:
+                free[kind] -= view.scale_factor[row[job]]
+                continue
+            if queue and view.scale_factor[row[queue[0]]] <= free[kind] and view.throughput[row[queue[0]], kind] > 0:
+                self._take(view, row, queue.pop(0), kind, free)
+            del self._sits[job]
+
+    def _seat(self, view: View, row: dict[int, int], queue: list[int], free: Floats) -> None:
+        """Seat the queue from its head until somebody fits nowhere."""
+        by_name = sorted(range(len(view.types)), key=lambda kind: view.types[kind])
+        listed = [kind for kind in by_name if free[kind] > 0]
+        while queue and listed:
+            job = queue.pop(0)
+            fits = [place for place, kind in enumerate(listed) if free[kind] >= view.scale_factor[row[job]]]
+            if not fits:
+                return
+            drawn, kind = fits[self._random.randrange(len(fits))], listed[-1]
+            if view.throughput[row[job], kind] > 0:
+                self._take(view, row, job, kind, free)
+                if free[kind] == 0:
+                    listed.pop(drawn)
+
+    def _take(self, view: View, row: dict[int, int], job: int, kind: int, free: Floats) -> None:
+        self._sits[job] = kind
+        free[kind] -= view.scale_factor[row[job]]
+
+
+def _numbered(view: View) -> tuple[Ints, int]:
+    """Return (job,) what each job is called from its first question on, 0, 1, 2, …, and how many were called so far."""
+    kept, called = view.memory["number"], int(view.memory.get("count", np.array(0)))
+    new = kept < 0
+    return np.where(new, called + np.cumsum(new) - 1, kept).astype(np.int64), called + int(new.sum())

@@ -1,0 +1,26 @@
+"""One worker behind the figures: a process that makes the runs it is told, and writes what each one showed.
+
+It reads and answers lines of JSON, as a worker of a sweep does.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from eunomia.experiment.sweep.worker import main
+
+
+def work(asked: dict[str, Any]) -> None:
+    """Make one run and write its file, whole."""
+    from eunomia.report.whole import write_whole
+    from eunomia.reproduction.gavel.cells import Cell, show
+
+    shown = show(Cell.of_dict(asked["cell"]), Path(asked["throughputs"]))
+    write_whole(Path(asked["file"]), json.dumps(asdict(shown)).encode())
+
+
+if __name__ == "__main__":
+    main(work)

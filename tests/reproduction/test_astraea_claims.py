@@ -1,0 +1,80 @@
+"""The pieces of ASTRAEA's claims: which jobs are played, and how tenants' fairness is measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eunomia.backends.simulated import SimulatedWorld
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.job import Job
+from eunomia.model.problems import InvalidInput
+from eunomia.model.tenants import Tenant
+from eunomia.model.topology import Node, Topology
+from eunomia.policies import build
+from eunomia.reproduction import astraea
+from eunomia.reproduction.table import Request, Table
+from eunomia.reproduction.tenancy import Tenancy
+from eunomia.run import InlineAdviser, run
+from eunomia.throughputs import load
+from eunomia.traces.table import trace_of
+
+HOUR = 3600.0
+TWO = {"ann": Tenant(weight=3.0), "bo": Tenant(weight=1.0)}
+
+
+def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
+    """Return tenants' fairness by hour under FIFO on 8 accelerators."""
+    topology, policy = Topology.of([Node(type="gpu", accelerators=8)]), build("fifo")
+    speeds = load("uniform", topology.types)
+    scheduler = Scheduler(topology, policy.info, Leases(), Belief(speeds), tenants=TWO)
+    scheduler.state.keep_claims(frozenset({"hourly"}))
+    assert scheduler.state.claims is not None
+    tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
+    run(scheduler, SimulatedWorld(jobs, topology, speeds), InlineAdviser(policy), [tenancy])
+    found: list[list[float]] = tenancy.fairness(hours).round(3).tolist()
+    return found
+
+
+def test_tenants_are_judged_by_what_they_used_of_what_they_asked_for_within_their_quota() -> None:
+    # ann holds all 8 for two hours: 8 of her 6. bo waits, deserves 2 and has nothing, then 2 of 2 for half an hour.
+    jobs = [Job(job_id="a", total_steps=2 * HOUR, scale_factor=8, tenant="ann"),
+            Job(job_id="b", sequence=1, total_steps=HOUR / 2, scale_factor=4, tenant="bo")]  # fmt: skip
+    jobs.append(Job(job_id="c", sequence=2, submitted=3 * HOUR, total_steps=HOUR, tenant="ann"))
+    one, two = fairness(jobs, 1), fairness(jobs, 2)
+    assert one[:2] == [[1.333, 0.0]] * 2
+    assert np.isnan(one[2][0]) and one[2][1] == 2.0
+    assert two[2] == [1.333, round(2 / 3, 3)]  # bo: 4 × 0.5 h used of 2 × 1.5 h
+
+
+def test_jobs_are_those_of_the_days_that_some_tenant_may_run() -> None:
+    day = 86400.0
+    trace = replace(
+        trace_of("here", list("abcde"), np.array([0.0, 9, 10, 20, 30]) * day, np.array([1, 2, 1, 800, 600])),
+        tenant=("ann", "ann", "", "ann", "bo"),
+        duration_s=np.array([1.0, 99 * day, 1.0, 1.0, 1.0]),
+    )
+    work = astraea.played(trace, TWO, 5, 20)
+    asked = 800 * 1.0 + 2 * day
+    assert work.machines == max(round(asked / (astraea.LOAD * 20 * day * 8)), 1) == 1
+    assert [(job.job_id, job.submitted, job.total_steps) for job in work.jobs] == [("b", 4 * day, day)]
+    assert [int(note.split()[0]) for note in work.notes] == [1, 1, 1, 1]  # c is nobody's, d is wider than 6
+
+
+def test_who_serves_its_worst_off_tenant_better_is_ahead() -> None:
+    ours, worse = astraea.Measured(100.0, 0.9, 2.0, 0.0), astraea.Measured(200.0, 0.3, 8.0, 0.5)
+    table = Table(rows=tuple(astraea._ahead({"ASTRAEA": ours, "FIFO": worse})))
+    values = {row.quantity: row.measured for row in table.rows}
+    assert values == {"tenant_fairness_min": pytest.approx(3.0), "ahead": 1, "jct_mean": 0.5}
+    assert not table.outside
+    assert Table(rows=tuple(astraea._ahead({"ASTRAEA": worse, "FIFO": ours}))).outside
+
+
+def test_a_folder_without_the_trace_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"philly_jobs\.csv\.gz"):
+        astraea.reproduce(Request(reference=tmp_path))

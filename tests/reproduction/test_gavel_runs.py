@@ -1,0 +1,71 @@
+"""The runs behind Gavel's figures: each is made once, and one that fails takes no other with it."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from eunomia.reproduction.gavel import batch, curves, money, runs, sharing
+from eunomia.reproduction.gavel.cells import Cell, Shown
+from eunomia.reproduction.gavel.reference import THROUGHPUTS
+from eunomia.reproduction.gavel.runs import Runs, measure
+from eunomia.reproduction.table import Request
+
+FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
+with_data = pytest.mark.skipif(not (FOLDER / THROUGHPUTS).is_file(), reason=f"there are no throughputs in {FOLDER}")
+SMALL = Cell(policy="gavel:isolated", rate=math.inf, jobs=4, window=None)
+SHOWN = Shown(jct_h=2.0, makespan_h=8.0, cost_usd=1.0, jct_s={"0": 7200.0}, dropped=0, late=0, rounds=1, cpu_s=0.0)
+
+
+@pytest.mark.parametrize("cell", [SMALL, Cell(policy="las", rate=4.0, multi=True, mechanism=(("name", "leases"),))])
+def test_a_cell_survives_the_way_to_a_worker(cell: Cell) -> None:
+    assert Cell.of_dict(cell.as_dict()) == cell
+
+
+@with_data
+def test_a_run_is_made_once_and_one_that_fails_leaves_the_others(tmp_path: Path) -> None:
+    told: list[str] = []
+    request = Request(reference=FOLDER, keep=tmp_path / "runs", tell=told.append)
+    failing = replace(SMALL, policy="gavel:nobody")
+    first = measure([SMALL, failing, SMALL], request)
+    assert list(first.shown) == [SMALL]
+    assert "nobody" in first.failed[failing]
+    (row,) = first.failures()
+    assert row.within is False
+    assert "nobody" in row.note
+
+    told.clear()
+    assert measure([SMALL], request) == Runs(shown=first.shown, failed={})
+    assert told == ["1 of 1 runs are there already"]
+    other = measure([replace(SMALL, seed=1)], request)
+    assert other.shown[replace(SMALL, seed=1)].jct_s != first.shown[SMALL].jct_s
+
+
+@pytest.mark.parametrize("experiment", [curves.fig8, curves.fig10, curves.cdf, batch.makespan, sharing.ftf, money.cost])
+def test_a_figure_whose_run_failed_says_so_and_is_drawn_without_it(
+    experiment: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(cells: list[Cell], request: Request) -> Runs:
+        wanted = list(dict.fromkeys(cells))
+        return Runs(shown=dict.fromkeys(wanted[1:], SHOWN), failed={wanted[0]: "it stopped"})
+
+    for module in (curves, batch, sharing, money):
+        monkeypatch.setattr(module, "measure", half)
+    table = experiment(Request(seeds=2))  # type: ignore[operator]
+    (failed,) = (row for row in table.rows if row.quantity == "runs that failed")
+    assert failed in table.outside
+    assert failed.note == "it stopped"
+    for figure in table.figures:
+        assert all(len(curve.x) == len(curve.y) for curve in figure.curves)
+        assert set(figure.pictures()) == {"svg", "png"}
+
+
+def test_what_a_run_showed_survives_its_file() -> None:
+    assert Shown(**asdict(SHOWN)) == SHOWN
+    assert runs.over(None, 2.0) is None
+    assert runs.over(3.0, None) is None
+    assert runs.over(3.0, 2.0) == 1.5
