@@ -15,6 +15,8 @@ import typer
 from eunomia import __version__
 from eunomia.cli_data import app as data
 from eunomia.cli_errors import FAILED, MISUSED, answering_errors
+from eunomia.cli_failures import app as failures
+from eunomia.cli_policies import policies
 from eunomia.cli_reproduce import reproduce
 from eunomia.cli_sweep import sweep
 from eunomia.cli_trace import app as trace
@@ -82,7 +84,7 @@ def simulate(
 ) -> None:
     """Replay one scenario in virtual time.
 
-    Writes summary.json, jobs.csv, timing.json and report.html into DIR.
+    Writes summary.json, jobs.csv, tenants.csv, timing.json and report.html into DIR.
     """
     with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
@@ -139,7 +141,7 @@ def compare(
     """
     with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
-        from eunomia.experiment.compare import cases, write_table
+        from eunomia.experiment.compare import cases, write_table, write_tenants
         from eunomia.experiment.compare import compare as run
         from eunomia.experiment.folder import check_free, whole_folder
         from eunomia.experiment.reporting import report
@@ -152,6 +154,7 @@ def compare(
         with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
             results = list(run(found, folder, record=record, progress=lambda case: bar(case.folder)))
             write_table(folder / "compare.csv", results)
+            write_tenants(folder / "tenants.csv", results)
             shown = [(case.policy, result) for case, result in results]
             report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
         if as_json:
@@ -282,8 +285,9 @@ def solve(
     Prints who gets what share of time on which accelerators, how good that is, and what nobody could do better than.
     """
     with answering_errors(as_json):
+        from eunomia.cli_awards import show_awards
         from eunomia.cli_output import show_solution
-        from eunomia.solution import check_place, write_solution
+        from eunomia.solution import Awards, check_place, write_solution
         from eunomia.solution import solve as ask
 
         if out is not None:
@@ -294,30 +298,12 @@ def solve(
         if as_json:
             print(json.dumps(found.as_dict(), allow_nan=False))
         else:
-            show_solution(found)
+            if isinstance(found, Awards):
+                show_awards(found)
+            else:
+                show_solution(found)
             if out is not None:
                 print(f"answer: {out}")
-
-
-@app.command()
-def policies(
-    name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List the policies, or show one.
-
-    With door, objective and paper; --json adds technique, parameters and what a policy needs to see.
-    """
-    with answering_errors(as_json):
-        from eunomia.cli_output import policy_cards, show_policies, show_policy
-
-        cards = policy_cards(name)
-        if as_json:
-            print(json.dumps(cards))
-        elif name is None:
-            show_policies(cards)
-        else:
-            show_policy(cards[0])
 
 
 @app.command()
@@ -330,9 +316,11 @@ def schema(
     print(json.dumps(json_schema(), indent=2))
 
 
+app.command()(policies)
 app.command()(reproduce)
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
+app.add_typer(failures, name="failures")
 app.command()(sweep)
 
 

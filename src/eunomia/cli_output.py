@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -77,9 +75,17 @@ def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) ->
         table.add_row(label, *_cells(summary)[all_done:])
     if all_done:
         console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
+    for label, result in results:
+        _show_endings(label, result.endings, console)
     console.print(table)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
+    """Say what became of the jobs that did not finish, and below it why."""
+    for number, said in enumerate(endings):
+        console.print(f"  {said}" if number else f"{label}: {said}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _cells(s: Mapping[str, Any]) -> list[str]:
@@ -143,58 +149,3 @@ def _shares_table(found: Solution) -> Table:
         beside = [] if partners is None else [escape(", ".join(map(str, partners[m])))]
         table.add_row(escape(str(found.problem.name(m))), *shares, f"{found.effective_throughput[m]:.4g}", *beside)
     return table
-
-
-def policy_cards(name: str | None) -> list[dict[str, Any]]:
-    """Return the cards of all policies, or of one. Raises InvalidInput for a name that is not known."""
-    from eunomia.experiment.policy import known_policies, policy_class
-
-    return [_card(policy_class(key)) for key in ([name] if name else known_policies(presets=False))]
-
-
-def _card(policy: Any) -> dict[str, Any]:
-    from eunomia.policies.presets import PRESETS
-
-    info = policy.info
-    time_cut = info.mechanism
-    return {
-        "name": info.name,
-        "door": info.door,
-        "objective": info.objective,
-        "technique": info.technique,
-        "paper": info.paper,
-        "needs": sorted(info.needs),
-        "oracle": info.oracle,
-        "mechanism": {
-            "length_s": time_cut.length_s if math.isfinite(time_cut.length_s) else None,
-            "aligned": time_cut.aligned,
-            "recall": time_cut.recall,
-        },
-        "parameters": {field.name: field.default for field in fields(policy)},
-        "presets": {preset: said for preset, (name, said) in PRESETS.items() if name == info.name},
-        "doc": inspect.getdoc(inspect.getmodule(policy)),
-    }
-
-
-def show_policies(cards: Sequence[dict[str, Any]]) -> None:
-    """Print one row a policy."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("policy", "door", "objective", "paper"):
-        table.add_column(name, no_wrap=name in {"policy", "door"})
-    for card in cards:
-        table.add_row(card["name"], card["door"], card["objective"], card["paper"])
-    console = Console()
-    console.print(table)
-    names = [name for card in cards for name in card["presets"] if ":" in name]
-    console.print(f"\nNames of other systems: {', '.join(names)}", highlight=False)
-
-
-def show_policy(card: dict[str, Any]) -> None:
-    """Print all that is known of one policy."""
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
-    parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
-    console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
-    for preset, said in card["presets"].items():
-        meaning = "&".join(f"{key}={str(value).lower()}" for key, value in said.items())
-        console.print(f"{preset} = {card['name']}{'?' * bool(said)}{meaning}", markup=False)

@@ -49,7 +49,7 @@ def reproduce(
         if out is None:
             raise _misuse("--out", "there is no folder for the results", f"add --out {name}-out")
         check_free(out, name, force=force)
-        table = experiment(Request(reference=reference, seeds=seeds, tell=_tell))
+        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_tell))
         files = table.write(out, name)
         if as_json:
             print(json.dumps({"name": name, **table.as_dict()}, allow_nan=False))
@@ -71,11 +71,13 @@ def _show_list(as_json: bool) -> None:
     from eunomia.reproduction import EXPERIMENTS
 
     if as_json:
-        print(json.dumps([{"name": name, "about": entry.about} for name, entry in EXPERIMENTS.items()]))
+        listed = [{"name": name, "about": e.about, "reference": e.reference} for name, e in EXPERIMENTS.items()]
+        print(json.dumps(listed))
         return
     wide = max(map(len, EXPERIMENTS))
     for name, entry in EXPERIMENTS.items():
-        print(f"{name:{wide}}  {entry.about}")
+        needs = f"; needs --reference DIR, laid out like {entry.reference}" if entry.reference else ""
+        print(f"{name:{wide}}  {entry.about}{needs}")
 
 
 def _show(table: Table, files: list[Path]) -> None:

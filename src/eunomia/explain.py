@@ -16,6 +16,11 @@ from eunomia.record import Record
 from eunomia.replay import walk
 
 SHOWN = 3  # jobs that are named; the others are counted
+REASONS = (
+    *("cannot_run", "no_capacity", "fragmentation", "behind", "share_exhausted", "type_drawn", "policy"),
+    *("next_round", "not_chosen"),  # of Gavel's clock
+    *("next_question", "no_share"),  # of the ideal
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +29,7 @@ class Wait:
 
     from_s: float
     to_s: float | None  # None: it still waits at the end of the record
-    reason: str  # cannot_run, no_capacity, fragmentation, behind, share_exhausted, type_drawn, policy
+    reason: str  # one of REASONS
     text: str
     free: dict[str, int]  # accelerators free then, by type
     behind: tuple[str, ...] = ()  # waiting jobs that come before it
@@ -103,12 +108,11 @@ def _note(waits: list[Wait], now: Wait) -> None:
 def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
     """Say why a waiting job waits, from the state right after a decision."""
     state, types = scheduler.state, scheduler.state.topology.types
-    size = int(state.jobs.scale_factor[row])
-    free = {name: int(count) for name, count in zip(types, state.floor.free, strict=True)}
+    free = {name: int(count) for name, count in zip(types, scheduler.free, strict=True)}
     runs = scheduler.belief.throughput[row] > 0
     ahead = _ahead(scheduler, row)
     names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])
-    reason, text = _reason(scheduler, row, size, runs, names, len(ahead))
+    reason, text = _reason(scheduler, row, at, runs, names, len(ahead))
     holders = _holders(scheduler, row, runs)
     held = tuple(state.submitted[job].job_id for job in holders[:SHOWN])
     if reason == "no_capacity" and not ahead:
@@ -132,15 +136,19 @@ def _listed(names: tuple[str, ...], count: int) -> str:
 
 
 def _reason(
-    scheduler: Scheduler, row: int, size: int, runs: Any, names: tuple[str, ...], ahead: int
+    scheduler: Scheduler, row: int, at: float, runs: Any, names: tuple[str, ...], ahead: int
 ) -> tuple[str, str]:
     state, types = scheduler.state, scheduler.state.topology.types
+    size = int(state.jobs.scale_factor[row])
     queue = f", behind {ahead:,} waiting job{'s' if ahead != 1 else ''} ({_listed(names, ahead)})" if ahead else ""
     if row in scheduler.why:
         return "policy", scheduler.why[row]
     usable = runs & (state.capacity >= size)
     if not usable.any():
         return "cannot_run", f"no type in service that it can run on has {size} accelerators"
+    held = scheduler.holdup(row, at)
+    if held is not None:
+        return held
     holds = usable & (state.floor.free >= size)
     on = [types[j] for j in np.flatnonzero(usable)]
     if not holds.any():

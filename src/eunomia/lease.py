@@ -92,13 +92,25 @@ class Lease:
         self._left_early = True
         raise SystemExit(CALLED_BACK)
 
-    def progress(self, step: float) -> None:
-        """Report that `step` steps since the job began are safe in a checkpoint. `save` does this by itself."""
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a search wants this trial to be run with, such as {"lr": 0.01}; empty where no search asked for it."""
+        return dict(json.loads(os.environ.get("EUNOMIA_SETTINGS") or "{}"))
+
+    def progress(self, step: float, loss: float | None = None) -> None:
+        """Report that `step` steps since the job began are safe in a checkpoint. `save` does this by itself.
+
+        The `loss` goes to the search that the job is a trial of, if it is one.
+        """
         if self._progress_file:
-            write_whole(Path(self._progress_file), json.dumps({"step": step}))
+            said = {"step": step} if loss is None else {"step": step, "loss": loss}
+            write_whole(Path(self._progress_file), json.dumps(said))
 
     def save(self, state: Mapping[str, Any], step: float | None = None) -> None:
-        """Write a checkpoint of JSON values, whole or not at all; report `step`, or `state["step"]`, as safe."""
+        """Write a checkpoint of JSON values, whole or not at all; report `step`, or `state["step"]`, as safe.
+
+        `state["loss"]`, where there is one, is reported with it.
+        """
         body = json.dumps(dict(state))
         self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
         old = self._checkpoints()
@@ -120,8 +132,9 @@ class Lease:
 
     def _report(self, state: Mapping[str, Any], step: float | None) -> None:
         done = state.get("step") if step is None else step
+        loss = state.get("loss")
         if isinstance(done, (int, float)):
-            self.progress(done)
+            self.progress(done, loss if isinstance(loss, (int, float)) else None)
 
     def _checkpoints(self) -> list[Path]:
         """Return checkpoint files, newest first."""

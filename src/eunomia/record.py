@@ -46,6 +46,7 @@ _NAMED: dict[str, type] = {
         decisions.Start,
         decisions.Renew,
         decisions.Stop,
+        decisions.Flow,
         decisions.Refuse,
         decisions.WakeAt,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
+from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Floats
@@ -45,7 +46,7 @@ def header(
     jobs: list[Job],
     nodes: list[Node],
     info: PolicyInfo,
-    mechanism: Leases | GavelRounds,
+    mechanism: Leases | GavelRounds | Ideal,
     overheads: Overheads,
     speeds: Speeds,
     seed: int,
@@ -55,6 +56,8 @@ def header(
     sharing, clock = "paired" in info.needs, {}
     if isinstance(mechanism, GavelRounds):
         sharing, clock = sharing or mechanism.pairs, {"name": "gavel"}
+    if isinstance(mechanism, Ideal):
+        clock = {"name": "ideal"}
     return {
         "seed": seed,
         "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
@@ -99,8 +102,11 @@ def fresh_scheduler(record: Record) -> Scheduler:
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
         cut = dict(from_json(head["mechanism"]))
-        if cut.pop("name", "leases") == "gavel":
+        name = cut.pop("name", "leases")
+        if name == "gavel":
             return GavelScheduler(topology, info, GavelRounds(**cut), belief, seed=head["seed"])
+        if name == "ideal":
+            return IdealScheduler(topology, info, Ideal(**cut), belief, seed=head["seed"])
         return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"])
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(

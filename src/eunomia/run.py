@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -37,14 +38,16 @@ class InlineAdviser:
         self._policy = policy
         self.asks = 0
         self.cpu_s = 0.0
+        self.latency_s = array("d")  # of each answer, on a clock at the wall
 
     def answer(self, ask: Ask) -> Answer:
         """Return what the policy decides. Raises InvalidAnswer when that is no answer, such as a forgotten return."""
-        before = time.process_time()
+        before, begun = time.process_time(), time.perf_counter()
         answer = self._policy.decide(ask.view)
         if not isinstance(answer, Answer):
             name, kind = self._policy.info.name, type(answer).__name__
             raise InvalidAnswer(f"policy {name!r} answered {kind}; it answers Shares, Order or Grants")
+        self.latency_s.append(time.perf_counter() - begun)
         self.cpu_s += time.process_time() - before
         self.asks += 1
         return answer

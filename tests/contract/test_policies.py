@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from eunomia.contract import PolicyContract
+from eunomia.contract.policy import SEEDS
+from eunomia.contract.worlds import draw, play
 from eunomia.model.answers import Answer, Shares
 from eunomia.model.view import View
 from eunomia.policies import POLICIES, load
@@ -15,7 +17,29 @@ from eunomia.policies import POLICIES, load
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fifo": [{}, {"backfill": "skip"}, {"backfill": "easy"}, {"types": "agnostic"}],
     "srtf": [{}, {"types": "agnostic"}, {"measure": "service"}, {"ties": "last"}],
+    "philly": [{}, {"defragment": 2, "relax_after": 0}, {"preempt_above": 2.0, "relax_after": 1}],
     "consolidated": [{}, {"order": "remaining"}, {"order": "remaining", "preempt": True}, {"preempt": True}],
+    "astraea": [{}, {"quota": "static"}, {"quota": "dynamic"}, {"selection": "themis", "block": False},
+                {"selection": "job_reward", "delay_s": 1000.0},
+                {"selection": "shortestremainfirst", "starvation_s": 100.0}],
+    "tiresias": [{}, {"limits": 100.0, "promote": 1.0}, {"limits": "none", "placement": "anywhere"},
+                 {"limits": "50,500", "placement": "consolidate"}, {"limits": "100,1000", "placement": "anywhere"},
+                 {"index": "gittins", "quantum": 100.0}, {"index": "gittins", "gittins": "authors", "promote": 2.0},
+                 {"index": "gittins", "history": "60,600,6000", "quantum": 100.0, "placement": "anywhere"}],
+    "themis": [{}, {"f": 0.0, "indivisible": "lease"}, {"f": 1.0, "indivisible": "floor"}, {"bid_error": 0.2}],
+    "slurm_fair_share": [{}, {"algorithm": "classic", "half_life_s": 600.0}, {"backfill": "skip", "age_weight": 2.0},
+                         {"backfill": "none", "recalculate_s": 60.0}],
+    "drf": [{}, {"strict": True}, {"preempt": True}, {"strict": True, "preempt": True}],
+    "kueue_fair_share": [{}, {"preemption": "initial"}, {"preemption": "never", "admission": "usage"}],
+    "gandiva_fair": [{}, {"price": "second"}],
+    "quotas": [{}, {"inner": "srtf", "reclaim": "youngest"}, {"inner": "las?quantum=10"}, {"borrowing": False},
+               {"inner": "lottery"}],
+    "edf": [{}, {"late": "last"}, {"types": "agnostic"}],
+    "least_slack": [{}, {"quantum": 10.0, "late": "last"}, {"types": "agnostic"}],
+    "quincy": [{}, {"transfer": 10.0, "look_s": 5.0}, {"theta": 0.0}, {"preempt": False}],
+    "gandiva_original": [{}, {"slice_s": 5.0, "moves": 3}, {"packing": False, "grow": False, "moves": 0}],
+    "carbyne": [{}, {"altruism": 0.0}, {"altruism": 0.5}],
+    "allox": [{}, {"gangs": "refuse"}],
     "las": [{"quantum": 10.0}, {"quantum": 500.0}, {"types": "agnostic"}],
     "max_min_fairness": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"},
                          {"point": "closest"}, {"point": "central"}],
@@ -40,15 +64,38 @@ DRAWN = "types are drawn by seed, row by row: other rows draw others"
 ROW_ORDER_DECIDES = {
     "fifo": "rows stand in order of submission, and that is what fifo goes by",
     "las": "jobs of one level are served in order of submission, which is the order of rows",
+    "tiresias": "jobs of a queue that began together, or not at all, are served in order of rows",
     "smallest_first": "equally wide jobs are served in order of submission, which is the order of rows",
     "consolidated": "jobs are seated in order of submission, which is the order of rows",
+    "themis": "leftovers are drawn by seed, row by row, and an app takes its jobs in order of submission",
+    "philly": "jobs of a virtual cluster are served in order of submission, which is the order of rows",
+    "edf": "jobs without a deadline are served in order of submission, which is the order of rows",
+    "least_slack": "jobs without a deadline are served in order of submission, which is the order of rows",
+    "quincy": "of places that cost the same the solver takes one by the order of rows",
+    "gandiva_original": "jobs that have run equally long are served in order of submission, which is the order of rows",
     "locality": "equally well placed jobs are served in order of submission, which is the order of rows",
     "fifo_packed": "rows stand in order of submission, and that is what fifo goes by",
+    "optimus": "the narrowest shapes are given in order of submission, which is the order of rows",
+    "slaq": "jobs that gain alike are served in order of submission, which is the order of rows",
     "allox": "equally good matchings are told apart by the order of rows",
+    "slurm_fair_share": "jobs of equal priority are served in order of submission, which is the order of rows",
+    "drf": "jobs of a tenant are served in order of submission, which is the order of rows",
+    "kueue_fair_share": "jobs of a queue are served in order of submission, which is the order of rows",
+    "lottery": "orders are drawn by seed, row by row: other rows draw others",
+    "quotas": "the inner policy goes by submission, which is the order of rows",
     "gandiva": "pairs are drawn by seed, row by row: other rows draw others",
     "pop": "parts are drawn by seed, row by row: other rows draw others",
 }
-ONE_OPTIMUM = {"isolated", "proportional", "strategy_proof", "fifo_packed", "gandiva"}
+ONE_OPTIMUM = {
+    "isolated",
+    "proportional",
+    "strategy_proof",
+    "fifo_packed",
+    "gandiva",
+    "stride",
+    "gandiva_fair",
+    "carbyne",
+}
 
 
 class ManyOptima(PolicyContract):
@@ -58,6 +105,16 @@ class ManyOptima(PolicyContract):
         assert answer.certificate is not None
         assert answer.certificate.gap <= 1e-6
         return [answer.certificate.objective]
+
+
+class Refusing(PolicyContract):
+    """Of a policy that does not admit everybody: whom it admits it lets finish."""
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
+        counts = play(self.policy, draw(seed, jobs=10), seed=seed, checked=True).counts
+        assert counts["finished"] + counts["rejected"] == 10
+        assert counts["finished"] > 0
 
 
 class InnerOptima(PolicyContract):
@@ -72,6 +129,8 @@ def _base(policy: Any, parameters: dict[str, Any]) -> type[PolicyContract]:
     """Return what is compared when jobs are permuted: the answer itself, or its worth."""
     if policy.info.name == "pop" or parameters.get("inner", "fifo") not in ("fairness", "fifo"):
         return InnerOptima
+    if policy.info.name == "astraea" or parameters.get("gangs") == "refuse":
+        return Refusing
     many = policy.info.door == "shares" and policy.info.name not in ONE_OPTIMUM
     return ManyOptima if many else PolicyContract
 

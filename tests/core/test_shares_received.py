@@ -14,9 +14,10 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.decisions import Ask
+from eunomia.model.decisions import Ask, Starts
 from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
 from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
@@ -112,3 +113,31 @@ def test_spare_seats_go_to_whoever_can_use_them_unless_the_policy_says_no() -> N
     )
     assert max(play(Fixed(fill=True, first=2), world).finished.values()) == 1000
     assert max(play(Fixed(fill=False, first=2), world).finished.values()) == 2000
+
+
+@dataclass(frozen=True)
+class Halves(Fixed):
+    """Gives half of one type to each of two jobs."""
+
+    def decide(self, view: View) -> Shares:
+        return Shares(np.full((view.jobs, 1), 0.5), fill=False)
+
+
+@pytest.mark.parametrize(("start_s", "rounds_a_turn"), [(0.0, 1), (15.0, 4), (20.0, 5)])
+def test_who_sits_is_passed_for_ten_times_the_cost_of_its_next_start(start_s: float, rounds_a_turn: int) -> None:
+    """Between two that take turns the debt swings by twice that, at a second a second, rounded up to whole rounds."""
+    topology, rates = Topology.of([Node(type="v100", accelerators=1)]), Rates(types=("v100",), by_kind={"": (1.0,)})
+    belief = Belief(rates, Overheads(restore_s=start_s))
+    core = Scheduler(topology, Halves.info, Leases(length=ROUND_S, aligned=True), belief, checked=True)
+    came = [JobSubmitted(Job(job_id=str(i), total_steps=1e9, sequence=i)) for i in range(2)]
+    started = []
+    for k in range(22):
+        for decision in core.handle(Moment.of(k * ROUND_S, [Woken()] if k else came)):
+            if isinstance(decision, Ask):
+                decided = core.handle(Moment.of(0.0, [Answered(decision.asked, Halves().decide(decision.view))]))
+                started += [k for order in decided if isinstance(order, Starts)]
+            elif isinstance(decision, Starts):
+                started.append(k)
+    turns = np.diff(started)[1:]  # the first is half as long
+    assert len(turns) > 2
+    assert (turns == rounds_a_turn).all(), started

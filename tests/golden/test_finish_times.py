@@ -115,13 +115,19 @@ def test_max_min_serves_weights_one_and_two_by_turns() -> None:
 
 
 def test_max_min_pays_for_every_change_of_seats_and_for_no_renewal() -> None:
-    """A start costs 10 s, a checkpoint 4 and a restore 6. The same turns, for no debt here is so near that 10 s more
-    for who sits would change them; but each costs 10 s. b has 90, 280, and 470 at 700; a has 90, 180, and from 710
-    on the last 70; b has the seat from 780 on, within the round, and needs 10 + 30 more.
+    """A start costs 10 s, a checkpoint 4 and a restore 6, so who sits is passed for 100 s, three thirds of a round.
+
+    end    b sat   a    b        end    b sat   a    b        end    a sat   a    b        end    a sat   a    b
+    100    *       1   −1        200    *       2   −2        300    *       0    0        400    *      −2    2
+    rank           2   1 + 3                    3   0 + 3              1 + 3    2             −1 + 3    4
+
+    Ties go to the first, so a has the seat from 200 to 400: 190 s of its 250. b has had 190 of its 500, and has the
+    other 310 from 410 to 720, for nobody can pass it; a has its last 60 from 730 on.
     """
     costs = Overheads(start_s=10, checkpoint_s=4, restore_s=6)
     played = play(MaxMinFairness(), ONE_TO_TWO, terms=ROUNDS, overheads=costs)
-    assert played.finished == pytest.approx({"a": 780, "b": 820})
+    assert played.finished == pytest.approx({"a": 790, "b": 720})
+    assert [at for at, _ in played.starts] == [0, 200, 400, 720]
 
 
 def test_fifo_blocks_behind_the_head_of_the_line() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.backends.simulated.fates import Fates, pick_reasons, run_time_to_failure, size_class
-from eunomia.backends.simulated.table7 import REASONS
+from eunomia.failures.table7 import REASONS
 from eunomia.model.job import Job
 
 MINUTE_S = 60.0

@@ -107,6 +107,31 @@ def test_jobs_that_are_to_fail_are_tried_as_often_as_the_scenario_says() -> None
     assert {job.retries for job in jobs} == {4}
 
 
+@pytest.mark.parametrize(
+    "physics",
+    [{}, {"placement": "themis"}, {"fates": "philly", "failing": 0.0, "killed": 0.0, "retries": 2}],
+    ids=["plain", "physical", "tried again"],
+)
+def test_a_job_that_failed_in_its_trace_fails_once_and_for_good_whatever_its_retries(
+    physics: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("jobs.csv").write_text(
+        "job_id,submitted_s,scale_factor,job_type,duration_s,status,retries\n"
+        "a,0,1,LM,100,failed,3\nb,0,1,LM,100,finished,3\nc,50,1,LM,100,cancelled,3\n"
+    )
+    said = {
+        "cluster": {"accelerators": {"v100": 1}}, "workload": {"trace": "jobs.csv"}, "policy": {"name": "fifo"},
+        "throughputs": {"source": "uniform"}, "world": {"replay_status": True}, "physics": physics,
+    }  # fmt: skip
+    assert [job.retries for job in set_up(scenario_from_dict(said, tmp_path)).jobs] == [0, 3, 3]
+    result = simulate(said, record_to=tmp_path / "record.jsonl.gz")
+    assert result.jobs["status"].tolist() == ["failed", "finished", "cancelled"]
+    assert (result.summary["end_s"], result.jobs["attained_service_s"].tolist()) == (300.0, [100.0] * 3)
+    assert result.record is not None
+    assert first_difference(result.record) is None
+
+
 def refused(physics: dict[str, Any], **tables: Any) -> list[tuple[str | None, str]]:
     with pytest.raises(InvalidInput) as caught:
         simulate(asked(physics, **tables))
@@ -130,8 +155,48 @@ def test_a_key_that_does_nothing_alone_is_refused(key: str, value: float) -> Non
     assert "beside it" in mend
 
 
+@pytest.mark.parametrize(
+    ("per_slot", "sizes", "mend"), [(8, (4, 2), "1, 2, 4"), (3, (4,), "1, 2, 4"), (2, (3, 8), "1, 4, 8")]
+)
+def test_slots_that_machines_are_not_made_of_are_refused(per_slot: int, sizes: tuple[int, ...], mend: str) -> None:
+    cluster = {"nodes": [{"type": "v100", "count": 4, "accelerators": size} for size in sizes]}
+    ((column, said),) = refused({"placement": "themis", "accelerators_per_slot": per_slot}, cluster=cluster)
+    assert column == "physics.accelerators_per_slot"
+    assert said == f"give one of {mend}, or 0 for whole machines"
+
+
+def test_a_machine_narrower_than_a_slot_is_one() -> None:
+    cluster = {"nodes": [{"type": "v100", "accelerators": size} for size in (2, 8)]}
+    said = asked({"placement": "themis", "accelerators_per_slot": 4}, cluster=cluster)
+    assert set_up(scenario_from_dict(said, Path())).jobs
+
+
 def test_fractions_of_fates_that_add_up_to_more_than_all_jobs_are_refused() -> None:
     assert refused({"fates": "philly", "failing": 0.7, "killed": 0.4})[0][0] == "physics.failing"
+
+
+@pytest.mark.parametrize(
+    ("world", "physics", "column"),
+    [
+        ({"node_failures_per_hour": 1e9}, {}, "world.node_failures_per_hour"),
+        ({"job_failures_per_hour": 61.0}, {}, "world.job_failures_per_hour"),
+        ({"node_failures_per_hour": 1.0, "node_repair_s": 1e6}, {}, "world.node_repair_s"),
+        ({}, {"rack_failures_per_hour": 50.0, "rack_repair_s": 86400.0}, "physics.rack_repair_s"),
+        # 45 s to start and an hour to the first checkpoint, a loss every 6 minutes: exp(-10) of the tries get there
+        ({"node_failures_per_hour": 10.0, "checkpoint_every_s": 3600.0}, {}, "world.node_failures_per_hour"),
+        ({}, {"rack_failures_per_hour": 59.0, "rack_repair_s": 1.0}, None),  # 45 s of 61
+    ],
+)
+def test_what_breaks_so_often_that_no_run_would_end_is_refused(
+    world: dict[str, float], physics: dict[str, float], column: str | None
+) -> None:
+    said = asked(physics, world=world)
+    if column is None:
+        assert set_up(scenario_from_dict(said, Path())).jobs
+        return
+    with pytest.raises(InvalidInput) as caught:
+        set_up(scenario_from_dict(said, Path()))
+    assert [problem.column for problem in caught.value.problems] == [column]
 
 
 def test_real_processes_have_no_modelled_physics() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from eunomia.model.problems import InvalidInput
 from eunomia.report import export_charts
 from eunomia.report.gallery import charts
-from eunomia.report.pictures import pictures
+from eunomia.report.pictures import drawn, pictures
 
 
 @pytest.fixture
@@ -26,6 +27,14 @@ def test_each_chart_is_written_in_each_format(content, tmp_path: Path):
     assert {path.name for path in written} == names == {path.name for path in (tmp_path / "charts").iterdir()}
     for path in written:
         assert path.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+
+
+@pytest.mark.parametrize(("waited_s", "begins_at"), [([0.0, 0.5, 60.0], 2 / 3), ([30.0, 60.0, 60.0], 0.0)])
+def test_jobs_that_hardly_waited_are_where_the_curve_begins_and_no_step(a_report, a_run, waited_s, begins_at):
+    content = a_report(a_run("fifo", [900.0] * 3, queueing_s=np.array(waited_s)))
+    (chart,) = (chart for chart in charts(content) if chart.name == "queueing_cdf")
+    (line,) = drawn(chart).axes[0].lines
+    assert line.get_ydata()[0] == pytest.approx(begins_at)
 
 
 def test_one_content_gives_the_same_pictures(content):

@@ -62,6 +62,15 @@ def test_a_policy_that_left_jobs_behind_does_not_win(a_report, a_run):
     assert first.startswith("srtf has the lowest")
 
 
+def test_jobs_that_failed_or_were_cancelled_are_counted_beside_the_averages(a_report, a_run):
+    ends = {"jobs_submitted": 10, "jobs_finished": 7, "jobs_failed": 2, "jobs_cancelled": 1, "jobs_rejected": 0}
+    fifo, las = (a_run(name, [jct] * 7, summary=ends) for name, jct in (("fifo", 100.0), ("las", 200.0)))
+    assert verdict(a_report(fifo))[0].startswith("fifo finished 7 of 10 jobs; 2 failed, 1 was cancelled. Average")
+    assert verdict(a_report(fifo, las))[0] == (
+        "Averages are of finished jobs: fifo and las each finished 7 of 10 jobs; 2 failed, 1 was cancelled."
+    )
+
+
 def test_of_several_loads_each_has_a_winner_and_the_highest_is_told_in_full(a_report, a_run):
     runs = [a_run("fifo", [100.0], load=0.5), a_run("srtf", [300.0], load=0.5)]
     runs += [a_run("fifo", [900.0], load=2), a_run("srtf", [600.0], load=2)]

@@ -9,7 +9,7 @@ import pytest
 
 from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
-from eunomia.scenario import scenario_from_dict
+from eunomia.scenario import load_scenario, scenario_from_dict
 
 
 def complaints(cluster: dict[str, int], mechanism: dict[str, Any] | None = None, **tables: Any) -> str:
@@ -44,6 +44,25 @@ def test_a_plain_scenario_is_set_up() -> None:
 def test_what_it_cannot_book_is_named(tables: dict[str, Any], said: str) -> None:
     mechanism = tables.pop("mechanism", None)
     assert said in complaints({"v100": 4}, mechanism, **tables)
+
+
+def test_every_wrong_value_is_told_with_its_own_line(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(
+        """[cluster]\naccelerators = { v100 = 4 }\n[workload]\ngenerator = "philly-like"\njobs = 3
+multi_accelerator = false\n[policy]\nname = "max_min_fairness"\n[mechanism]\nname = "gavel"
+round_s = -1\nfill = "yes"\ncredit_s = "half"\nsticky = false\nvisit = "v100"\nmost_failures = -2\n"""
+    )
+    with pytest.raises(InvalidInput) as refused:
+        set_up(load_scenario(file))
+    found = {problem.row: (problem.column, problem.value, problem.rule) for problem in refused.value.problems}
+    assert found == {
+        11: ("mechanism.round_s", "-1", "a round lasts longer than 0 s and ends"),
+        12: ("mechanism.fill", "yes", "it is true or false"),
+        13: ("mechanism.credit_s", "half", "it is a number"),
+        15: ("mechanism.visit", "v100", "must be a list of accelerator types"),
+        16: ("mechanism.most_failures", "-2", "most_failures and expected are at least 0"),
+    }
 
 
 def test_a_cluster_of_types_that_it_never_visits_is_refused() -> None:

@@ -58,7 +58,7 @@ def test_a_program_reads_one_json_object(ask: Ask) -> None:
     told = json.loads(ask("--json").stdout)
     assert list(told) == [
         "status", "policy", "objective", "bound", "gap", "types", "job_ids", "x", "effective_throughput", "prices",
-        "point", "late", "why", "seconds",
+        "point", "late", "why", "seconds", "compile_seconds",
     ]  # fmt: skip
     assert told["x"] == [[1.0, 0.0], [0.0, 1.0]]
 

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eunomia.experiment.sweep import Row, plan, read
+from eunomia.experiment.sweep.fingerprint import scenario_hash
 from eunomia.experiment.sweep.frame import frame_of
 from eunomia.model.problems import InvalidInput
+from eunomia.scenario.sections import Policy
 
 if TYPE_CHECKING:
     from conftest import Desk
 
 BASE = 'scenario = "tiny.toml"\n'
+SCENARIO_WITH = "{key} = 1\n[cluster]\naccelerators = {{ gpu = 2 }}\n"
 
 
 def rows(desk: Desk, text: str) -> tuple[Row, ...]:
@@ -127,6 +130,52 @@ def test_a_sweep_of_the_wrong_shape_is_refused_with_line_and_key(
     desk: Desk, text: str, place: tuple[int | None, str]
 ) -> None:
     assert desk.problems(text) == [("sweep.toml", *place)]
+
+
+def test_all_that_is_wrong_is_told_at_once_in_the_shape_and_in_the_runs(desk: Desk) -> None:
+    text = BASE + 'seeds = [1]\nconfidence = 95\n[axes]\nseed = []\npolicy = ["fifo", "fifoo"]\nload = [1.0, -1.0]\n'
+    assert desk.problems(text) == [
+        ("sweep.toml", 2, "seeds"), ("sweep.toml", 3, "confidence"), ("sweep.toml", 5, "axes.seed"),
+        ("sweep.toml", 6, "policy"), ("sweep.toml", 7, "load"),
+    ]  # fmt: skip
+    found = desk.problems(text.replace("tiny", "gone"))
+    assert found == [
+        ("sweep.toml", 2, "seeds"), ("sweep.toml", 3, "confidence"), ("sweep.toml", 5, "axes.seed"),
+        ("gone.toml", None, None),
+    ]  # fmt: skip
+
+
+def test_a_sweep_that_is_not_there_is_called_a_sweep(desk: Desk) -> None:
+    assert desk.type("sweep", "gone.toml", "--out", "out") == 2
+    assert "gone.toml: the sweep cannot be read (No such file or directory)" in desk.stderr
+
+
+def test_a_key_of_thousands_of_parts_is_refused_wherever_it_stands(desk: Desk) -> None:
+    long = ".".join(["a"] * 1500)
+    assert desk.problems(BASE + f"[axes]\n{long} = [1]\n") == [("sweep.toml", 3, None)]
+    assert desk.problems(BASE + f'[axes]\n"{long}" = [1]\n') == [("sweep.toml", 3, long)]
+    desk.write("deep.toml", SCENARIO_WITH.format(key=long))
+    for words in (("deep.toml",), ("tiny.toml", "--set", f"{long}=1")):
+        assert desk.type("simulate", *words, "--out", "out") == 2
+        assert "a key has at most 32 parts" in desk.stderr
+
+
+@pytest.mark.parametrize("said", ["mine.py:Mine", "mine.py:Mine?x=a:b", "mine.py:Mine?x=1&y=2"])
+def test_the_hash_follows_a_policys_file_however_the_policy_is_spelled(desk: Desk, said: str) -> None:
+    def now() -> str:
+        scenario = rows(desk, BASE)[0].scenario
+        return scenario_hash(scenario.model_copy(update={"policy": Policy(name="pop", inner=said)}))
+
+    desk.write("mine.py", "one = 1\n")
+    before = now()
+    desk.write("mine.py", "two = 22\n")
+    assert now() != before
+
+
+def test_a_text_that_is_too_long_for_a_files_name_names_none(desk: Desk) -> None:
+    scenario = rows(desk, BASE)[0].scenario
+    changed = scenario.model_copy(update={"policy": Policy(name="fifo", backfill="x" * 3000)})
+    assert scenario_hash(changed) != scenario_hash(scenario)
 
 
 def test_what_is_wrong_with_the_scenario_is_told_once_where_it_stands(desk: Desk) -> None:

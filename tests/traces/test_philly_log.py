@@ -47,6 +47,14 @@ def test_a_job_runs_the_sum_of_its_attempts_on_its_widest_one(written: Write) ->
     assert read(path, "philly-log", tenant="user").tenant == ("x", "ce2f")
 
 
+def test_half_a_surrogate_pair_is_refused_with_its_job_and_column(written: Write) -> None:
+    ran = attempt("01:00:00", "01:00:20", 4)
+    jobs = [job("a😀", ran), job("b", ran, vc="x\ud800"), job("\udfffc", ran)]
+    with pytest.raises(InvalidInput) as refused:
+        read(written(json.dumps(jobs)), "philly-log")
+    assert [(problem.row, problem.column) for problem in refused.value.problems] == [(2, "vc"), (3, "jobid")]
+
+
 def test_what_was_not_logged_is_left_out_and_told(written: Write) -> None:
     jobs = [
         job("never"),

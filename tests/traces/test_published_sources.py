@@ -176,8 +176,12 @@ def test_what_is_in_the_way_stays(shelf: Shelf, tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     with pytest.raises(InvalidInput, match="it exists"):
         get(shelf, tmp_path / "s")
+
+
+@pytest.mark.parametrize("mirror", ["file:///etc", "http://", "http://[half/", "http://a b/", "http://host:port/"])
+def test_a_mirror_that_is_no_address_of_the_web_is_refused(tmp_path: Path, mirror: str) -> None:
     with pytest.raises(InvalidInput, match="http or https"):
-        fetch(published(), tmp_path / "t", mirror="file:///etc")
+        fetch(published(), tmp_path / "t", mirror=mirror)
 
 
 def test_every_source_says_where_it_is_from_and_how_it_is_verified() -> None:

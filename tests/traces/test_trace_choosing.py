@@ -56,6 +56,20 @@ def test_a_format_that_cannot_be_told_is_asked_for(raw: bytes, written: Write) -
         read(written(raw=raw), "auto")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("scale_factr", "scale_factor"), ("submited_s", "submitted_s"), ("tenat", "tenant")]
+)
+def test_a_misspelt_column_is_named_with_the_right_one_though_no_format_was(
+    wrong: str, right: str, written: Write
+) -> None:
+    header, *rows = NATIVE
+    header = header.replace(right, wrong) if right in header else f"{header},{wrong}"
+    with pytest.raises(InvalidInput) as refused:
+        read(written(header, *rows), "auto")
+    [found] = [problem for problem in refused.value.problems if problem.column == wrong]
+    assert found.mend == f"did you mean {right!r}?"
+
+
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no such file"):
         read(tmp_path / "none.csv", "auto")

@@ -44,6 +44,8 @@ def traces(draw: st.DrawFn) -> Trace:
         app=column(TEXT),
         weight=np.array(column(POSITIVE)),
         deadline_s=np.where(column(st.booleans()), inf, np.maximum(submitted_s, np.array(column(SECONDS)))),
+        cpus=np.array(column(SECONDS)),
+        memory_gib=np.array(column(SECONDS)),
         status=column(st.sampled_from(["", "finished", "failed", "cancelled"])),
         retries=np.array(column(st.integers(0, 9))),
         checkpoint_dir=column(TEXT),

@@ -20,7 +20,10 @@ SUMMARY = ["jobs_submitted", "jobs_finished", "jobs_failed", "jobs_cancelled", "
            "rho_themis_mean"]  # fmt: skip
 JOBS = ["job_id", "tenant", "app", "job_type", "scale_factor", "submitted_s", "first_started_s", "finished_s", "jct_s",
         "attained_service_s", "preemptions", "status", "rho_themis"]  # fmt: skip
-TIMING = ["wall_s", "cpu_s", "policy_cpu_s", "peak_rss_mib", "rounds", "solves", "round_cpu_ms_mean"]
+TIMING = [
+    "wall_s", "cpu_s", "policy_cpu_s", "peak_rss_mib", "rounds", "solves", "round_cpu_ms_mean", "decision_ms_p50",
+    "decision_ms_p99",
+]  # fmt: skip
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -35,7 +38,7 @@ def header(out: Path) -> dict[str, Any]:
 
 
 def test_a_run_writes_its_figures_jobs_timing_and_report_and_a_record_on_request(desk: Desk) -> None:
-    written = ["jobs.csv", "report.html", "summary.json", "timing.json"]
+    written = ["jobs.csv", "report.html", "summary.json", "tenants.csv", "timing.json"]
     assert sorted(path.name for path in desk.simulate(record=False, out="without").iterdir()) == written
     assert sorted(path.name for path in desk.simulate().iterdir()) == sorted([*written, "record.jsonl.gz"])
 

@@ -105,3 +105,18 @@ def test_what_gavels_books_have_no_page_for_is_refused_all_at_once(clocked: Desk
 def test_an_unknown_mechanism_is_answered_with_the_nearest(clocked: Desk) -> None:
     answer = clocked.refused("simulate", "tiny.toml", "--out", "out", "--set", "mechanism.name=gravel")
     assert "gavel" in answer["problems"][0]["mend"]
+
+
+def test_a_wait_between_two_rounds_is_explained_by_the_clock(clocked: Desk, jobs: Jobs) -> None:
+    """As above: an accelerator is free, but d must wait for a round, and then for an answer that knows it."""
+    clocked.write("jobs.csv", jobs("a,0,1,LM,5000", "b,0,1,LM,50", "c,10,1,LM,30", "d,400,1,LM,30"))
+    clocked.simulate("--set", "mechanism.solve_gap_s=1000")
+    told = []
+    for job in ("c", "d"):
+        assert clocked.type("explain", job, "--record", "out/record.jsonl.gz", "--json") == 0
+        told.append(json.loads(clocked.stdout)["waits"])
+    assert [[(wait["from_s"], wait["to_s"], wait["reason"]) for wait in waits] for waits in told] == [
+        [(10, 360, "next_round")],
+        [(400, 720, "next_round"), (720, 1440, "not_chosen")],
+    ]
+    assert "the next begins at 360 s" in told[0][0]["text"]

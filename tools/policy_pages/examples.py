@@ -95,6 +95,11 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "fifo_packed": Example(spellings=("fifo_packed",), changes=ONE_V100, changed="the k80s are away"),
     "gandiva": Example(spellings=("gandiva",), changes=ONE_V100, changed="the k80s are away"),
+    "gandiva_fair": Example(
+        spellings=("stride", "gandiva_fair"),
+        changes={**FOUR_JOBS, "capacity": [1, 1]},
+        changed="speech has two texts and vision two images, and there is one k80",
+    ),
     "pop": Example(
         spellings=("max_min_fairness", "pop?parts=2"),
         changes=FOUR_JOBS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eunomia.model.taxonomy import AXES
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
 from policy_pages.page import needs_oracle, told
@@ -21,6 +22,17 @@ An oracle knows how much work is left in a job.
 
 The pages are made from the docstrings by `make docs`."""
 
+TAXONOMY_HEAD = """## Taxonomy
+
+Where each policy stands, its parameters left alone, by the axes of W. Gao et al., "Deep Learning Workload Scheduling in
+GPU Datacenters", arXiv 2205.11913, 2022. Rows A are objectives: A1a completion times, A1b utilisation, A1c cost, A2
+fairness (between whom, and at each instant or over the long term), A3 deadlines, A4 accuracy of models. Rows B are what
+is made use of: B1 types weighed against each other (*partial*: jobs go to their fastest type, but types are not
+weighed), B2 accelerators shared by turns (*temporal*) or by two at once (*spatial*), B3 gangs of several sizes. AutoML:
+it looks at learning curves, or at a search as a whole. Knowledge: what must be known of a job beforehand; a *profile*
+is its speed on each type or in each size. `eunomia policies --where knowledge=none --where objective=jct` chooses by
+these words."""
+
 PRESETS_HEAD = """## Presets
 
 Names under which users of other systems know our policies; `gavel:` are the names of Gavel's command line. Parameters
@@ -29,7 +41,7 @@ may be added: `gavel:fifo?backfill=skip`."""
 
 def overview() -> str:
     """Return the page."""
-    return "\n\n".join([HEAD, _policies(), PRESETS_HEAD, _presets()]) + "\n"
+    return "\n\n".join([HEAD, _policies(), TAXONOMY_HEAD, _taxonomy(), PRESETS_HEAD, _presets()]) + "\n"
 
 
 def _policies() -> str:
@@ -38,6 +50,17 @@ def _policies() -> str:
         policy: Any = load(name)
         info, oracle = policy.info, "yes" if needs_oracle(policy) else "no"
         rows.append(f"| [{name}](policies/{name}.md) | {info.door} | {info.objective} | {oracle} | {use(name)} |")
+    return "\n".join(rows)
+
+
+def _taxonomy() -> str:
+    axes = [axis for axis in AXES if axis != "objective"]  # it is in the row
+    rows = [f"| policy | {' | '.join(axes)} |", "| --- " * (len(axes) + 1) + "|"]
+    for name in POLICIES:
+        policy: Any = load(name)
+        said = policy.info.taxonomy.axes(policy().info.needs)
+        told = " | ".join(", ".join(word for word in said[axis] if word not in ("none", "no")) or "–" for axis in axes)
+        rows.append(f"| [{name}](policies/{name}.md) | {told} |")
     return "\n".join(rows)
 
 

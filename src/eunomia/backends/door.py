@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from eunomia.model.decisions import Decision
-from eunomia.model.events import Moment
+from eunomia.model.events import Event, Moment
 
 
 class Backend(Protocol):
@@ -18,4 +18,16 @@ class Backend(Protocol):
 
     def carry_out(self, decision: Decision) -> None:
         """Do as decided. An order whose epoch is past is ignored; `Ask` never comes here."""
+        ...
+
+
+class Habitable(Backend, Protocol):
+    """A world in which users can live: they are told what they watch, and what they wish becomes true in it."""
+
+    def watch(self, job_id: str, steps: float) -> None:
+        """Have it said (`Measured`, without a loss) when the job has done so many steps; once, the last wish counts."""
+        ...
+
+    def accept(self, wish: Event) -> bool:
+        """Let a user's wish come true now; False when it came too late."""
         ...

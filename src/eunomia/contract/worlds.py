@@ -21,6 +21,7 @@ from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.run import InlineAdviser, run
 
@@ -145,6 +146,7 @@ def play(
     seed: int = 0,
     world_seed: int = 0,
     prices: Mapping[str, float | None] | None = None,
+    tenants: Mapping[str, Tenant] | None = None,
     checked: bool = True,
     most_moments: int = MOST_MOMENTS,
 ) -> Played:
@@ -157,7 +159,8 @@ def play(
     belief = Belief(world.speeds, overheads)
     known = prices or dict.fromkeys(world.topology.types, 1.0)
     price = np.array([known[name] or 0.0 for name in world.topology.types])
-    scheduler = Scheduler(world.topology, policy.info, mechanism, belief, seed=seed, checked=checked, price=price)
+    info, topology = policy.info, world.topology
+    scheduler = Scheduler(topology, info, mechanism, belief, seed=seed, checked=checked, price=price, tenants=tenants)
     backend = SimulatedWorld(
         world.jobs,
         world.topology,

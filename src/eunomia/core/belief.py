@@ -10,9 +10,11 @@ import numpy as np
 
 from eunomia.core.columns import Columns
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.curves import Curve
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.speeds import Speeds, apart
+from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
+from eunomia.throughputs.tensors import largest_tensor
 
 
 class Belief(Columns):
@@ -48,6 +50,8 @@ class Belief(Columns):
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
         self._table = np.zeros((0, 0, types))  # (kind, kind, type) of the kinds asked about so far
+        self._levels = np.zeros((0, LEVELS))  # (kind, level) likewise
+        self._skew: Floats = np.zeros(0)  # (kind,) likewise
 
     def learn(self, job: Job) -> int:
         """Take in a new job and return its row."""
@@ -127,11 +131,33 @@ class Belief(Columns):
             self._table = table
         return self._table
 
+    def skew(self, rows: Ints) -> Floats:
+        """Return the largest tensor's part of each job's model, (row,); nan where the model is not known."""
+        known = len(self._skew)
+        if len(self._kinds) > known:
+            fresh = [largest_tensor(job_type) for job_type, _ in list(self._kinds)[known:]]
+            self._skew = np.concatenate((self._skew, fresh))
+        return np.asarray(self._skew[self.kind[rows]])
+
+    def slowdown(self, rows: Ints) -> Floats:
+        """Return by what each gang's step time is multiplied when a slot, machine, rack or more hold it, (row, 4)."""
+        kinds = list(self._kinds)
+        known = len(self._levels)
+        if len(kinds) > known:
+            fresh = [by_level(self.speeds, *kind) for kind in kinds[known:]]
+            self._levels = np.concatenate((self._levels, fresh))
+        return np.asarray(self._levels[self.kind[rows]])
+
     def apart(self, rows: Ints) -> Floats:
         """Return steps/s of each gang when it does not sit on one machine, (row, type)."""
         jobs = [self._jobs[row] for row in rows.tolist()]
         speeds = [apart(self.speeds, job.job_type, job.scale_factor) for job in jobs]
         return np.array(speeds).reshape(len(jobs), len(self.speeds.types))
+
+    def loss_curves(self, rows: Ints) -> Floats:
+        """Return the learning curve of each job, (row, 3); the median where none is told."""
+        told = [self._jobs[row].loss or Curve() for row in rows.tolist()]
+        return np.array(told, dtype=float).reshape(len(told), 3)
 
     def shapes(self, rows: Ints) -> tuple[Ints, Floats]:
         """Return accelerators of each shape, (row, shape), and steps/s in each, (row, shape, type)."""

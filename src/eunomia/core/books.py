@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from eunomia.core.belief import Belief
+from eunomia.core.claims import Present
 from eunomia.core.ledger import Ledger
 from eunomia.core.moves import leave, start_all, stop_all
 from eunomia.core.state import State
@@ -47,12 +49,30 @@ class Books:
                 belief.throughput, belief.cost, belief.prefer, state.floor.up, *state.floor.index,
             )  # fmt: skip
 
+    def reckon(self, at: float) -> None:
+        """Let time pass until then, with everything as it is."""
+        state = self.state
+        if state.claims is not None:
+            active, jobs = state.active, state.jobs
+            present = Present(
+                active, jobs.owner[active], jobs.scale_factor[active], self.ledger.width[active], jobs.weight[active]
+            )
+            state.claims.advance(at, present, state.owners.tree, float(state.capacity.sum()))
+
     def submit(self, job: Job) -> None:
         """Open the books for a new job."""
         self.state.add(job)
-        self.ledger.add()
+        self.ledger.open(job.submitted)
         self.belief.learn(job)
         self._lay_out()
+        self.changes += 1
+
+    def update(self, row: int, weight: float, total_steps: float) -> None:
+        """Its user thinks otherwise of a job; nan = as before."""
+        if not math.isnan(weight):
+            self.state.jobs.weight[row] = weight
+        if not math.isnan(total_steps):
+            self.belief.total[row] = total_steps
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
@@ -83,6 +103,8 @@ class Books:
         state = self.state
         stage = step(int(state.jobs.stage[row]), cause, state.ids[row])
         leave(row, at, int(stage), stage in FINAL, *self.arrays)
+        if stage in FINAL and state.claims is not None:
+            state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
         state.jobs.unsaved[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # no checkpoint was written, nor is paid for
         self.changes += cause is not Cause.STOPPED
 

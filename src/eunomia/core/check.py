@@ -17,16 +17,22 @@ def _demand(holds: object, message: str) -> None:
         raise BrokenInvariant(message)
 
 
-def check(state: State) -> None:
-    """Raise `BrokenInvariant` unless every invariant holds. The cost grows with jobs and devices."""
-    jobs, topology = state.jobs, state.topology
-    n = len(jobs)
-    stage, on_type = jobs.stage[:n], jobs.on_type[:n]
+def check_lives(state: State) -> None:
+    """Raise `BrokenInvariant` unless the stages of jobs and their counts agree."""
+    n = len(state.jobs)
+    stage, on_type = state.jobs.stage[:n], state.jobs.on_type[:n]
     _demand(((stage == Stage.RUNNING) == (on_type >= 0)).all(), "a job runs exactly when it holds seats")
     live = np.flatnonzero(~np.isin(stage, list(FINAL)))
     _demand(np.array_equal(state.active, live), "the active jobs are those that have not ended, in row order")
     _demand(state.waiting == int((stage[live] == Stage.WAITING).sum()), "the count of waiting jobs is right")
 
+
+def check(state: State) -> None:
+    """Raise `BrokenInvariant` unless every invariant holds. The cost grows with jobs and devices."""
+    check_lives(state)
+    jobs, topology = state.jobs, state.topology
+    n = len(jobs)
+    on_type = jobs.on_type[:n]
     seen = np.full(topology.devices, -1, dtype=np.int64)
     for row in state.running().tolist():
         seats, mate = state.seats_of(row), int(jobs.partner[row])

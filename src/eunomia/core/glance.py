@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.belief import Belief
+from eunomia.core.claims import Claims
 from eunomia.core.ledger import Ledger
 from eunomia.core.state import State
 from eunomia.model.arrays import Ints
@@ -20,6 +21,11 @@ def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief)
     """Return holders as rows of the view, -1 = free, -2 = lost."""
     holder = np.where(state.holder >= 0, np.searchsorted(rows, state.holder), -1)
     return np.where(state.floor.up[state.topology.node], holder, -2)
+
+
+def _claims(state: State) -> Claims:
+    assert state.claims is not None  # kept from the first moment for whoever needs a column made of them
+    return state.claims
 
 
 READERS: Mapping[str, Reader] = {
@@ -46,6 +52,23 @@ READERS: Mapping[str, Reader] = {
     "shapes": lambda at, rows, state, ledger, belief: belief.shapes(rows)[0],
     "shape_throughput": lambda at, rows, state, ledger, belief: belief.shapes(rows)[1],
     "holder": _holder,
+    "run_time": lambda at, rows, state, ledger, belief: ledger.received_at(at, rows).sum(axis=1),
+    "wait": lambda at, rows, state, ledger, belief: ledger.wait_at(at, rows),
+    "started": lambda at, rows, state, ledger, belief: ledger.started(rows),
+    "first_started": lambda at, rows, state, ledger, belief: state.jobs.first_started[rows],
+    "until": lambda at, rows, state, ledger, belief: state.jobs.until[rows],
+    "attempts": lambda at, rows, state, ledger, belief: state.jobs.failures[rows],
+    "total": lambda at, rows, state, ledger, belief: belief.total[rows],
+    "slowdown": lambda at, rows, state, ledger, belief: belief.slowdown(rows),
+    "skew": lambda at, rows, state, ledger, belief: belief.skew(rows),
+    "deserved": lambda at, rows, state, ledger, belief: _claims(state).deserved[rows],
+    "hourly": lambda at, rows, state, ledger, belief: _claims(state).hourly(len(state.owners.tree.names)),
+    "app": lambda at, rows, state, ledger, belief: _claims(state).apps_of(rows),
+    "apps": lambda at, rows, state, ledger, belief: _claims(state).apps(at, rows),
+    "past_service": lambda at, rows, state, ledger, belief: _claims(state).past_service(),
+    "loss_curve": lambda at, rows, state, ledger, belief: belief.loss_curves(rows),
+    "demand": lambda at, rows, state, ledger, belief: state.jobs.demand[rows],
+    "room": lambda at, rows, state, ledger, belief: state.topology.room(state.floor.up),
     "topology": lambda at, rows, state, ledger, belief: state.topology,
 }
 

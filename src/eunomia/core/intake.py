@@ -12,6 +12,7 @@ from eunomia.model.events import (
     JobFailed,
     JobFinished,
     JobSubmitted,
+    JobUpdated,
     NodeJoined,
     NodeLost,
     Progressed,
@@ -34,6 +35,8 @@ def take(event: Event, at: float, books: Books) -> list[Decision]:
                 _fail(books.state.row_of[name], at, books)
         case JobCancelled(name):
             return _cancel(name, at, books)
+        case JobUpdated(name, weight, total_steps):
+            books.update(books.state.row_of[name], weight, total_steps)
         case Progressed(names, steps):
             books.belief.hear_progress(books.state.register.rows(names), np.asarray(steps, dtype=float), at)
         case NodeLost(node) if books.state.floor.up[node]:

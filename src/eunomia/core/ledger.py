@@ -9,7 +9,7 @@ from eunomia.model.arrays import Floats, Ints
 
 
 class Ledger(Columns):
-    """Attained service and time by type, one row per job; nothing is touched while a job just runs.
+    """Attained service and time by type, one row per job; nothing is touched while a job just runs or waits.
 
     The steps of `core.moves` write it.
     """
@@ -17,7 +17,7 @@ class Ledger(Columns):
     width: Ints  # accelerators that it holds now, shared ones in full; 0 = none
     on_type: Ints  # of its last lease
     service: Floats  # accelerator-seconds up to `since`
-    since: Floats  # start of its lease
+    since: Floats  # when it sat down or, of a job that waits, when it began to
     received: Floats  # (job, type) seconds up to `since`
 
     def __init__(self, types: int):
@@ -30,6 +30,19 @@ class Ledger(Columns):
                 "received": (np.float64, 0.0, types),
             }
         )
+
+    def open(self, submitted: float) -> None:
+        """Add a job, which waits from then on."""
+        row = self.add()  # which may make the columns anew
+        self.since[row] = submitted
+
+    def wait_at(self, at: float, rows: Ints) -> Floats:
+        """Return for how many seconds these jobs have waited without a break, (row,); 0 while they hold seats."""
+        return np.where(self.width[rows] > 0, 0.0, at - self.since[rows])
+
+    def started(self, rows: Ints) -> Floats:
+        """Return when these jobs sat down on their seats, (row,); inf while they wait."""
+        return np.where(self.width[rows] > 0, self.since[rows], np.inf)
 
     def service_at(self, at: float, rows: Ints) -> Floats:
         """Return attained accelerator-seconds of these jobs, (row,)."""

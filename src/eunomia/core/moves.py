@@ -12,6 +12,7 @@ from eunomia.core.tables import (
     DONE,
     EPOCH,
     FIRST_SEAT,
+    FIRST_STARTED,
     HELD,
     LAST_TYPE,
     ON_TYPE,
@@ -52,6 +53,7 @@ def _receive(t: Tables, row: int, at: float) -> None:
     t.ledger_floats[SERVICE, row] += held * t.ledger_ints[WIDTH, row]
     t.received[row, t.ledger_ints[LAST_TYPE, row]] += held
     t.ledger_ints[WIDTH, row] = 0
+    t.ledger_floats[SERVED_SINCE, row] = at  # it waits from now on
 
 
 @njit(cache=True, forceinline=True)
@@ -91,6 +93,8 @@ def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, 
     """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
     ints = t.ints
     begun = 0 if not t.flags[RAN, row] else 2 if t.flags[UNSAVED, row] else 1
+    if begun == 0:
+        t.floats[FIRST_STARTED, row] = at
     t.ledger_floats[SERVED_SINCE, row] = at
     t.ledger_ints[WIDTH, row], t.ledger_ints[LAST_TYPE, row] = size, kind
     t.belief_floats[RATE, row] = t.throughput[row, kind]

@@ -51,6 +51,7 @@ class Scheduler:
         self.info, self.mechanism, self.seed = info, mechanism, seed
         self._books = Books(topology, belief, price, tenants)
         self.state, self.ledger, self.belief = self._books.state, self._books.ledger, belief
+        self.state.keep_claims(info.needs)
         self.dues = Dues(len(topology.types))
         self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait
         self.certificate: Certificate | None = None  # of the last answer, where it was optimised
@@ -73,6 +74,7 @@ class Scheduler:
         """Take in all that happened at one instant, then decide once."""
         orders: list[Decision] = []
         answer: Answer | None = None
+        self._books.reckon(moment.at)
         for event in moment.events:
             if isinstance(event, Answered):
                 answer = self._matching(event)
@@ -109,6 +111,15 @@ class Scheduler:
     @last_order.setter
     def last_order(self, named: Question) -> None:
         self._last_order, self._line = named, None
+
+    @property
+    def free(self) -> Ints:
+        """Accelerators of each type that nobody uses, (type,)."""
+        return self.state.floor.free
+
+    def holdup(self, row: int, at: float) -> tuple[str, str] | None:
+        """Return the reason and the words if a job waits for the way time is cut and not for others; else None."""
+        return None
 
     # ---- asking ----------------------------------------------------------------------------------------------
 
@@ -262,7 +273,7 @@ class Scheduler:
             if at < self._again_at < math.inf and self.state.alive:
                 wake = self._again_at
         elif self.state.alive:
-            coming = (self._again_at, self._gap_ends(), self.mechanism.next_end(self.state), math.inf)
+            coming = (self._again_at, self._gap_ends(at), self.mechanism.next_end(self.state), math.inf)
             wake = min(when for when in coming if when > at)
             if self.mechanism.aligned:
                 quiet = self._quiet()
@@ -272,9 +283,10 @@ class Scheduler:
             orders.append(WakeAt(wake))
         self._wake = wake
 
-    def _gap_ends(self) -> float:
+    def _gap_ends(self, at: float) -> float:
         """Return when a question that is due may be asked again; inf when none waits for that."""
-        spaced = self.info.door == "shares" and not self.mechanism.aligned and self._stale
+        due = self._stale or self._again_at <= at
+        spaced = due and self.info.door == "shares" and not self.mechanism.aligned
         return self._asked_at + self.mechanism.solve_gap if spaced else math.inf
 
     def _rest(self, quiet: bool, at: float, orders: list[Decision]) -> None:
@@ -297,4 +309,4 @@ class Scheduler:
             return False
         if self.info.door == "shares":
             return self.dues.settled(self.state)
-        return self.state.waiting == 0
+        return self.state.waiting == 0 and self._plain  # in another shape somebody may go faster by then

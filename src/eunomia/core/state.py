@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.core.claims import NEEDED_BY, Claims
 from eunomia.core.columns import Columns
 from eunomia.core.owners import Owners
 from eunomia.core.tables import ALIVE, FLAGS, FLOATS, INTS, WAITING
@@ -43,12 +44,14 @@ class Jobs(Columns):
     resting: Bools  # its lease runs on through quiet rounds, with a common end again when they are over
     unsaved: Bools  # it left its last seats without a checkpoint
     end: Floats  # when its seats are believed to come free (filled for one decision)
+    first_started: Floats  # inf = never
+    demand: Floats  # (job, 2) CPUs and GiB of memory
 
     def __init__(self) -> None:
         first: dict[str, float] = {"weight": 1.0, "submitted": 0.0, "on_type": -1, "partner": -1, "first_seat": -1}
         spec: dict[str, tuple[Any, ...]] = {name: (np.int64, first.get(name, 0)) for name in INTS}
         spec |= {name: (np.float64, first.get(name, math.inf)) for name in FLOATS}
-        super().__init__(spec | dict.fromkeys(FLAGS, (np.bool_, False)))
+        super().__init__(spec | dict.fromkeys(FLAGS, (np.bool_, False)) | {"demand": (np.float64, 0.0, 2)})
 
 
 class State:
@@ -60,6 +63,7 @@ class State:
         self.topology = topology
         self.price = np.zeros(len(topology.types)) if price is None else price
         self.owners = Owners(tenants or {})
+        self.claims: Claims | None = None  # kept for policies that look at them; see `keep_claims`
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
         self.register = Register()
@@ -72,6 +76,11 @@ class State:
         self.counts = np.zeros(2, dtype=np.int64)  # active jobs, and those of them that wait
         self.ends_apart = False  # a policy gave a lease an end of its own
         self.passes = 0  # choosing passes so far
+
+    def keep_claims(self, needs: frozenset[str]) -> None:
+        """Keep claims from now on if one of these columns of a view is made of them."""
+        if needs & NEEDED_BY:
+            self.claims = Claims()
 
     @property
     def active(self) -> Ints:
@@ -114,7 +123,10 @@ class State:
         self.jobs.weight[row] = job.weight
         self.jobs.submitted[row] = job.submitted
         self.jobs.deadline[row] = job.deadline
+        self.jobs.demand[row] = job.cpus, job.memory_gib
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
+        if self.claims is not None:
+            self.claims.submit(job)
         self.submitted.append(job)
         self.register.add(job.job_id)
         self.rows[self.counts[ALIVE]] = row

@@ -17,8 +17,8 @@ INTS = (
     "stage", "scale_factor", "owner", "epoch", "failures", "on_type", "shape", "partner", "held", "taken", "first_seat",
 )  # fmt: skip
 STAGE, SCALE_FACTOR, OWNER, EPOCH, FAILURES, ON_TYPE, SHAPE, PARTNER, HELD, TAKEN, FIRST_SEAT = range(len(INTS))
-FLOATS = ("weight", "submitted", "deadline", "until", "end")
-WEIGHT, SUBMITTED, DEADLINE, UNTIL, END = range(len(FLOATS))
+FLOATS = ("weight", "submitted", "deadline", "until", "end", "first_started")
+WEIGHT, SUBMITTED, DEADLINE, UNTIL, END, FIRST_STARTED = range(len(FLOATS))
 FLAGS = ("ran", "open", "resting", "unsaved")
 RAN, OPEN, RESTING, UNSAVED = range(len(FLAGS))
 # Ledger

@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from eunomia.experiment.files import write_columns
 from eunomia.experiment.policy import find_policy
-from eunomia.experiment.simulation import Progress, Result, simulate
+from eunomia.experiment.simulation import Progress, Result, simulate, tenants_table
 from eunomia.experiment.variation import spelling, varied
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
+
+PRICES = ("price_of_fairness", "price_of_fairness_service")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +91,42 @@ def compare(
 
 
 def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
-    """Write compare.csv: policy, load, seed, then the names of summary.json."""
+    """Write compare.csv: policy, load, seed, the names of summary.json, then what fairness costs."""
     names = list(dict.fromkeys(name for _, result in results for name in result.summary))
+    prices = prices_of_fairness(results)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["policy", "load", "seed", *names])
-        for case, result in results:
-            values = [result.summary.get(name) for name in names]
+        writer.writerow(["policy", "load", "seed", *names, *PRICES])
+        for (case, result), paid in zip(results, prices, strict=True):
+            values = [*(result.summary.get(name) for name in names), *(paid[name] for name in PRICES)]
             writer.writerow([case.policy, case.load, case.seed, *("" if value is None else value for value in values)])
+
+
+def prices_of_fairness(results: Sequence[tuple[Case, Result]]) -> list[dict[str, float | None]]:
+    """Return for each run by what it exceeds the best one of the same load and seed; None where nothing is known.
+
+    `price_of_fairness` compares mean completion times, `price_of_fairness_service` the accelerator-seconds spent.
+    """
+    spent = [
+        (result.summary["jct_mean_s"], float(result.jobs["attained_service_s"].sum()) or None) for _, result in results
+    ]
+    least: dict[tuple[float, int], list[list[float]]] = {}
+    for (case, _), numbers in zip(results, spent, strict=True):
+        for known, number in zip(least.setdefault((case.load, case.seed), [[], []]), numbers, strict=True):
+            known.extend([] if number is None else [number])
+    return [
+        {
+            name: None if number is None else number / min(known)
+            for name, number, known in zip(PRICES, numbers, least[case.load, case.seed], strict=True)
+        }
+        for (case, _), numbers in zip(results, spent, strict=True)
+    ]
+
+
+def write_tenants(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
+    """Write tenants.csv: the tenants under each policy, then the load and the seed of the run."""
+    rows = [len(result.figures.tenants["tenant"]) for _, result in results]
+    table = tenants_table([(case.policy, result) for case, result in results])
+    load = np.repeat([case.load for case, _ in results], rows)
+    seed = np.repeat([case.seed for case, _ in results], rows)
+    write_columns(path, {**table, "load": load, "seed": seed})

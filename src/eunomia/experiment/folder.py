@@ -11,7 +11,7 @@ from pathlib import Path
 from eunomia.model.problems import InvalidInput, Problem
 
 OURS = ("summary.json", "compare.csv", "trace.json")  # what tells a folder that we wrote from any other
-BESIDE = ("jobs.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
+BESIDE = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
 BELOW = ("charts", "work")  # pictures; logs and checkpoints of real jobs
 
 

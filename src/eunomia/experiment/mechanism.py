@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from eunomia.core.mechanisms.gavel.settings import DEFAULT_VISIT, GavelRounds
+from eunomia.core.mechanisms.ideal.settings import Ideal
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.nearest import nearest
 from eunomia.model.policy import Policy, check_values
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
+from eunomia.scenario.places import shown
+from eunomia.scenario.sections import Physics
 
-Mechanism = Leases | GavelRounds
-NAMES = ("leases", "gavel")
+Mechanism = Leases | GavelRounds | Ideal
+NAMES = ("leases", "gavel", "ideal")
+_OFF = Physics()
 # Gavel asks whether a policy's own name holds "Perf" or "Packing"; these do, though their names here do not show it.
 _AWARE = frozenset({"allox", "gandiva", "proportional", "max_min_fairness_strategy_proof"})
 
@@ -24,6 +28,8 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> Mechanism:
     asked, own = scenario.mechanism, policy.info.mechanism
     if asked is not None and asked.name == "gavel":
         return _gavel(scenario, policy, asked.parameters, jobs)
+    if asked is not None and asked.name == "ideal":
+        return _ideal(scenario, policy, asked.parameters)
     if asked is not None and asked.name != "leases":
         mend = nearest(asked.name, NAMES)
         raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", mend, asked.name)])
@@ -45,16 +51,52 @@ def _gavel(scenario: Scenario, policy: Policy, said: Mapping[str, Any], jobs: in
     ]
     problems += _impossible(scenario, policy)
     problems += _unvisited(scenario, said.get("visit", DEFAULT_VISIT))
+    problems += _wrong_values(scenario, GavelRounds, {key: said[key] for key in said if key != "visit"}, known)
     if problems:
         raise InvalidInput(problems)
     parameters = _habits(scenario.policy.name, policy) | dict(said)
-    try:
-        if "visit" in parameters:
-            parameters["visit"] = tuple(parameters["visit"])
-        check_values(GavelRounds, parameters)
-        return GavelRounds(**parameters, expected=jobs)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput([_problem(scenario, "", str(error), "see docs/gavel-mechanism.md")]) from error
+    if "visit" in parameters:
+        parameters["visit"] = tuple(parameters["visit"])
+    return GavelRounds(**parameters, expected=jobs)
+
+
+def _wrong_values(
+    scenario: Scenario, settings: type[Mechanism], said: Mapping[str, Any], known: Sequence[str]
+) -> list[Problem]:
+    """Return each key whose value these settings cannot have; none of their rules is about two keys at once."""
+    problems = []
+    for key in (key for key in said if key in known):
+        try:
+            check_values(settings, {key: said[key]})
+            settings(**{key: said[key]})
+        except ValueError as error:
+            rule = str(error).removeprefix(f"{key} is {said[key]!r}; ")
+            problems.append(_problem(scenario, key, rule, "give such a value, or leave it out", shown(said[key])))
+    return problems
+
+
+def _ideal(scenario: Scenario, policy: Policy, said: Mapping[str, Any]) -> Ideal:
+    """Return the mechanism whose shares are received as they are answered."""
+    known = [field.name for field in fields(Ideal)]
+    problems = [
+        _problem(scenario, key, "the mechanism ideal has no such key: it has neither leases nor rounds", "leave it out")
+        for key in said
+        if key not in known
+    ]
+    if policy.info.door != "shares":
+        answered = "an order" if policy.info.door == "order" else "grants of seats"
+        rule = f"{policy.info.name} answers {answered}, and only shares of time can be received as a fluid"
+        problems.append(_problem(scenario, "name", rule, "choose a policy that answers shares, or another mechanism"))
+    what_needs_seats = scenario.physics.model_copy(update={"pairs": _OFF.pairs, "believed": _OFF.believed})
+    problems += _undone(
+        scenario,
+        _troubles(scenario) | {"[physics] says more than pairs": what_needs_seats != _OFF},
+        "under the mechanism ideal nobody sits, so nothing is started, moved or lost with a machine",
+    )
+    problems += _wrong_values(scenario, Ideal, said, known)
+    if problems:
+        raise InvalidInput(problems)
+    return Ideal(**said)
 
 
 def _unvisited(scenario: Scenario, visit: Any) -> list[Problem]:
@@ -87,23 +129,32 @@ def _habits(name: str, policy: Policy) -> dict[str, Any]:
 
 def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:
     """Return what Gavel's books have no page for: they hold true speeds, and rounds in which nothing goes wrong."""
-    world, costs, problems = scenario.world, scenario.overheads, []
+    problems = []
     if policy.info.door == "grants":
         mend = "choose a policy that answers shares or an order"
         problems.append(_problem(scenario, "name", f"{policy.info.name} grants seats, which Gavel's rounds do", mend))
-    wrong = {
-        "[world] backend is not simulated": world.backend != "simulated",
+    wrong = _troubles(scenario) | {
         "[belief] is noisy": scenario.belief.kind != "oracle",
+        "[physics] says something": scenario.physics != _OFF,
+    }
+    reason = "the mechanism gavel books rounds as Gavel's simulator does, which knows nothing of that"
+    return problems + _undone(scenario, wrong, reason)
+
+
+def _troubles(scenario: Scenario) -> dict[str, bool]:
+    """Return what goes wrong, or costs time, in this scenario."""
+    world, costs = scenario.world, scenario.overheads
+    return {
+        "[world] backend is not simulated": world.backend != "simulated",
         "[overheads] are not 0": costs != type(costs)(),
         "[world] replay_status is true": world.replay_status,
-        "[physics] says something": scenario.physics != type(scenario.physics)(),
         "[world] has failures": bool(world.job_failures_per_hour or world.node_failures_per_hour),
     }
-    for what, is_so in wrong.items():
-        if is_so:
-            rule = f"{what}; the mechanism gavel books rounds as Gavel's simulator does, which knows nothing of that"
-            problems.append(_problem(scenario, "name", rule, "leave that out, or choose the mechanism leases"))
-    return problems
+
+
+def _undone(scenario: Scenario, wrong: Mapping[str, bool], reason: str) -> list[Problem]:
+    mend = "leave that out, or choose the mechanism leases"
+    return [_problem(scenario, "name", f"{what}; {reason}", mend) for what, is_so in wrong.items() if is_so]
 
 
 def _problem(scenario: Scenario, key: str, rule: str, mend: str, value: str | None = None) -> Problem:

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.speeds import Speeds, apart
+from eunomia.model.speeds import Speeds, apart, by_level
 
 
 class NoisySpeeds:
@@ -28,6 +28,10 @@ class NoisySpeeds:
     def apart(self, job_type: str, scale_factor: int) -> Floats:
         """Return believed steps/s of a gang spread over machines, (type,): as wrong as those of the gang together."""
         return apart(self._truth, job_type, scale_factor) * self._factor(job_type, "", scale_factor)
+
+    def by_level(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the slowdown at each level, (level,): the true one, for speeds are wrong alike at all of them."""
+        return by_level(self._truth, job_type, scale_factor)
 
     def _factor(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         key = zlib.crc32(f"{job_type}\0{partner}".encode())  # hash() differs from process to process

@@ -39,6 +39,7 @@ def is_on(scenario: Scenario) -> bool:
 def situated(scenario: Scenario, topology: Topology, speeds: Speeds) -> Situated:
     """Return the speeds on the scenario's ground. Raises InvalidInput for a model that is not there or not right."""
     said = scenario.physics
+    _demand_slots(scenario, topology)
     ground = Ground(topology, said.accelerators_per_slot)
     return Situated(speeds, ground, _placement(scenario, speeds), _pairs(scenario))
 
@@ -72,9 +73,16 @@ def mishaps_of(scenario: Scenario) -> Mishaps:
 
 
 def tried_again(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Return the jobs with at least as many retries as the scenario gives to jobs that are to fail."""
-    least = scenario.physics.retries if scenario.physics.fates != "off" else 0
-    return tuple(job if job.retries >= least else replace(job, retries=least) for job in jobs)
+    """Return the jobs with at least as many retries as the scenario gives to jobs that are to fail.
+
+    One that fails because its trace says so has none: what it tried again is part of its duration there.
+    """
+    least, replayed = scenario.physics.retries if scenario.physics.fates != "off" else 0, scenario.world.replay_status
+    retries = (0 if replayed and job.status == "failed" else max(job.retries, least) for job in jobs)
+    return tuple(
+        job if job.retries == wanted else replace(job, retries=wanted)
+        for job, wanted in zip(jobs, retries, strict=True)
+    )
 
 
 def notes(scenario: Scenario) -> tuple[str, ...]:
@@ -100,6 +108,22 @@ def files_of(scenario: Scenario) -> set[str]:
     said = scenario.physics
     named = ((said.placement, PLACEMENTS), (said.neighbours, NEIGHBOURS), (said.pairs, PAIRS))
     return {name for name, models in named if name not in models}
+
+
+def _demand_slots(scenario: Scenario, topology: Topology) -> None:
+    """Raise InvalidInput for slots that are wider than every machine, or do not fill the machines that are wider."""
+    per_slot, sizes = scenario.physics.accelerators_per_slot, sorted(set(topology.size.tolist()))
+    wide = [size for size in sizes if size >= per_slot]
+    broken = [size for size in wide if per_slot and size % per_slot]
+    if wide and not broken:
+        return
+    rule = "a slot is a part of a machine, and "
+    rule += f"a machine of {broken[0]} has no whole number of them" if wide else f"the largest machine has {sizes[-1]}"
+    fitting = (n for n in range(1, sizes[-1] + 1) if all(size % n == 0 for size in sizes if size >= n))
+    file, row = scenario.where(("physics", "accelerators_per_slot"))
+    mend = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
+    column = "physics.accelerators_per_slot"
+    raise InvalidInput([Problem(file=file, row=row, column=column, value=str(per_slot), rule=rule, mend=mend)])
 
 
 def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:

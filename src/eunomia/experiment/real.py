@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from eunomia.backends.door import Backend
 from eunomia.backends.local import LocalWorld
+from eunomia.experiment.endings import Refusals
 from eunomia.experiment.measure import measured_figures, measured_jobs, measured_note
+from eunomia.experiment.searching import settings_of
 from eunomia.experiment.simulation import Progress, Result, Teller, timing
 from eunomia.experiment.wiring import set_up
 from eunomia.experiment.worlds import with_losses
@@ -14,6 +17,7 @@ from eunomia.model.problems import InvalidInput, Problem
 from eunomia.record import Record, Recorder
 from eunomia.run import InlineAdviser, Observer, run
 from eunomia.scenario import Scenario
+from eunomia.tuners.inhabited import Inhabited
 
 
 def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = None) -> Result:
@@ -38,19 +42,22 @@ def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = No
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
     measured = measured_jobs(scenario, setup.jobs)
-    adviser, metrics = InlineAdviser(setup.policy), setup.metrics()
+    adviser, metrics, refusals = InlineAdviser(setup.policy), setup.metrics(), Refusals()
     workdir = folder / "work" if scenario.world.workdir is None else scenario.resolve(scenario.world.workdir)
     path = folder / "record.jsonl.gz"
-    world = LocalWorld(setup.jobs, setup.topology, workdir=workdir, cwd=scenario.base)
+    settings = settings_of(setup.jobs, setup.tuners) if setup.tuners else None
+    world = LocalWorld(setup.jobs, setup.topology, workdir=workdir, cwd=scenario.base, settings=settings)
+    backend: Backend = Inhabited(world, setup.jobs, setup.tuners, world.loss) if setup.tuners else world
     with Recorder(path, setup.record_header()) as recorder, world:
-        observers: list[Observer] = [metrics, recorder]
+        observers: list[Observer] = [metrics, refusals, recorder]
         if progress is not None:
             observers.append(Teller(len(setup.jobs), metrics, progress))
-        run(setup.scheduler(), world, adviser, observers)
+        run(setup.scheduler(), backend, adviser, observers)
     return Result(
         scenario=scenario,
         figures=measured_figures(with_losses(metrics, None), measured),
         timing=timing(wall, cpu, adviser, setup),
         notes=setup.notes + measured_note(measured, setup.jobs),
         record=Record(path),
+        refusals=refusals.why,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.experiment.simulation import Result
-from eunomia.report import ReportContent, RunFigures, export_charts, write_report
+from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
 from eunomia.scenario.writing import as_toml
 
 
@@ -33,6 +33,24 @@ def run_figures(result: Result, label: str) -> RunFigures:
         utilization=figures.utilization,
         running_jobs=figures.running_jobs,
         waiting_jobs=figures.waiting_jobs,
+        tenants=_tenants(result),
+    )
+
+
+def _tenants(result: Result) -> TenantFigures:
+    """Return what the report tells of tenants."""
+    table, sharing = result.figures.tenants, result.figures.sharing
+    return TenantFigures(
+        names=sharing.names,
+        quota=table["quota"],
+        jobs=table["jobs"],
+        wait_s=table["wait_mean_s"],
+        deserved=sharing.deserved,
+        received=sharing.received,
+        lent=sharing.lent,
+        paid=sharing.paid,
+        at_s=sharing.at_s,
+        ltgf=sharing.ltgf,
     )
 
 
@@ -52,10 +70,11 @@ def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportConte
     )
     jobs = results[0][1].summary["jobs_submitted"]
     notes = dict.fromkeys(note for _, result in results for note in result.notes)
+    left = dict.fromkeys(f"{label}: {said}" for label, result in results for said in result.endings[1:])
     return ReportContent(
         title=title,
         subtitle=f"{jobs:,} job{'s' * (jobs != 1)} on {nodes}",
         scenario_toml=as_toml(scenario),
-        notes=tuple(notes),
+        notes=(*notes, *left),
         runs=tuple(run_figures(result, label) for label, result in results),
     )

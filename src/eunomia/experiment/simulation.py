@@ -7,13 +7,19 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eunomia.backends.door import Backend
+from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.experiment.endings import Refusals, endings
 from eunomia.experiment.files import write_columns, write_json
 from eunomia.experiment.measure import UntilEnded, measured_figures, measured_jobs, measured_note
+from eunomia.experiment.searching import drawn_loss
+from eunomia.experiment.variation import spelling
 from eunomia.experiment.wiring import Setup, set_up
 from eunomia.experiment.worlds import simulated_world, with_losses
 from eunomia.metrics import Figures, Metrics
@@ -23,6 +29,7 @@ from eunomia.model.events import Moment
 from eunomia.record import Record, Recorder
 from eunomia.run import InlineAdviser, Observer, run
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
+from eunomia.tuners.inhabited import Inhabited
 
 Progress = Callable[[int, int, float], None]  # jobs ended, jobs in all, seconds of virtual time
 _EVERY = 500  # moments between two looks at the progress
@@ -37,6 +44,7 @@ class Result:
     timing: Mapping[str, float | int | None]
     notes: tuple[str, ...]
     record: Record | None = None
+    refusals: Mapping[str, str] = field(default_factory=dict)  # job id → why
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -48,11 +56,29 @@ class Result:
         """Return the columns of jobs.csv."""
         return self.figures.jobs
 
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Return what became of the jobs that did not finish, and why; nothing when all did."""
+        return endings(self.summary, self.jobs, self.refusals)
+
     def write(self, folder: Path) -> None:
-        """Write summary.json, jobs.csv and timing.json into a folder that exists."""
+        """Write summary.json, jobs.csv, tenants.csv, timing.json, and apps.csv where there are apps, into a folder."""
         write_json(folder / "summary.json", self.summary)
         write_columns(folder / "jobs.csv", self.jobs)
+        write_columns(folder / "tenants.csv", tenants_table([(spelling(self.scenario), self)]))
+        if self.figures.apps:
+            write_columns(folder / "apps.csv", self.figures.apps)
         write_json(folder / "timing.json", self.timing)
+
+
+def tenants_table(results: Sequence[tuple[str, Result]]) -> dict[str, Array]:
+    """Return the columns of tenants.csv: the tenants of each labelled run, one below the other."""
+    labels = [np.full(len(one.figures.tenants["tenant"]), label, dtype=object) for label, one in results]
+    names = results[0][1].figures.tenants
+    return {
+        "policy": np.concatenate(labels),
+        **{name: np.concatenate([one.figures.tenants[name] for _, one in results]) for name in names},
+    }
 
 
 class Teller:
@@ -86,8 +112,8 @@ def simulate(
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
     measured = measured_jobs(scenario, setup.jobs)
-    adviser, metrics = InlineAdviser(setup.policy), setup.metrics()
-    observers: list[Observer] = [metrics]
+    adviser, metrics, refusals = InlineAdviser(setup.policy), setup.metrics(), Refusals()
+    observers: list[Observer] = [metrics, refusals]
     with ExitStack() as stack:
         if record_to is not None:
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
@@ -95,14 +121,17 @@ def simulate(
             observers.append(Teller(len(setup.jobs), metrics, progress))
         world = simulated_world(setup)
         backend: Backend = world
+        if setup.tuners:
+            assert isinstance(world, PhysicalWorld)  # searches watch their trials, which other worlds do not
+            backend = Inhabited(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed))
         if measured is not None and scenario.measure.stop:
-            backend = UntilEnded(world, measured)
+            backend = UntilEnded(backend, measured)
         run(setup.scheduler(), backend, adviser, observers)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
     notes = setup.notes + measured_note(measured, setup.jobs)
     spent = timing(wall, cpu, adviser, setup)
     record = None if record_to is None else Record(record_to)
-    return Result(scenario=scenario, figures=figures, timing=spent, notes=notes, record=record)
+    return Result(scenario=scenario, figures=figures, timing=spent, notes=notes, record=record, refusals=refusals.why)
 
 
 def timing(wall: float, cpu: float, adviser: InlineAdviser, setup: Setup) -> dict[str, float | int | None]:
@@ -117,4 +146,11 @@ def timing(wall: float, cpu: float, adviser: InlineAdviser, setup: Setup) -> dic
         "rounds": adviser.asks,
         "solves": adviser.asks if setup.policy.info.door == "shares" else 0,
         "round_cpu_ms_mean": 1000 * cpu_s / adviser.asks if adviser.asks else None,
+        "decision_ms_p50": _latency_ms(adviser, 50),
+        "decision_ms_p99": _latency_ms(adviser, 99),
     }
+
+
+def _latency_ms(adviser: InlineAdviser, percentile: int) -> float | None:
+    """Return within how many milliseconds so many in a hundred answers came."""
+    return 1000 * float(np.percentile(adviser.latency_s, percentile)) if adviser.latency_s else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -11,14 +11,20 @@ import numpy as np
 from eunomia import __version__
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
+from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.core.scheduler import Scheduler
 from eunomia.experiment import physics
 from eunomia.experiment.mechanism import Mechanism, mechanism_of
 from eunomia.experiment.noise import NoisySpeeds
+from eunomia.experiment.outages import demand_progress
 from eunomia.experiment.policy import find_policy
+from eunomia.experiment.searching import is_searching, tuners_of
+from eunomia.experiment.tenancy import tenants_of
 from eunomia.experiment.workload import Workload, workload_of
 from eunomia.metrics import Metrics
+from eunomia.metrics.waits import Waits
 from eunomia.model.arrays import Floats
+from eunomia.model.curves import curve_of
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
@@ -29,8 +35,9 @@ from eunomia.model.topology import Node, Topology
 from eunomia.replay import header
 from eunomia.scenario import Scenario
 from eunomia.scenario.listed import listed
-from eunomia.throughputs import catalogue, load
+from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
+from eunomia.tuners.tuner import Tuner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,8 @@ class Setup:
     mechanism: Mechanism
     overheads: Overheads
     notes: tuple[str, ...]
+    tenants: dict[str, Tenant]  # who owns jobs, and whoever the scenario names
+    tuners: dict[str, Tuner]  # by app; they remember, so a setup is for one run
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
 
     def scheduler(self) -> Scheduler:
@@ -56,10 +65,12 @@ class Setup:
             "seed": self.scenario.seed,
             "checked": self.scenario.check,
             "price": self.price(),
-            "tenants": self.tenants(),
+            "tenants": self.tenants,
         }
         if isinstance(self.mechanism, GavelRounds):
             return GavelScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
+        if isinstance(self.mechanism, Ideal):
+            return IdealScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
         return Scheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
 
     def price(self) -> Floats:
@@ -71,13 +82,10 @@ class Setup:
         own = self.scenario.cluster.prices
         return {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
 
-    def tenants(self) -> dict[str, Tenant]:
-        """Return what the scenario says of tenants."""
-        return {name: Tenant(said.weight, said.inner) for name, said in self.scenario.tenants.items()}
-
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
-        return Metrics(self.topology, self.truth, self.prices())
+        waits = Waits() if self.policy.info.tells_waits else None
+        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants)
 
     def record_header(self) -> dict[str, Any]:
         """Return what a record of this run begins with: what a fresh core needs, and what the run was made from."""
@@ -90,7 +98,7 @@ class Setup:
 def _sha256(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of every file that the scenario reads, by its name there; of a folder, each file in it."""
     machines = (scenario.cluster.nodes_file or "").partition("?")[0]
-    named = {scenario.workload.trace or "", scenario.throughputs.source, machines} - {"", "uniform", "catalogue"}
+    named = {scenario.workload.trace or "", scenario.throughputs.source, machines} - {"", *BUILT_IN}
     named |= physics.files_of(scenario)
     found = {name: scenario.resolve(name) for name in sorted(named)}
     inside = {f"{n}/{file.name}": file for n, path in found.items() if path.is_dir() for file in sorted(path.iterdir())}
@@ -105,14 +113,20 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
     """
     policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
     nodes = tuple(
-        Node(type=group.type, accelerators=group.accelerators, rack=group.rack)
+        Node(
+            type=group.type,
+            accelerators=group.accelerators,
+            rack=group.rack,
+            cpus=group.cpus,
+            memory_gib=group.memory_gib,
+        )
         for group in scenario.cluster.nodes
         for _ in range(group.count)
     )
     topology = Topology.of(nodes)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
     work = work or workload_of(scenario, topology, truth)
-    real = physics.situated(scenario, topology, truth) if physics.is_on(scenario) else truth
+    real = physics.situated(scenario, topology, truth) if physics.is_on(scenario) or is_searching(scenario) else truth
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
@@ -123,7 +137,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
         topology=topology,
         truth=real,
         believed=believed,
-        jobs=physics.tried_again(scenario, work.jobs),
+        jobs=_with_losses(scenario, policy, physics.tried_again(scenario, work.jobs)),
         policy=policy,
         mechanism=mechanism_of(scenario, policy, len(work.jobs)),
         overheads=Overheads(
@@ -132,11 +146,21 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
             restore_s=costs.restore_s,
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
         ),
+        tuners=tuners_of(scenario, work.jobs),
+        tenants=tenants_of(scenario, work.jobs, float(topology.capacity().sum())),
         notes=(*_cluster_notes(scenario), *work.notes, *physics.notes(scenario)),
         neighbours=physics.neighbours_of(scenario),
     )
     _demand_prices(setup)
+    demand_progress(scenario, setup.jobs, truth, topology, setup.overheads)
     return setup
+
+
+def _with_losses(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+    """Return the jobs with the learning curves that the seed draws, where the policy looks at them."""
+    if "loss_curve" not in policy.info.needs:
+        return jobs
+    return tuple(replace(job, loss=curve_of(scenario.seed, job.job_id)) for job in jobs)
 
 
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
+from eunomia.experiment.tenancy import owned
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.problems import Problems
@@ -75,8 +76,8 @@ def _checked(
     scenario: Scenario, topology: Topology, speeds: Throughputs
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
     """Return the trace, and of each job its type and total steps, and the notes; all can run."""
-    trace = read_trace(scenario)
-    notes = list(trace.notes)
+    trace, spread = owned(read_trace(scenario), scenario.workload.missing_vc, scenario.seed)
+    notes = [*trace.notes, *spread]
     job_type = trace.job_type
     if job_type is None:
         job_type, note = _drawn_types(scenario, trace, speeds)
@@ -103,7 +104,10 @@ def _steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], speeds: 
     if len(lacking) == 0:
         return steps
     rate = np.ones(len(lacking))
-    if speeds.job_types:
+    if not speeds.job_types:  # all types are alike: the first is as good a reference as any
+        sizes, place = np.unique(trace.scale_factor[lacking], return_inverse=True)
+        rate = np.array([speeds.alone("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
+    else:
         reference = load_throughputs(
             scenario.throughputs.source, [scenario.throughputs.reference_type], base=scenario.base
         )
@@ -164,6 +168,7 @@ def _extrapolated(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs) 
 def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_steps: Floats) -> tuple[Job, ...]:
     as_it_was = scenario.world.replay_status
     ended = [status if as_it_was else "" for status in trace.status]
+    halves = scenario.workload.elastic == "halves"
     columns = zip(
         trace.job_id,
         total_steps.tolist(),
@@ -174,6 +179,8 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
         trace.app,
         trace.weight.tolist(),
         trace.deadline_s.tolist(),
+        trace.cpus.tolist(),
+        trace.memory_gib.tolist(),
         trace.retries.tolist(),
         ended,
         trace.command,
@@ -188,16 +195,29 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
             sequence=m,
             scale_factor=size,
             job_type=kind,
+            other_shapes=_halves(size) if halves else (),
             tenant=tenant,
             app=app,
             weight=weight,
             deadline=deadline,
+            cpus=cpus,
+            memory_gib=memory_gib,
             retries=0 if status == "failed" else retries,
             status=status,
             command=command,
             checkpoint_dir=folder,
         )
         for m, (
-            name, steps, submitted, size, kind, tenant, app, weight, deadline, retries, status, command, folder
+            name, steps, submitted, size, kind, tenant, app, weight, deadline, cpus, memory_gib, retries, status,
+            command, folder,
         ) in enumerate(columns)
     )  # fmt: skip
+
+
+def _halves(size: int) -> tuple[int, ...]:
+    """Return a half, a quarter … of a gang, rounded down, to 1."""
+    smaller = []
+    while size > 1:
+        size //= 2
+        smaller.append(size)
+    return tuple(smaller)

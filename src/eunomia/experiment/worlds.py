@@ -1,4 +1,4 @@
-"""The simulated world of a scenario, and what it cost: the plain one, or the one with physics."""
+"""The simulated world of a scenario, and what it cost: the plain one, the one with physics, or the one of the ideal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated.fluid import FluidWorld
 from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.core.mechanisms.ideal import Ideal
 from eunomia.experiment.physics import mishaps_of
 from eunomia.experiment.wiring import Setup
 from eunomia.metrics import Figures, Metrics
@@ -15,9 +17,11 @@ from eunomia.model.losses import Losses
 from eunomia.throughputs.situated import Situated
 
 
-def simulated_world(setup: Setup) -> SimulatedWorld | PhysicalWorld:
+def simulated_world(setup: Setup) -> SimulatedWorld | PhysicalWorld | FluidWorld:
     """Return a fresh world."""
     said, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
+    if isinstance(setup.mechanism, Ideal):
+        return FluidWorld(setup.jobs, setup.topology, setup.truth, mishaps=mishaps, seed=setup.scenario.seed)
     common: dict[str, Any] = {
         "overheads": setup.overheads,
         "mishaps": mishaps,

@@ -7,14 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.metrics.fairness import rho_themis
+from eunomia.metrics.alone import Alone
+from eunomia.metrics.apps import Apps
 from eunomia.metrics.heard import STATUSES, Heard
-from eunomia.metrics.job_numbers import job_numbers
+from eunomia.metrics.job_numbers import app_numbers, job_numbers, tenant_numbers
 from eunomia.metrics.lives import FINISHED
+from eunomia.metrics.sharing import Sharing
 from eunomia.metrics.steps import integral
-from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.job import Job
+from eunomia.metrics.tenants import Accounts
+from eunomia.metrics.waits import Waits
+from eunomia.model.arrays import Array, Floats
+from eunomia.model.decisions import Decision
+from eunomia.model.events import Moment
 from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 
 HOUR_S = 3600.0
@@ -27,6 +33,9 @@ class Figures:
     types: tuple[str, ...]
     summary: Mapping[str, float | int | None]
     jobs: Mapping[str, Array]
+    apps: Mapping[str, Array]  # a column for each name of apps.csv; none where no app has several jobs
+    tenants: Mapping[str, Array]  # a column for each name of tenants.csv but `policy`
+    sharing: Sharing
     alone_s: Floats  # (job,) run time on the fastest type
     bin_start_s: Floats  # (bin,)
     utilization: Floats  # (type, bin) busy / available; nan where none was available
@@ -37,22 +46,47 @@ class Figures:
 class Metrics(Heard):
     """The observer that most runs want: it hears, and then gives figures.
 
-    `prices` are US$ per accelerator-hour by type, None = not known.
+    `prices` are US$ per accelerator-hour by type, None = not known. With `waits` the waits of jobs are split by cause.
+    `tenants` are what is known of who owns jobs.
     """
 
-    def __init__(self, topology: Topology, speeds: Speeds, prices: Mapping[str, float | None]):
+    def __init__(
+        self,
+        topology: Topology,
+        speeds: Speeds,
+        prices: Mapping[str, float | None],
+        waits: Waits | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
+    ):
         super().__init__(topology)
-        self._speeds, self._prices = speeds, prices
+        self._speeds, self._prices, self._waits, self._tenants = speeds, prices, waits, tenants or {}
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Note what happened and what was decided."""
+        super().hear(moment, decisions)
+        if self._waits is not None:
+            self._waits.hear(moment, decisions)
 
     def figures(self, bins: int = 400) -> Figures:
         """Return the figures of the run, which is over."""
-        return figures_of(self, self._speeds, self._prices, bins)
+        split = {} if self._waits is None else self._waits.columns(self.end_s)
+        return figures_of(self, self._speeds, self._prices, bins, split, self._tenants)
 
 
-def figures_of(heard: Heard, speeds: Speeds, prices: Mapping[str, float | None], bins: int) -> Figures:
-    """Return the figures of a run that is over."""
-    alone_s = _alone(heard.jobs, speeds, heard.topology.capacity())
-    jobs = _columns(heard, alone_s)
+def figures_of(
+    heard: Heard,
+    speeds: Speeds,
+    prices: Mapping[str, float | None],
+    bins: int,
+    split: Mapping[str, Array],
+    tenants: Mapping[str, Tenant],
+) -> Figures:
+    """Return the figures of a run that is over; `split` are further columns of jobs.csv."""
+    alone = Alone.of(heard.jobs, speeds, heard.topology.capacity())
+    apps = _apps(heard, alone)
+    jobs, accounts = _columns(heard, apps), Accounts.of(heard, tenants)
+    jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split)
+    table = apps.table(heard.jobs, heard.app_ends, jobs["attained_service_s"])
     begin = float(np.min(jobs["submitted_s"])) if heard.jobs else 0.0
     edges = np.linspace(begin, max(heard.end_s, begin), bins + 1)
     types = range(len(heard.topology.types))
@@ -60,14 +94,20 @@ def figures_of(heard: Heard, speeds: Speeds, prices: Mapping[str, float | None],
     change = np.stack([integral(heard.gone(j), edges) for j in types])
     available = heard.topology.capacity()[:, None] * (edges - begin) + change
     running, present = integral(heard.running(), edges), integral(heard.present(), edges)
+    by_tenant, sharing = accounts.table(heard, alone, jobs, available[:, -1])
     width = max(edges[1] - edges[0], 1e-12)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.diff(busy) / np.diff(available)
     return Figures(
         types=heard.topology.types,
-        summary=_summary(heard, jobs, busy[:, -1], available[:, -1], prices),
+        summary=_summary(heard, jobs, busy[:, -1], available[:, -1], prices)
+        | app_numbers(table)
+        | tenant_numbers(by_tenant),
         jobs=jobs,
-        alone_s=alone_s,
+        apps=table,
+        tenants=by_tenant,
+        sharing=sharing,
+        alone_s=alone.seconds,
         bin_start_s=edges[:-1],
         utilization=np.where(np.diff(available) > 0, share, np.nan),
         running_jobs=np.diff(running) / width,
@@ -75,18 +115,22 @@ def figures_of(heard: Heard, speeds: Speeds, prices: Mapping[str, float | None],
     )
 
 
-def _alone(jobs: Sequence[Job], speeds: Speeds, capacity: Floats) -> Floats:
-    """Return the seconds each job needs with nobody around on the fastest type that can hold its gang, (job,)."""
-    best = {
-        (kind, size): float(np.where(capacity >= size, speeds.alone(kind, size), 0.0).max())
-        for kind, size in {(job.job_type, job.scale_factor) for job in jobs}
-    }
-    rate = np.array([best[job.job_type, job.scale_factor] for job in jobs])
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.array([job.total_steps for job in jobs]) / rate)
+def _apps(heard: Heard, alone: Alone) -> Apps:
+    """Return the apps, judged by what their jobs needed."""
+    ended = heard.column("ended")
+    return Apps.judged(
+        heard.jobs,
+        heard.app_ends,
+        ended=ended,
+        finished=np.where(heard.column("status") == FINISHED, ended, np.nan),
+        alone_s=alone.seconds,
+        done_s=(heard.served()[0] * alone.worth).sum(axis=1),
+        devices=heard.topology.devices,
+        end_s=heard.end_s,
+    )
 
 
-def _columns(heard: Heard, alone_s: Floats) -> dict[str, Array]:
+def _columns(heard: Heard, apps: Apps) -> dict[str, Array]:
     """Return the columns of jobs.csv, jobs in order of submission."""
     jobs = heard.jobs
     submitted = np.array([job.submitted for job in jobs])
@@ -107,9 +151,7 @@ def _columns(heard: Heard, alone_s: Floats) -> dict[str, Array]:
         "attained_service_s": service,
         "preemptions": heard.column("preemptions").astype(np.int64),
         "status": np.array(STATUSES, dtype=object)[status],
-        "rho_themis": rho_themis(
-            _apps(jobs), submitted, finished, size.astype(float), alone_s, heard.topology.devices, heard.end_s
-        ),
+        "rho_themis": apps.rho[apps.of],
     }
     return columns | {f"received_{name}_s": received[:, j] for j, name in enumerate(heard.topology.types)}
 
@@ -118,18 +160,13 @@ def _texts(values: Iterable[str]) -> Array:
     return np.array(list(values), dtype=object)
 
 
-def _apps(jobs: Sequence[Job]) -> Ints:
-    """Number the apps; a job that names none is one by itself."""
-    keys: dict[str | int, int] = {}
-    return np.array([keys.setdefault(job.app or m, len(keys)) for m, job in enumerate(jobs)], dtype=np.int64)
-
-
 def _summary(
     heard: Heard, jobs: Mapping[str, Array], busy_s: Floats, available_s: Floats, prices: Mapping[str, float | None]
 ) -> dict[str, float | int | None]:
     """Return the numbers of summary.json; what has no value is None."""
     of_jobs = job_numbers(jobs)
-    last = {name: of_jobs.pop(name) for name in ("preemptions", "rho_themis_max", "rho_themis_mean")}
+    names = list(of_jobs)
+    last = {name: of_jobs.pop(name) for name in names[names.index("preemptions") :]}
     summary = of_jobs
     summary["end_s"] = heard.end_s
     summary["utilization"] = _ratio(busy_s.sum(), available_s.sum())

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from eunomia.metrics import lives
+from eunomia.metrics.apps import AppEnd
+from eunomia.metrics.flows import Flows
 from eunomia.metrics.lives import BUSY, CANCELLED, FINISHED, LIFE, NARROWEST, POINT, PRESENT, REJECTED, RUNNING
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.decisions import Decision, Refuse, Start, Starts, Stop
-from eunomia.model.events import JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment, NodeJoined, NodeLost
+from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop
+from eunomia.model.events import (
+    AppFinished,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    JobUpdated,
+    Moment,
+    NodeJoined,
+    NodeLost,
+)
 from eunomia.model.job import Job
 from eunomia.model.register import Register
+from eunomia.model.tenants import NOBODY
 from eunomia.model.topology import Topology
 
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
@@ -28,6 +41,9 @@ class Heard:
         self.jobs: list[Job] = []  # in order of submission
         self.end_s = 0.0  # last event of a job
         self.ended = 0  # jobs that ended
+        self.app_ends: dict[str, AppEnd] = {}  # of those whose user said so
+        self.weights: list[tuple[int, float, float]] = []  # row, time and new weight of jobs whose user thought again
+        self._owners: dict[str, int] = {}  # number of each tenant, in order of first submission
         types = len(topology.types)
         self._register = Register()
         self._lives = _blank(_FIRST)
@@ -36,12 +52,12 @@ class Heard:
         self._now = np.zeros(BUSY + 2 * types, dtype=np.int64)
         self._points = np.empty(_FIRST, dtype=POINT)
         self._last = np.append(np.full(len(self._now), -1), 0)
+        self._flows = Flows(types)
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note what happened and what was decided."""
         at = moment.at
-        if self._last.item(-1) + len(self._now) > len(self._points):
-            self._points = np.concatenate((self._points, np.empty(max(len(self._points), len(self._now)), POINT)))
+        self._make_room()
         for event in moment.events:
             match event:
                 case JobSubmitted(job):
@@ -52,6 +68,12 @@ class Heard:
                     self.ended += lives.fail(*self._books(), at, self._register.row(name), epoch)
                 case JobCancelled(name):
                     self._end(name, at, CANCELLED)
+                case JobUpdated(name, weight) if not math.isnan(weight):
+                    self.weights.append((self._register.row(name), at, weight))
+                    continue
+                case AppFinished(app, best, loss):
+                    self.app_ends.setdefault(app, AppEnd(at, best, loss))
+                    continue
                 case NodeLost(node) | NodeJoined(node):
                     self._count(node, at, joined=isinstance(event, NodeJoined))
                     continue
@@ -66,6 +88,8 @@ class Heard:
                     self._start(Starts.of(decision), at)
                 case Stop():
                     lives.stop(*self._books(), at, self._register.rows(decision.job_ids), decision.save)
+                case Flow():
+                    self._turn(decision, at)
                 case Refuse(name):
                     self._end(name, at, REJECTED)
 
@@ -80,7 +104,9 @@ class Heard:
 
         What still runs is counted up to the last event of a job.
         """
-        received, service = self._received[: len(self.jobs)].copy(), self.column("service").copy()
+        received, service = self._flows.served(self.end_s, len(self.jobs))
+        received += self._received[: len(self.jobs)]
+        service += self.column("service")
         still = np.flatnonzero(self.column("held"))
         more = np.maximum(self.end_s - self.column("since")[still], 0.0)
         received[still, self.column("type")[still]] += more
@@ -96,17 +122,38 @@ class Heard:
         return self._curve(RUNNING)
 
     def narrowest(self) -> tuple[Floats, Floats]:
-        """Return the scale factor of the narrowest gang that waited: times, and the value from each on; inf = none."""
+        """Return the scale factor of the narrowest gang that waited: times, and the value from each on.
+
+        inf = nobody waited; 0 = without seats any part of an accelerator would have been of use.
+        """
         at, value = self._curve(NARROWEST)
-        return at, np.where(value > 0, value, np.inf)
+        return at, np.where(value > 0, 0.0 if self._flows else value, np.inf)
 
     def busy(self, type: int) -> tuple[Floats, Floats]:
         """Return how many accelerators of a type were busy: times, and the number from each on."""
-        return self._curve(BUSY + type)
+        return self._flows.busy(type) if self._flows else self._curve(BUSY + type)
 
     def gone(self, type: int) -> tuple[Floats, Floats]:
         """Return how many accelerators of a type were added to its capacity, below 0 for lost ones, from when on."""
         return self._curve(BUSY + len(self.topology.types) + type)
+
+    def held(self) -> Iterator[tuple[str, int, tuple[Floats, Floats]]]:
+        """Yield tenant, type, and how many accelerators its jobs held of it: times, and the number from each on.
+
+        Two jobs that share an accelerator hold it both.
+        """
+        types = len(self.topology.types)
+        points = self._points[: self._last[-1]]
+        order = np.argsort(points["curve"], kind="stable")
+        first = np.searchsorted(points["curve"][order], np.arange(len(self._now) + 1))
+        for name, owner in self._owners.items():
+            for type in range(types):
+                curve = BUSY + (2 + owner) * types + type
+                mine = points[order[first[curve] : first[curve + 1]]]
+                if self._flows:
+                    yield name, type, self._flows.held(owner, type)
+                elif len(mine):
+                    yield name, type, (mine["at"].copy(), mine["value"].astype(float))
 
     def _curve(self, curve: int) -> tuple[Floats, Floats]:
         points = self._points[: self._last[-1]]
@@ -128,7 +175,24 @@ class Heard:
             self._received = np.concatenate((self._received, np.zeros_like(self._received)))
         if job.scale_factor >= len(self._waiting):
             self._waiting = np.concatenate((self._waiting, np.zeros(job.scale_factor, dtype=np.int64)))
-        lives.submit(*self._books(), at, row, job.scale_factor, job.retries)
+        owner = self._owner(job.tenant or NOBODY)
+        lives.submit(*self._books(), at, row, job.scale_factor, job.retries, owner)
+
+    def _owner(self, name: str) -> int:
+        """Return the number of a tenant; a new one gets its curves."""
+        owner = self._owners.setdefault(name, len(self._owners))
+        curves = BUSY + (3 + owner) * len(self.topology.types)
+        if curves > len(self._now):
+            more = curves - len(self._now)
+            self._now = np.append(self._now, np.zeros(more, dtype=np.int64))
+            self._last = np.concatenate((self._last[:-1], np.full(more, -1), self._last[-1:]))
+            self._make_room()
+        return owner
+
+    def _make_room(self) -> None:
+        """Let there be room for a point of every curve, which is what a moment can need."""
+        if self._last.item(-1) + len(self._now) > len(self._points):
+            self._points = np.concatenate((self._points, np.empty(max(len(self._points), len(self._now)), POINT)))
 
     def _count(self, node: int, at: float, *, joined: bool) -> None:
         curve = BUSY + len(self.topology.types) + int(self.topology.node_type[node])
@@ -148,8 +212,18 @@ class Heard:
             self.topology.type,
         )
 
+    def _turn(self, order: Flow, at: float) -> None:
+        rows = self._register.rows(order.jobs)
+        begins, ceases = self._flows.turn(order, at, rows, self._lives["owner"][rows], len(self._owners))
+        lives.receive(*self._books(), at, begins)
+        lives.cease(*self._books(), at, ceases)
+
     def _end(self, name: str, at: float, status: int, epoch: int = -1) -> None:
-        self.ended += lives.end(*self._books(), at, self._register.row(name), status, epoch)
+        row = self._register.row(name)
+        if self._flows and self._flows.leave_out(row, at):
+            lives.cease(*self._books(), at, np.array([row]))
+            epoch = -1  # it has none, as it never sat
+        self.ended += lives.end(*self._books(), at, row, status, epoch)
 
 
 def _blank(rows: int) -> Array:

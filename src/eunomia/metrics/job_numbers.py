@@ -7,8 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Floats
+from eunomia.metrics.fairness import jain
+from eunomia.metrics.waits import COLUMNS
+from eunomia.model.arrays import Array, Bools, Floats
 
+LOSS, BENEFIT = 0.95, 1.05  # LTGF below and above which ASTRAEA's artifact counts a loss and a benefit of sharing
 ENDS = ("finished", "failed", "cancelled", "rejected", "unfinished")
 
 
@@ -18,7 +21,8 @@ def job_numbers(jobs: Mapping[str, Array]) -> dict[str, float | int | None]:
     done = status == "finished"
     jct, finished = jobs["jct_s"][done], jobs["finished_s"][done]
     waits = (jobs["first_started_s"] - jobs["submitted_s"])[~np.isnan(jobs["first_started_s"])]
-    rho = jobs["rho_themis"][~np.isnan(jobs["rho_themis"])]
+    rho = jobs["rho_themis"][_first_of_apps(jobs["app"])]
+    rho = rho[~np.isnan(rho)]
     numbers: dict[str, float | int | None] = {"jobs_submitted": len(status)}
     numbers |= {f"jobs_{name}": int((status == name).sum()) for name in ENDS}
     numbers["jct_mean_s"] = mean(jct)
@@ -29,7 +33,33 @@ def job_numbers(jobs: Mapping[str, Array]) -> dict[str, float | int | None]:
     numbers["preemptions"] = int(jobs["preemptions"].sum())
     numbers["rho_themis_max"] = value(rho.max()) if len(rho) else None
     numbers["rho_themis_mean"] = mean(rho)
+    numbers["jain_rho"] = value(jain(rho))
+    numbers["rho_isolated_max"] = value(jobs["rho_isolated"][done].max()) if done.any() else None
+    numbers["rho_astraea_max"] = value(jobs["rho_astraea"][done].max()) if done.any() else None
+    numbers["slowdown_mean"] = mean(jobs["slowdown"][done])
+    numbers["sharing_loss_jobs"] = int((jobs["ltgf"] < LOSS).sum())
+    numbers["sharing_benefit_jobs"] = int((jobs["ltgf"] > BENEFIT).sum())
+    numbers |= {name: value(jobs[name].sum()) for name in COLUMNS}
     return numbers
+
+
+def app_numbers(apps: Mapping[str, Array]) -> dict[str, float | int | None]:
+    """Return the numbers about apps, from the columns of apps.csv; None without any."""
+    jct = apps["jct_s"][~np.isnan(apps["jct_s"])] if apps else None
+    return {"apps_finished": None if jct is None else len(jct), "app_jct_mean_s": None if jct is None else mean(jct)}
+
+
+def tenant_numbers(tenants: Mapping[str, Array]) -> dict[str, float | int | None]:
+    """Return the numbers about tenants, from the columns of tenants.csv; None with fewer than two that deserved any."""
+    ltgf = tenants["ltgf"][~np.isnan(tenants["ltgf"])]
+    several = len(ltgf) > 1 and ltgf.min() > 0
+    return {"max_min_ratio": value(ltgf.max() / ltgf.min()) if several else None}
+
+
+def _first_of_apps(app: Array) -> Bools:
+    """Say of each job whether it is the first of its app, (job,); one that names none is an app by itself."""
+    first: dict[str, int] = {}
+    return np.array([not name or first.setdefault(name, m) == m for m, name in enumerate(app.tolist())], dtype=bool)
 
 
 def value(number: float) -> float | None:

@@ -14,7 +14,8 @@ from numba import njit
 from eunomia.model.arrays import Array, Floats, Ints
 
 UNFINISHED, FINISHED, FAILED, CANCELLED, REJECTED = range(5)
-# Curves: jobs; the narrowest gang that waits, 0 = none; from BUSY on one per type, then one per type of what went.
+# Curves: jobs; the narrowest gang that waits, 0 = none; from BUSY on one per type, then one per type of what went, then
+# for each tenant one per type of what its jobs hold.
 PRESENT, RUNNING, NARROWEST, BUSY = 0, 1, 2, 3
 
 LIFE = np.dtype(
@@ -32,6 +33,7 @@ LIFE = np.dtype(
         ("failures", np.int32),
         ("retries", np.int32),
         ("status", np.int32),
+        ("owner", np.int32),  # number of its tenant
     ]
 )
 POINT = np.dtype([("at", np.float64), ("value", np.int32), ("curve", np.int32)])
@@ -76,11 +78,18 @@ def submit(
     row: int,
     size: int,
     retries: int,
+    owner: int,
 ) -> None:
     """A job comes, and waits."""
-    lives[row]["size"], lives[row]["retries"] = size, retries
+    lives[row]["size"], lives[row]["retries"], lives[row]["owner"] = size, retries, owner
     change(points, last, now, at, PRESENT, 1)
     _wait(waiting, now, points, last, at, size, 1)
+
+
+@njit(cache=True)
+def _owned(life: Array, types: int, type: int) -> int:
+    """Return the curve of what the job's tenant holds of a type."""
+    return int(BUSY + (2 + life["owner"]) * types + type)
 
 
 @njit(cache=True)
@@ -90,6 +99,7 @@ def _unseat(lives: Array, received: Floats, now: Ints, points: Array, last: Ints
     received[row, type] += at - life["since"]
     life["service"] += (at - life["since"]) * life["held"]
     change(points, last, now, at, RUNNING, -1)
+    change(points, last, now, at, _owned(life, received.shape[1], type), -life["held"])
     if mate >= 0:  # it keeps the seats
         lives[mate]["mate"] = -1
         life["mate"] = -1
@@ -108,11 +118,13 @@ def _seat(
     at: float,
     epoch: int,
     size: int,
+    types: int,
     type: int,
     mate: int,
 ) -> None:
     _wait(waiting, now, points, last, at, int(life["size"]), -1)
     change(points, last, now, at, RUNNING, 1)
+    change(points, last, now, at, _owned(life, types, type), size)
     if np.isnan(life["first"]):
         life["first"] = at
     life["since"], life["epoch"], life["held"], life["type"], life["mate"] = at, epoch, size, type, mate
@@ -138,10 +150,11 @@ def start(
     """Gangs sit down, alone or with a partner, whose accelerators are busy once."""
     for g in range(len(rows)):
         row, mate, size, type = rows[g], mates[g], first[g + 1] - first[g], type_of[seats[first[g]]]
-        _seat(lives[row], waiting, now, points, last, at, epochs[g], size, type, mate)
+        types = received.shape[1]
+        _seat(lives[row], waiting, now, points, last, at, epochs[g], size, types, type, mate)
         change(points, last, now, at, BUSY + type, size)
         if mate >= 0:
-            _seat(lives[mate], waiting, now, points, last, at, mate_epochs[g], size, type, row)
+            _seat(lives[mate], waiting, now, points, last, at, mate_epochs[g], size, types, type, row)
 
 
 @njit(cache=True)
@@ -162,6 +175,28 @@ def stop(
             _unseat(lives, received, now, points, last, at, rows[m])
             _wait(waiting, now, points, last, at, int(lives[rows[m]]["size"]), 1)
             lives[rows[m]]["preemptions"] += save
+
+
+@njit(cache=True)
+def receive(
+    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
+) -> None:
+    """Jobs begin to receive time without seats."""
+    for row in rows:
+        _wait(waiting, now, points, last, at, int(lives[row]["size"]), -1)
+        change(points, last, now, at, RUNNING, 1)
+        if np.isnan(lives[row]["first"]):
+            lives[row]["first"] = at
+
+
+@njit(cache=True)
+def cease(
+    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
+) -> None:
+    """Jobs receive nothing more, and wait."""
+    for row in rows:
+        change(points, last, now, at, RUNNING, -1)
+        _wait(waiting, now, points, last, at, int(lives[row]["size"]), 1)
 
 
 @njit(cache=True)

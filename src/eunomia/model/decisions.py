@@ -118,6 +118,21 @@ class Stop(ByValue):
     save: bool = True
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow(ByValue):
+    """From now on each of these jobs receives its shares of time, and nobody else receives anything.
+
+    Nobody sits down, so only a world whose time can be divided at will carries it out. A pair is two entries, each
+    naming the other, on the same accelerators.
+    """
+
+    jobs: Names  # (entry,)
+    types: Ints  # (entry,) accelerator type
+    x: Floats  # (entry,) share of time, above 0
+    sizes: Ints  # (entry,) accelerators of its gang
+    partners: Names  # (entry,) who shares them; nobody (row -1) for most
+
+
 @dataclass(frozen=True, slots=True)
 class Refuse:
     """This job will not be run (again)."""
@@ -133,7 +148,7 @@ class WakeAt:
     at: float
 
 
-Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Refuse | WakeAt
+Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Flow | Refuse | WakeAt
 
 
 def one_by_one(decisions: Sequence[Decision]) -> list[Decision]:

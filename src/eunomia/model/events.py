@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,6 +25,33 @@ class JobCancelled:
     """Its user no longer wants the job."""
 
     job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobUpdated:
+    """Its user thinks otherwise of the job: of its weight, or of the steps it needs in all. nan = as before."""
+
+    job_id: str
+    weight: float = math.nan
+    total_steps: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A running job told its user how good it is: its loss after so many steps, which no checkpoint holds yet."""
+
+    job_id: str
+    steps: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class AppFinished:
+    """Its user has what the app was for; nothing of it is left to run. `best` is the job that found it."""
+
+    app: str
+    best: str
+    loss: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +107,20 @@ class Answered:
 
 
 Event: TypeAlias = (
-    NodeJoined | NodeLost | JobFinished | JobFailed | Progressed | JobCancelled | JobSubmitted | Answered | Woken
-)
+    Progressed | JobSubmitted | JobUpdated | JobFinished | JobFailed | JobCancelled | Measured | AppFinished
+    | NodeLost | NodeJoined | Answered | Woken
+)  # fmt: skip
 
 # Of one instant: first what is known of the past, then who came, who went (perhaps at once), what was answered.
 EVENTS: tuple[type[Event], ...] = (
     Progressed,
     JobSubmitted,
+    JobUpdated,
     JobFinished,
     JobFailed,
     JobCancelled,
+    Measured,
+    AppFinished,
     NodeLost,
     NodeJoined,
     Answered,
@@ -103,7 +135,9 @@ def _key(event: Event) -> tuple[int, float, int, str]:
     match event:
         case JobSubmitted(job):
             return rank, job.submitted, job.sequence, job.job_id
-        case JobFinished(name) | JobFailed(name) | JobCancelled(name):
+        case JobUpdated(name) | JobFinished(name) | JobFailed(name) | JobCancelled(name) | Measured(name):
+            return rank, 0.0, 0, name
+        case AppFinished(name):
             return rank, 0.0, 0, name
         case Progressed(names):
             return rank, 0.0, 0, "\0".join(names)

@@ -29,10 +29,13 @@ class Job:
     app: str = ""
     weight: float = 1.0
     deadline: float = math.inf
+    cpus: float = 0.0  # of the whole gang
+    memory_gib: float = 0.0  # of the whole gang
     retries: int = 0  # how often a failed run is started again
     status: str = ""  # how the job ended in the trace it came from; "" = not said
     command: tuple[str, ...] = ()  # argv, for worlds that start processes
     checkpoint_dir: str = ""
+    loss: tuple[float, float, float] | None = None  # its learning curve (`model.curves`), where it is told
 
     def __post_init__(self) -> None:
         if self.scale_factor < 1 or any(size < 1 for size in self.other_shapes):
@@ -48,6 +51,12 @@ class Job:
         if not 0 < self.weight < math.inf:
             raise InvalidJob(
                 f"job {self.job_id!r}: weight is {self.weight}, but it must be above 0; leave it out for 1"
+            )
+
+        if not (0 <= self.cpus < math.inf and 0 <= self.memory_gib < math.inf):
+            raise InvalidJob(
+                f"job {self.job_id!r}: cpus is {self.cpus} and memory_gib {self.memory_gib}, but they are numbers, at "
+                f"least 0; leave them out for none"
             )
 
     @property

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol, get_type_hints
+from types import NoneType, UnionType
+from typing import ClassVar, Literal, Protocol, get_args, get_type_hints
 
 from eunomia.model.answers import Answer
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import COLUMNS, View
 
 Door = Literal["shares", "order", "grants"]
@@ -40,9 +42,11 @@ class PolicyInfo:
     technique: str
     paper: str
     needs: frozenset[str]
+    taxonomy: Taxonomy | None = None  # where it stands in the survey of the field; every policy of ours says it
     oracle: bool = False  # uses what only an oracle knows, such as the remaining steps
     remembers: Mapping[str, float] = field(default_factory=dict)  # job columns of the memory: value for a new job
     mechanism: LeaseTerms = ENDLESS
+    tells_waits: bool = False  # what it says of a wait begins with its cause: fair share, fragmentation or another
     # Promises of an order, which spare questions; `eunomia.contract` checks them.
     complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses nobody
     separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there
@@ -87,6 +91,8 @@ def check_values(policy: type, parameters: Mapping[str, object]) -> None:
     kinds = get_type_hints(policy)
     for name, value in parameters.items():
         kind = kinds.get(name)
+        if isinstance(kind, UnionType) and value is not None:
+            kind = next((one for one in get_args(kind) if {one, NoneType} == {*get_args(kind)}), kind)
         fits = type(value) is kind or (kind is float and type(value) is int)
         if kind in _WORDS and not fits:
             raise ValueError(f"{name} is {value!r}; it is {_WORDS[kind]}")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from eunomia.model.arrays import Floats
+
+LEVELS = 4  # the smallest unit that holds a whole gang: slot, machine, rack, none
 
 
 class Speeds(Protocol):
@@ -38,3 +42,19 @@ def apart(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
     if isinstance(speeds, PlacedSpeeds):
         return speeds.apart(job_type, scale_factor)
     return speeds.alone(job_type, scale_factor)
+
+
+@runtime_checkable
+class LevelledSpeeds(Speeds, Protocol):
+    """Speeds that also know what each level costs."""
+
+    def by_level(self, job_type: str, scale_factor: int) -> Floats:
+        """Return by what the step time is multiplied as against the best place, (LEVELS,); never falling."""
+        ...
+
+
+def by_level(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
+    """Return the slowdown at each level, (LEVELS,); 1 where nothing is known."""
+    if isinstance(speeds, LevelledSpeeds):
+        return speeds.by_level(job_type, scale_factor)
+    return np.ones(LEVELS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,8 @@ class Node:
     type: str
     accelerators: int
     rack: str = ""
+    cpus: float = 0.0  # 0 = not said
+    memory_gib: float = 0.0  # 0 = not said
 
     def __post_init__(self) -> None:
         if self.accelerators < 1:
@@ -37,6 +39,7 @@ class Topology:
     first: Ints  # (node,) its first device
     size: Ints  # (node,) accelerators
     rack: tuple[str, ...]  # (node,)
+    cpus_and_memory: Floats | None = None  # (node, 2) CPUs and GiB, 0 = not said; None: of no node
 
     @classmethod
     def of(cls, nodes: Sequence[Node]) -> Topology:
@@ -55,6 +58,7 @@ class Topology:
             first=np.concatenate(([0], np.cumsum(size)[:-1])).astype(np.int64),
             size=size,
             rack=tuple(node.rack for node in nodes),
+            cpus_and_memory=np.array([(node.cpus, node.memory_gib) for node in nodes], dtype=float),
         )
 
     @property
@@ -64,6 +68,13 @@ class Topology:
     @property
     def nodes(self) -> int:
         return len(self.size)
+
+    def room(self, up: Bools) -> Floats:
+        """CPUs and GiB of memory of the nodes that are up, shape (2,); inf where a node does not say it."""
+        if self.cpus_and_memory is None:
+            return np.full(2, np.inf)
+        said = (self.cpus_and_memory > 0).all(axis=0)
+        return np.where(said, self.cpus_and_memory[up].sum(axis=0), np.inf)
 
     def capacity(self) -> Floats:
         """Accelerators of each type when nothing is lost, shape (type,)."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.model.apps import Apps
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
@@ -163,6 +164,91 @@ class View:
         return self._column("shape_throughput")  # type: ignore[no-any-return]
 
     @property
+    def run_time(self) -> Floats:
+        """(job,) seconds that it held seats."""
+        return self._column("run_time")  # type: ignore[no-any-return]
+
+    @property
+    def wait(self) -> Floats:
+        """(job,) seconds that it has waited without a break; 0 while it holds seats."""
+        return self._column("wait")  # type: ignore[no-any-return]
+
+    @property
+    def started(self) -> Floats:
+        """(job,) when it sat down on its present seats; inf while it waits."""
+        return self._column("started")  # type: ignore[no-any-return]
+
+    @property
+    def first_started(self) -> Floats:
+        """(job,) when it first held seats; inf = never."""
+        return self._column("first_started")  # type: ignore[no-any-return]
+
+    @property
+    def until(self) -> Floats:
+        """(job,) end of its lease; inf = none, or none is agreed."""
+        return self._column("until")  # type: ignore[no-any-return]
+
+    @property
+    def attempts(self) -> Ints:
+        """(job,) runs that failed."""
+        return self._column("attempts")  # type: ignore[no-any-return]
+
+    @property
+    def total(self) -> Floats:
+        """(job,) believed steps in all."""
+        return self._column("total")  # type: ignore[no-any-return]
+
+    @property
+    def slowdown(self) -> Floats:
+        """(job, level) at least 1: step time when a slot, a machine, a rack or more hold the gang, best place = 1."""
+        return self._column("slowdown")  # type: ignore[no-any-return]
+
+    @property
+    def skew(self) -> Floats:
+        """(job,) the largest tensor's part of all parameters of its model; nan = the model is not known."""
+        return self._column("skew")  # type: ignore[no-any-return]
+
+    @property
+    def deserved(self) -> Floats:
+        """(job,) accelerator-seconds that it could claim: its part, by weight, of its tenant's quota over its life."""
+        return self._column("deserved")  # type: ignore[no-any-return]
+
+    @property
+    def hourly(self) -> Floats:
+        """(hour, tenant, 3) accelerator-seconds used, deserved and entitled; up to 168 hours, the present one last."""
+        return self._column("hourly")  # type: ignore[no-any-return]
+
+    @property
+    def app(self) -> Ints:
+        """(job,) rows of `apps`."""
+        return self._column("app")  # type: ignore[no-any-return]
+
+    @property
+    def apps(self) -> Apps:
+        """The sets of jobs with one goal; a job that names none is an app of its own."""
+        return self._column("apps")  # type: ignore[no-any-return]
+
+    @property
+    def past_service(self) -> Floats:
+        """(sample,) accelerator-seconds of every job that has finished."""
+        return self._column("past_service")  # type: ignore[no-any-return]
+
+    @property
+    def loss_curve(self) -> Floats:
+        """(job, 3) believed learning curve: start, floor and rate of `model.curves`; the median where none is told."""
+        return self._column("loss_curve")  # type: ignore[no-any-return]
+
+    @property
+    def demand(self) -> Floats:
+        """(job, 2) CPUs and GiB of memory of the machines that the whole gang asks for; 0 = none."""
+        return self._column("demand")  # type: ignore[no-any-return]
+
+    @property
+    def room(self) -> Floats:
+        """(2,) CPUs and GiB of memory of the machines that are there; inf = not said."""
+        return self._column("room")  # type: ignore[no-any-return]
+
+    @property
     def holder(self) -> Ints:
         """(device,) job that holds the seat (the first of a pair), -1 = free, -2 = lost."""
         return self._column("holder")  # type: ignore[no-any-return]
@@ -174,4 +260,6 @@ class View:
 
 
 COLUMNS = frozenset(name for name, value in vars(View).items() if isinstance(value, property))
-NOT_BY_JOB = frozenset({"capacity", "paired", "price", "tenants", "topology", "holder"})  # others: a row per job
+NOT_BY_JOB = frozenset(  # others: a row per job
+    {"apps", "capacity", "holder", "hourly", "paired", "past_service", "price", "room", "tenants", "topology"}
+)

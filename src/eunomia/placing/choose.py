@@ -219,3 +219,17 @@ def would_run(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Bools
             free[type[row]] -= size[row]
             runs[job[row]] = True
     return runs
+
+
+@njit(cache=True)
+def would_sit(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Ints:
+    """Return on which type each of `jobs` would run if all seats were given anew in that order, -1 = it would wait.
+
+    Gangs that do not fit are skipped; `free` (type,) counts all seats and is used up.
+    """
+    sits = np.full(jobs, -1)
+    for row in range(len(job)):
+        if sits[job[row]] < 0 and size[row] <= free[type[row]]:
+            free[type[row]] -= size[row]
+            sits[job[row]] = type[row]
+    return sits

@@ -9,6 +9,8 @@ _AGNOSTIC: dict[str, Any] = {"types": "agnostic"}
 
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "max_min_fairness_agnostic": ("max_min_fairness", _AGNOSTIC),
+    "tiresias-l": ("tiresias", {}),
+    "tiresias-g": ("tiresias", {"index": "gittins"}),
     "gavel:max_min_fairness": ("max_min_fairness", _AGNOSTIC),
     "gavel:max_min_fairness_perf": ("max_min_fairness", {}),
     "gavel:max_min_fairness_packed": ("max_min_fairness", _SHARED),

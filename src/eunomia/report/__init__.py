@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eunomia.report.content import ReportContent, RunFigures
+from eunomia.report.content import ReportContent, RunFigures, TenantFigures
 from eunomia.report.page import write_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ReportContent", "RunFigures", "export_charts", "write_report"]
+__all__ = ["ReportContent", "RunFigures", "TenantFigures", "export_charts", "write_report"]
 
 
 def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:

@@ -225,7 +225,8 @@
     one.x.forEach((at, k) => {
       if (one.y[k] === null) { open = false; return; }
       const px = x.place(Math.max(at, x.low)).toFixed(1), py = y.place(one.y[k]).toFixed(1);
-      d += !open ? (chart.kind === "cdf" ? `M${px} ${y.place(0)}V${py}` : `M${px} ${py}`) : chart.kind === "line" ? `L${px} ${py}` : `H${px}V${py}`;
+      const rises = chart.kind === "cdf" && !(at <= chart.x.low);  // what lies below a fixed left end rose before it
+      d += !open ? (rises ? `M${px} ${y.place(0)}V${py}` : `M${px} ${py}`) : chart.kind === "line" ? `L${px} ${py}` : `H${px}V${py}`;
       open = true;
       if (one.high && one.high[k] !== null) line(group, "span", px, y.place(one.low[k]), px, y.place(one.high[k]));
     });

@@ -16,6 +16,22 @@ BIN_COLUMNS = ("utilization_at_s", "running_jobs", "waiting_jobs")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class TenantFigures:
+    """The tenants of one run, (tenant,) each; accelerator-seconds unless it says otherwise."""
+
+    names: tuple[str, ...]
+    quota: Floats  # accelerators that are its own
+    jobs: Array
+    wait_s: Floats  # of a job on average; nan = it has none
+    deserved: Floats  # of what its jobs asked for, what was its own
+    received: Floats
+    lent: Floats  # (lender, borrower) what the lender did not ask for
+    paid: Floats  # (payer, gainer) what the payer asked for and the gainer had
+    at_s: Floats  # (point,)
+    ltgf: Floats  # (tenant, point) received ÷ deserved in the day before
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RunFigures:
     """One run, measured. Job columns have one row per finished job, in order of submission; nan = not known.
 
@@ -38,6 +54,7 @@ class RunFigures:
     utilization: Floats  # (type, bin) busy / available; nan = none available
     running_jobs: Floats  # (bin,) average over the bin
     waiting_jobs: Floats  # (bin,)
+    tenants: TenantFigures | None = None
 
     def __post_init__(self) -> None:
         problems = Problems(f"run {self.label!r}")

@@ -8,6 +8,7 @@ from eunomia.report.chart import Chart
 from eunomia.report.classes import classes
 from eunomia.report.content import ReportContent
 from eunomia.report.distributions import distributions
+from eunomia.report.fairness import fairness
 from eunomia.report.losses import losses
 from eunomia.report.over_time import over_time
 from eunomia.report.settings import labels, loads, settings
@@ -22,6 +23,7 @@ def charts(content: ReportContent) -> tuple[Chart, ...]:
     shown = [chart for chart in overall if chart.kind == "line"]
     for load in at:
         group = [setting for setting in every if setting.load == load]
-        found = distributions(group, styles) + classes(group, styles) + over_time(group, styles) + losses(group, styles)
+        found = [*distributions(group, styles), *classes(group, styles), *fairness(group), *over_time(group, styles)]
+        found += losses(group, styles)
         shown += found if len(at) == 1 else [replace(c, name=f"{c.name}_load_{load:g}", load=load) for c in found]
     return (*shown, *(chart for chart in overall if chart.kind == "bars"))

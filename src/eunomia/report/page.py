@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from eunomia.report.chart import Chart
+from eunomia.report.committee import committee
 from eunomia.report.content import ReportContent
 from eunomia.report.gallery import charts
 from eunomia.report.markup import escaped, json_block
@@ -30,7 +31,7 @@ def write_report(content: ReportContent, path: Path) -> None:
 def page(content: ReportContent) -> str:
     """Return the HTML. Without JavaScript the words and the tables still show."""
     found = charts(content)
-    main = f"{words(content)}\n{tables(content)}\n{frames(content, found)}\n{appendix(content)}"
+    main = f"{words(content)}\n{tables(content)}\n{committee(content)}\n{frames(content, found)}\n{appendix(content)}"
     return document(content.title, content.subtitle, main, numbers(content, found))
 
 

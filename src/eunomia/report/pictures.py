@@ -144,7 +144,8 @@ def curve(pane: Axes, chart: Chart, one: Series) -> None:
     """Draw one line, and what it spans over the seeds."""
     look = {"color": COLOURS[one.style % 8], "linestyle": DASHES[(one.style + one.style // 8) % 8], "linewidth": 1.6}
     if chart.kind in ("steps", "cdf"):
-        x, y = (np.append(one.x[:1], one.x), np.append(0.0, one.y)) if chart.kind == "cdf" else (one.x, one.y)
+        rises = chart.kind == "cdf" and not (chart.x.low is not None and one.x[0] <= chart.x.low)
+        x, y = (np.append(one.x[:1], one.x), np.append(0.0, one.y)) if rises else (one.x, one.y)
         pane.plot(x, y, drawstyle="steps-post", **look)
         return
     pane.plot(one.x, one.y, marker="o", markersize=4, **look)

@@ -45,6 +45,8 @@ def run_table(content: ReportContent) -> str:
     every = settings(content)
     several = len({setting.load for setting in every}) > 1
     known = [column for column in COLUMNS if any(setting.values(column.name).size for setting in every)]
+    if len({setting.mean("jobs_submitted") for setting in every}) == 1:  # as the head of the page says
+        known = [column for column in known if column.name != "jobs_submitted"]
     heads = ["Policy", *(["Load"] if several else []), *(column.heading for column in known)]
     group_by_load = {at: tuple(s for s in every if s.load == at) for at in (s.load for s in every)}
     rows = "".join(row(setting, group_by_load[setting.load], known, several) for setting in every)
@@ -65,7 +67,8 @@ def cell(setting: Setting, group: tuple[Setting, ...], column: Column) -> str:
     values, text = setting.values(column.name), shown(setting.mean(column.name), column.unit)
     span = ""
     if values.size > 1 and values.min() < values.max():
-        span = f" <small>{shown(values.min(), column.unit)} to {shown(values.max(), column.unit)}</small>"
+        least, most = (shown(end, column.unit).replace(" ", "\u00a0") for end in (values.min(), values.max()))
+        span = f" <small>{least} to {most}</small>"
     return f"<td>{MARK if is_best(setting, group, column, text) else ''}{escaped(text)}{span}</td>"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eunomia.report.content import ReportContent
+from eunomia.report.ends import other_ends
 from eunomia.report.quantities import Unit, shown
 from eunomia.report.settings import Setting, comparable, loads, settings, tied
 
@@ -30,11 +31,29 @@ def alone(setting: Setting) -> list[str]:
     told = {name: shown(setting.mean(name), unit) for name, unit in TOLD.items()}
     times = "once" if told["preemptions"] == "1" else f"{told['preemptions']} times"
     return [
-        f"{setting.label} finished {finished} of {submitted} jobs. Average completion time {told['jct_mean_s']}, "
-        f"99th percentile {told['jct_p99_s']}, average wait before the first start {told['queueing_mean_s']}.",
+        f"{setting.label} finished {finished} of {submitted} jobs{and_others(setting)}. "
+        f"Average completion time {told['jct_mean_s']}, 99th percentile {told['jct_p99_s']}, "
+        f"average wait before the first start {told['queueing_mean_s']}.",
         f"Accelerators were busy {told['utilization']} of the time, jobs were preempted {times}, "
         f"and the worst finish-time fairness ρ was {told['rho_themis_max']}.",
     ]
+
+
+def and_others(setting: Setting) -> str:
+    """Return `; 12 failed, 8 were cancelled`, averaged over seeds; nothing when all finished."""
+    others = other_ends(setting.mean)
+    return f"; {others}" if others else ""
+
+
+def unfinished(group: Sequence[Setting]) -> list[str]:
+    """Return what became of the jobs that did not finish, in one sentence for those that fared alike."""
+    labels: dict[str, list[Setting]] = {}
+    for setting in group:
+        if others := and_others(setting):
+            finished, submitted = (shown(setting.mean(f"jobs_{n}"), "count") for n in ("finished", "submitted"))
+            labels.setdefault(f"finished {finished} of {submitted} jobs{others}", []).append(setting)
+    told = (f"{joined(alike)} {'each ' * (len(alike) > 1)}{said}" for said, alike in labels.items())
+    return [f"Averages are of finished jobs: {'. '.join(told)}."] if labels else []
 
 
 TOLD: dict[str, Unit] = {
@@ -70,7 +89,7 @@ def winners_by_load(every: Sequence[Setting], at: tuple[float, ...]) -> list[str
 def compare(group: tuple[Setting, ...], where: str) -> list[str]:
     """Return the sentences about the settings of one load."""
     able = comparable(group)
-    sentences = left_out(group, able)
+    sentences = left_out(group, able) + unfinished(able)
     ranked = ranking(able, "jct_mean_s")
     if len(ranked) < 2:
         return [*sentences, *(line for setting in able for line in alone(setting))]

@@ -14,30 +14,82 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One experiment: where its function is, and one line that says what it measures."""
+    """One experiment: where its function is, one line that says what it measures, and how its folder is laid out."""
 
     place: str  # module:function
     about: str
+    reference: str = ""  # what the folder given as --reference looks like; empty = none is needed
 
 
 EXPERIMENTS: dict[str, Entry] = {
     "peers": Entry(
         "eunomia.reproduction.peers:reproduce",
-        "job by job beside the simulators of Tiresias, Blox, Helios, Pollux and Shockwave",
+        "job by job beside the simulators of Tiresias, Blox, Helios, Pollux, Shockwave and ASTRAEA",
+        "data/peers",
     ),
+    "astraea": Entry(
+        "eunomia.reproduction.astraea:reproduce",
+        "ASTRAEA against FIFO, static quotas, Tiresias and Themis on how fairly Philly's tenants are served",
+        "data/traces/philly",
+    ),
+    "astraea-parity": Entry(
+        "eunomia.reproduction.peers.astraea.comparison:parity",
+        "run by run and job by job beside ASTRAEA's artifact",
+        "data/peers/astraea",
+    ),
+    "tiresias": Entry("eunomia.reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
+    "philly-tables": Entry(
+        "eunomia.reproduction.philly:reproduce",
+        "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
+    ),
+    "themis-w1": Entry("eunomia.reproduction.themis:w1", "Themis' worst ρ against its rivals', searches by HyperDrive"),
+    "themis-w2": Entry("eunomia.reproduction.themis:w2", "the same with wide gangs and successive halving"),
+    "themis-sweep": Entry("eunomia.reproduction.themis:sweep", "Themis' worst ρ by f and length of leases"),
     "gavel-parity": Entry(
-        "eunomia.reproduction.gavel.parity:reproduce", "run by run and round by round beside Gavel's own simulator"
+        "eunomia.reproduction.gavel.parity:reproduce",
+        "run by run and round by round beside Gavel's own simulator",
+        "data/gavel",
     ),
     "gavel-fig8": Entry(
-        "eunomia.reproduction.gavel.curves:fig8", "average JCT against load, one accelerator a job, LAS and its rivals"
+        "eunomia.reproduction.gavel.curves:fig8",
+        "average JCT against load, one accelerator a job, LAS and its rivals",
+        "data/gavel",
     ),
-    "gavel-fig9": Entry("eunomia.reproduction.gavel.curves:fig9", "the same with gangs"),
-    "gavel-fig10": Entry("eunomia.reproduction.gavel.curves:fig10", "the same with gangs, finish-time fairness"),
-    "gavel-cdf": Entry("eunomia.reproduction.gavel.curves:cdf", "the distribution of JCTs at 5.6 jobs per hour"),
-    "gavel-ftf": Entry("eunomia.reproduction.gavel.sharing:ftf", "mean JCT relative to an even split of the cluster"),
-    "gavel-cost": Entry("eunomia.reproduction.gavel.money:cost", "cost and late jobs, with and without deadlines"),
-    "gavel-ideal": Entry("eunomia.reproduction.gavel.ideal:ideal", "what rounds cost against shares as a fluid"),
-    "gavel-makespan": Entry("eunomia.reproduction.gavel.batch:makespan", "makespan against the number of jobs"),
+    "gavel-fig9": Entry(
+        "eunomia.reproduction.gavel.curves:fig9",
+        "the same with gangs",
+        "data/gavel",
+    ),
+    "gavel-fig10": Entry(
+        "eunomia.reproduction.gavel.curves:fig10",
+        "the same with gangs, finish-time fairness",
+        "data/gavel",
+    ),
+    "gavel-cdf": Entry(
+        "eunomia.reproduction.gavel.curves:cdf",
+        "the distribution of JCTs at 5.6 jobs per hour",
+        "data/gavel",
+    ),
+    "gavel-ftf": Entry(
+        "eunomia.reproduction.gavel.sharing:ftf",
+        "mean JCT relative to an even split of the cluster",
+        "data/gavel",
+    ),
+    "gavel-cost": Entry(
+        "eunomia.reproduction.gavel.money:cost",
+        "cost and late jobs, with and without deadlines",
+        "data/gavel",
+    ),
+    "gavel-ideal": Entry(
+        "eunomia.reproduction.gavel.ideal:ideal",
+        "what rounds cost against shares as a fluid",
+        "data/gavel",
+    ),
+    "gavel-makespan": Entry(
+        "eunomia.reproduction.gavel.batch:makespan",
+        "makespan against the number of jobs",
+        "data/gavel",
+    ),
 }
 
 

@@ -35,9 +35,10 @@ def silent(line: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the user asked for. `tell` takes lines for whoever watches."""
+    """What the user asked for. `tell` takes lines for whoever watches; finished runs are kept in `keep`."""
 
     reference: Path | None = None
+    keep: Path | None = None
     seeds: int = 1
     tell: Callable[[str], None] = silent
 

@@ -88,7 +88,11 @@ def _spell_out_policy(data: dict[str, Any], places: Places) -> list[Problem]:
 def _name_reference_type(data: dict[str, Any]) -> None:
     """Where every type has speed 1, durations count on any type; take the cluster's first, which surely exists."""
     throughputs, cluster = data.get("throughputs"), data.get("cluster")
-    if not isinstance(throughputs, dict) or throughputs.get("source") != "uniform" or not isinstance(cluster, dict):
+    if (
+        not isinstance(throughputs, dict)
+        or throughputs.get("source") not in ("uniform", "linear")
+        or not isinstance(cluster, dict)
+    ):
         return
     match cluster:
         case {"nodes": [{"type": str(first)}, *_]}:

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from eunomia.scenario.places import KeyPath, Place, Places
 from eunomia.scenario.sections import (
+    Apps,
     Belief,
     Cluster,
     Measure,
@@ -41,6 +42,7 @@ class Scenario(Section):
         default_factory=dict,
         description="weights of tenants by name, such as lab or lab/vision; one that is not here has weight 1",
     )
+    apps: Apps = Apps()
     overheads: Overheads = Overheads()
     world: World = World()
     physics: Physics = Physics()

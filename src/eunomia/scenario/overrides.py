@@ -8,6 +8,7 @@ from typing import Any
 
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario.places import KeyPath, Places, dotted
+from eunomia.scenario.toml import MOST_DEPTH
 from eunomia.scenario.values import parse_value
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
@@ -56,8 +57,11 @@ def _parse(said: str) -> tuple[list[str], Any]:
 def put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
     """Set the value, making tables on the way; return the path with its array indices as numbers.
 
-    Raises `ValueError(rule, mend)` where the path leads through what is no table, or past the end of an array.
+    Raises `ValueError(rule, mend)` where the path is too long, leads through what is no table, or past the end of an
+    array.
     """
+    if len(path) > MOST_DEPTH:
+        raise ValueError(f"a key has at most {MOST_DEPTH} parts", "give a key of the scenario")
     table: Any = data
     done: KeyPath = ()
     for depth, part in enumerate(path):

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from eunomia.model.nearest import nearest
+from eunomia.scenario.apps_rules import apps_findings
+from eunomia.scenario.outage_rules import outage_findings
 from eunomia.scenario.physics_rules import physics_findings
 from eunomia.scenario.places import Finding, KeyPath, dotted
 from eunomia.scenario.sections import MOST_ACCELERATORS, Mechanism, Policy, Section, Workload
@@ -31,6 +33,8 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     yield from _mechanism(_table(data, "mechanism"))
     yield from _measure(_table(data, "measure"))
     yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
+    yield from outage_findings(data)
+    yield from apps_findings(_table(data, "apps"), _table(data, "world"), _table(data, "mechanism"))
     yield from _misspelt(_table(data, "policy"), "policy", Policy)
     belief = _table(data, "belief")
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):

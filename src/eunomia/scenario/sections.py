@@ -5,6 +5,7 @@ The schema, the reference page and every complaint are made from these classes.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
@@ -13,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from eunomia.scenario.expansion import whole_nodes
 
 MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
+MISSING_VC = r"(drop|own|spread|spread\([0-9]{1,18}\))"
 MOST_WEIGHT = 1e15  # beyond it the other weights of a mix would be lost in rounding
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -44,6 +46,10 @@ class NodeGroup(Section):
     count: Count = Field(default=1, description="machines")
     accelerators: Count = Field(description="accelerators of each machine")
     rack: str = Field(default="", description="rack that these machines stand in; empty = not said")
+    cpus: NotNegative = Field(
+        default=0.0, description="CPUs of each machine, that some policies share out; 0 = not said"
+    )
+    memory_gib: NotNegative = Field(default=0.0, description="memory of each machine in GiB, likewise; 0 = not said")
 
 
 class Cluster(Section):
@@ -101,6 +107,12 @@ def _job_types(value: Any) -> str | dict[str, float]:
     )
 
 
+def _missing_vc(value: Any) -> str:
+    if isinstance(value, str) and re.fullmatch(MISSING_VC, value):
+        return value
+    raise PydanticCustomError("missing_vc", "must be spread, spread(seed), drop or own")
+
+
 class Workload(OpenSection):
     """The jobs: `trace` or `generator`. Further keys are options of the reader or parameters of the generator."""
 
@@ -129,6 +141,21 @@ class Workload(OpenSection):
     max_jobs: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="jobs; only the first so many are kept; left out: all"
     )
+    missing_vc: Annotated[
+        str, PlainValidator(_missing_vc), WithJsonSchema({"type": "string", "pattern": MISSING_VC})
+    ] = Field(
+        default="spread",
+        description="jobs without a tenant in a trace that names some: spread over them in proportion to their jobs, "
+        "by seed as in spread(7), else the scenario's; drop; or own: they belong to nobody",
+    )
+    tenant_weights: Text | None = Field(
+        default=None,
+        description="weights of the tenants: philly, or a table with tenant, weight and perhaps quota; "
+        "[tenants] may say otherwise",
+    )
+    elastic: Literal["off", "halves"] = Field(
+        default="off", description="halves: a gang may also run at a half, a quarter … of its size"
+    )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -139,7 +166,10 @@ class Workload(OpenSection):
 class Throughputs(Section):
     """How fast jobs truly go."""
 
-    source: Text = Field(default="catalogue", description="catalogue, uniform (speed 1 everywhere), or a file")
+    source: Text = Field(
+        default="catalogue",
+        description="catalogue, uniform (speed 1 everywhere), linear (speed 1 an accelerator), or a file",
+    )
     reference_type: Text = Field(
         default="v100",
         description="type on which a trace's durations were measured; with source uniform the cluster's first type",
@@ -171,12 +201,16 @@ class Tenant(Section):
     inner: Literal["fairness", "fifo"] = Field(
         default="fairness", description="how its jobs and sub-tenants share: by weight, or the first submitted first"
     )
+    quota: NotNegative | None = Field(
+        default=None, description="accelerators that are its own; left out: a part of what is left, by weight"
+    )
+    may_borrow: bool = Field(default=True, description="it may use what other tenants leave idle")
 
 
 class Mechanism(OpenSection):
     """How time is cut. Without this table the policy brings its own; further keys are for others than leases."""
 
-    name: Text = Field(default="leases", description="leases, or a published system's own clock")
+    name: Text = Field(default="leases", description="leases, ideal, or a published system's own clock")
     length_s: float = Field(default=360.0, gt=0, description="seconds that a lease lasts; inf = until the job ends")
     aligned: bool = Field(default=True, description="leases end together, which makes rounds")
     recall: bool = Field(default=False, description="leases may be taken back before their end")
@@ -217,6 +251,45 @@ class World(Section):
         default=0.0, description="seconds between checkpoints, lost on a failure; 0 = nothing is lost"
     )
     workdir: Text | None = Field(default=None, description="local: folder for the jobs' files; left out: one is made")
+
+
+def _space(value: Any) -> dict[str, Any]:
+    """Accept ranges { low, high, log, whole } and lists of choices, by name."""
+    if isinstance(value, dict) and all(_searchable(one) for one in value.values()):
+        return value
+    raise PydanticCustomError("space", "each entry is a range or a list of choices")
+
+
+def _searchable(one: Any) -> bool:
+    if isinstance(one, list):
+        return bool(one) and all(isinstance(choice, str | int | float | bool) for choice in one)
+    if not isinstance(one, dict) or not {"low", "high"} <= one.keys() <= {"low", "high", "log", "whole"}:
+        return False
+    low, high = one["low"], one["high"]
+    flags = all(type(one.get(name, False)) is bool for name in ("log", "whole"))
+    return flags and _number(low) and _number(high) and low < high and (low > 0 or not one.get("log"))
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < float("inf")
+
+
+class Apps(Section):
+    """Who owns the jobs of an app: jobs that name the same one are trials of one search."""
+
+    tuner: Literal["off", "all", "halving", "hyperband", "asha", "hyperdrive", "optuna"] = Field(
+        default="off",
+        description="off: jobs just run; all: each trial runs to its end; halving, hyperband, asha: one in eta goes on "
+        "at each rung; hyperdrive: poor ones are given up; optuna: it says what trials are run with (backend local)",
+    )
+    eta: Annotated[int, Field(ge=2, le=100)] = Field(default=3, description="one trial in so many goes on at a rung")
+    target: Finite = Field(
+        default=0.8, gt=0, le=1, description="hyperdrive: part of its steps after which the best trial is good enough"
+    )
+    space: Annotated[dict[str, Any], PlainValidator(_space), WithJsonSchema({"type": "object"})] = Field(
+        default_factory=dict,
+        description="optuna: what to search, such as lr = { low = 1e-4, high = 0.1, log = true } or a list of choices",
+    )
 
 
 class Measure(Section):

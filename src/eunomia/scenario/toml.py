@@ -18,20 +18,22 @@ _STRING = re.compile(
 )
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BARE_VALUE = re.compile(r"[^,\]}#\r\n]+")
+MOST_DEPTH = 32  # tables in tables; a scenario has five
+_DEEP_KEY = re.compile(rf"^[ \t\[]*(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){{{MOST_DEPTH}}}", re.MULTILINE)
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], Places]:
-    """Read a TOML file. Raises `InvalidInput` when it cannot be read or is not TOML."""
+def read_file(path: Path, what: str = "scenario") -> tuple[dict[str, Any], Places]:
+    """Read a TOML file, in messages called `what`. Raises `InvalidInput` when it cannot be read or is not TOML."""
     file = str(path)
     try:
         with path.open("rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        rule = f"the scenario cannot be read ({error.strerror or error})"
+        rule = f"the {what} cannot be read ({error.strerror or error})"
         raise _refusal(file, None, None, rule, "give the path of a TOML file that exists and may be read") from error
     if len(raw) > MOST_BYTES:
-        raise _refusal(file, None, None, f"a scenario has at most {MOST_BYTES} bytes", "give a scenario, not its trace")
+        raise _refusal(file, None, None, f"a {what} has at most {MOST_BYTES} bytes", f"give a {what}, not its trace")
     try:
         return read_text(raw.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
@@ -42,6 +44,9 @@ def read_file(path: Path) -> tuple[dict[str, Any], Places]:
 def read_text(text: str, file: str) -> tuple[dict[str, Any], Places]:
     """Return the values and the place of every key. Raises `InvalidInput` with the line of a syntax error."""
     text = text.replace("\r\n", "\n")
+    if deep := _DEEP_KEY.search(text):  # the parser takes the square of its parts, in seconds
+        row = text.count("\n", 0, deep.start()) + 1
+        raise _refusal(file, row, None, f"a key has at most {MOST_DEPTH} parts", "flatten it")
     try:
         data = tomllib.loads(text)
         lines = lines_by_path(text)
@@ -96,6 +101,8 @@ class _Scan:
         return self.at
 
     def _note(self, path: KeyPath, start: int) -> None:
+        if len(path) > MOST_DEPTH:
+            raise RecursionError
         self.lines.setdefault(path, bisect_left(self.newlines, start) + 1)
 
     def _header(self) -> KeyPath:

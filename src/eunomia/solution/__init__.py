@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from eunomia.solution.answer import Solution
+from eunomia.solution.auctions.awards import Awards
 from eunomia.solution.building import problem_of
 from eunomia.solution.decision import solve
 from eunomia.solution.problem import AllocationProblem
 from eunomia.solution.reading import read_problem
 from eunomia.solution.writing import check_place, write_solution
 
-__all__ = ["AllocationProblem", "Solution", "check_place", "problem_of", "read_problem", "solve", "write_solution"]
+__all__ = [
+    "AllocationProblem",
+    "Awards",
+    "Solution",
+    "check_place",
+    "problem_of",
+    "read_problem",
+    "solve",
+    "write_solution",
+]

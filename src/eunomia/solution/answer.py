@@ -25,6 +25,7 @@ class Solution:
     rows: Rows | None  # who shares accelerators with whom, and where; None where x says it all
     share: Floats  # (job, type) shares of time, or (row,) with `rows`
     seconds: float  # that the policy took
+    compile_seconds: float = 0.0  # before that, to compile its code or load it
 
     @property
     def certificate(self) -> Certificate | None:
@@ -86,6 +87,7 @@ class Solution:
             "late": [problem.name(m) for m in self.answer.late],
             "why": self.why(),
             "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
         }
 
     def listed(self) -> list[dict[str, Any]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 import numpy as np
 
@@ -17,35 +16,48 @@ from eunomia.model.policy import Policy
 from eunomia.placing.choose import MISFIT, Candidates, Seated, choose
 from eunomia.scenario import parse_policy
 from eunomia.solution.answer import Solution
+from eunomia.solution.auctions.awards import Awards
+from eunomia.solution.auctions.holding import hold
+from eunomia.solution.auctions.reading import is_auction
 from eunomia.solution.building import problem_of
 from eunomia.solution.problem import AllocationProblem
-from eunomia.solution.reading import read_problem
+from eunomia.solution.reading import read_fields
 from eunomia.solution.seen import view_of
+from eunomia.solution.timing import timed
 
 Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str
 
 
-def solve(policy: str | Policy, problem: Asked) -> Solution:
+@overload
+def solve(policy: str | Policy, problem: AllocationProblem) -> Solution: ...
+@overload
+def solve(policy: str | Policy, problem: Asked) -> Solution | Awards: ...
+def solve(policy: str | Policy, problem: Asked) -> Solution | Awards:
     """Ask a policy, by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
+
+    Bids are answered with `Awards`, everything else with a `Solution`.
 
     Raises InvalidInput for what is wrong with either, and NoOptimum where a solver found none.
     """
     file = str(problem) if isinstance(problem, Path | str) else "problem"
     asked, spelling = _policy(policy)
     if isinstance(problem, Path | str):
-        problem = read_problem(problem)
-    elif not isinstance(problem, AllocationProblem):
-        problem = problem_of(problem)
+        problem = read_fields(Path(problem))
+    if not isinstance(problem, AllocationProblem):
+        if is_auction(problem):
+            return hold(asked, spelling, problem, file)
+        problem = problem_of(problem, file)
     order = problem.arrival()
     seen = problem if order is None else problem.take(order)
     view = view_of(seen, asked, file)
-    began = perf_counter()
-    answer = asked.decide(view)
-    seconds = perf_counter() - began
+    answer, seconds, compile_seconds = timed(asked, lambda: asked.decide(view))
     rows, share = _shares(answer, seen, spelling)
     if order is not None:
         answer, rows, share = _restored(answer, rows, share, order)
-    return Solution(policy=spelling, problem=problem, answer=answer, rows=rows, share=share, seconds=seconds)
+    return Solution(
+        policy=spelling, problem=problem, answer=answer, rows=rows, share=share, seconds=seconds,
+        compile_seconds=compile_seconds,
+    )  # fmt: skip
 
 
 def _policy(policy: str | Policy) -> tuple[Policy, str]:

@@ -13,9 +13,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.solution.building import FIELDS, problem_of
+from eunomia.solution.auctions.problem import FIELDS as OF_AUCTIONS
+from eunomia.solution.building import FIELDS as OF_SHARES
+from eunomia.solution.building import problem_of
 from eunomia.solution.problem import AllocationProblem
 
+FIELDS = frozenset({*OF_SHARES, *OF_AUCTIONS})
 _DIGITS = 18  # of a whole number that is read as one
 
 
@@ -70,7 +73,9 @@ def _read_npz(path: Path) -> Mapping[str, object]:
         try:
             archive = np.load(file, allow_pickle=False)
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            _refuse(path, f"it is no NPZ ({error})", "write it with numpy.savez")
+            said = "" if "allow_pickle" in str(error) else f" ({error})"  # numpy takes text for pickled objects
+            mend = "write it with numpy.savez, or call a text .json if it is JSON"
+            _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{said}", mend)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             mend = "write it with numpy.savez, each field by name"
             _refuse(path, "it holds one array, but a problem has several", mend)

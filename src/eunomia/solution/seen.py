@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.curves import Curve
 from eunomia.model.equal_part import alone_throughput
 from eunomia.model.policy import Policy
 from eunomia.model.problems import Problems
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
+from eunomia.solution import apps, claims
 from eunomia.solution.problem import AllocationProblem
 
 Reader = Callable[[AllocationProblem], Any]
@@ -82,6 +84,23 @@ SOURCES: Mapping[str, _Source] = {
     "running": _Source((), lambda p: np.zeros(p.jobs, dtype=np.bool_)),
     "on_type": _Source((), lambda p: np.full(p.jobs, -1)),
     "received": _Source((), lambda p: np.zeros(p.throughput.shape)),
+    "run_time": _Source(("attained_service",), claims.run_time),
+    "wait": _Source(("elapsed_s",), lambda p: p.elapsed_s),
+    "until": _Source((), lambda p: np.full(p.jobs, np.inf)),
+    "started": _Source((), lambda p: np.full(p.jobs, np.inf)),
+    "first_started": _Source(("attained_service", "elapsed_s"), claims.first_started),
+    "skew": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem names kinds of jobs, not models
+    "past_service": _Source((), lambda p: np.zeros(0)),
+    "deserved": _Source(("entity", "elapsed_s"), claims.deserved),
+    "hourly": _Source(("entity",), claims.hourly),
+    "app": _Source((), lambda p: np.arange(p.jobs)),
+    "apps": _Source(("elapsed_s",), apps.apps),
+    "attempts": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
+    "demand": _Source((), lambda p: np.zeros((p.jobs, 2))),  # a problem tells of accelerators only
+    "room": _Source((), lambda p: np.full(2, np.inf)),
+    "total": _of("steps_remaining"),  # what was done is not said
+    "slowdown": _Source((), apps.slowdown),
+    "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),
     "shape_throughput": _Source((), lambda p: p.throughput[:, None, :]),
 }

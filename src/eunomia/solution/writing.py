@@ -13,6 +13,7 @@ import numpy as np
 from eunomia.model.arrays import Array
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.solution.answer import Solution
+from eunomia.solution.auctions.awards import Awards
 
 SUFFIXES = (".json", ".npz")
 
@@ -27,7 +28,7 @@ def check_place(path: Path, *, force: bool) -> None:
         raise _refusal(path, "it exists", "give another name" if path.is_dir() else "give another, or --force")
 
 
-def write_solution(solution: Solution, path: Path) -> None:
+def write_solution(solution: Solution | Awards, path: Path) -> None:
     """Write what `as_dict` says: as JSON, or as arrays where only the reasons differ (`why` rows of `reasons`).
 
     Raises InvalidInput when it cannot be written; a file that stood there is then as it was.
@@ -46,15 +47,17 @@ def write_solution(solution: Solution, path: Path) -> None:
         raise _refusal(path, f"it cannot be written ({error.strerror})", "give another name") from error
 
 
-def _write(solution: Solution, suffix: str, file: BinaryIO) -> None:
+def _write(solution: Solution | Awards, suffix: str, file: BinaryIO) -> None:
     if suffix == ".npz":
         np.savez(file, allow_pickle=False, **_arrays(solution))
     else:
         file.write(json.dumps(solution.as_dict(), allow_nan=False, ensure_ascii=False).encode() + b"\n")
 
 
-def _arrays(solution: Solution) -> dict[str, Array]:
+def _arrays(solution: Solution | Awards) -> dict[str, Array]:
     """Return the solution as arrays; what is not known is left out."""
+    if isinstance(solution, Awards):
+        return solution.arrays()
     reasons, why = np.unique(solution.why(), return_inverse=True)
     found: dict[str, Any] = {
         "status": solution.status,
@@ -66,6 +69,7 @@ def _arrays(solution: Solution) -> dict[str, Array]:
         "reasons": reasons,
         "why": why,
         "seconds": solution.seconds,
+        "compile_seconds": solution.compile_seconds,
     }
     found["late"] = np.array(solution.answer.late, dtype=np.int64)
     if solution.certificate is not None:

@@ -13,12 +13,13 @@ from eunomia.model.problems import Problems
 from eunomia.throughputs import gavel_json, long_table, scaling
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
 from eunomia.throughputs.measured import Measured, Measurements
-from eunomia.throughputs.sources import Catalogued, Uniform
+from eunomia.throughputs.sources import Catalogued, Linear, Uniform
 from eunomia.throughputs.table import Throughputs
 
 __all__ = ["Throughputs", "load", "price_usd_per_hour"]
 
-BUILT_IN = ("catalogue", "uniform")
+BUILT_IN = ("catalogue", "uniform", "linear")
+ALIKE = {"uniform": Uniform, "linear": Linear}  # on every type, for every job type
 READER_BY_ENDING = {
     ".json": gavel_json.read,
     ".json.gz": gavel_json.read,
@@ -32,16 +33,17 @@ def load(source: str, types: Sequence[str], *, base: Path | None = None) -> Thro
     """Return the throughputs of a source on a cluster's accelerator types, in the cluster's order.
 
     `source` is "catalogue" (built-in accelerator and job types through the analytic model), "uniform" (1 step/s for
-    any gang of any job type), or the path of a table, relative to `base`: Gavel's JSON or a long table (CSV or
-    Parquet). Raises InvalidInput for a source that is not there or not right, and for types that it lacks.
+    any gang of any job type), "linear" (that for each of its accelerators), or the path of a table, relative to
+    `base`: Gavel's JSON or a long table (CSV or Parquet). Raises InvalidInput for a source that is not there or not
+    right, and for types that it lacks.
     """
     names = tuple(types)
     if not names:
         problems = Problems("the cluster")
         problems.add("a cluster has at least one accelerator type", "give it nodes")
         problems.raise_if_any()
-    if source == "uniform":
-        return Throughputs(names, Uniform(len(names)))
+    if source in ALIKE:
+        return Throughputs(names, ALIKE[source](len(names)))
     if source == "catalogue":
         return Throughputs(names, Catalogued(resolve(names)))
     measurements = read_table(source, base)

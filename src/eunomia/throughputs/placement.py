@@ -48,6 +48,7 @@ PROFILE_BY_MODEL: dict[str, str] = {
     "alexnet": "vgg-like",
     "transformer": "heavy",
     "lm": "heavy",
+    "biattflow": "heavy",
     "bert": "heavy",
     "gpt": "heavy",
     "llama": "heavy",

@@ -68,6 +68,13 @@ class Situated:
         slowdown = [self.slowdown((job_type, scale_factor), type, place) for type, place in enumerate(places)]
         return np.asarray(self.alone(job_type, scale_factor) / np.array(slowdown))
 
+    def by_level(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the slowdown when a slot, a machine, a rack or more hold the gang, (level,), on its fastest type."""
+        kind, type = (job_type, scale_factor), int(np.argmax(self.alone(job_type, scale_factor)))
+        nodes = max(self.ground.best(type, scale_factor).nodes, 2)
+        places = (Place(), Place(slots=2), Place(nodes, 1, nodes), Place(nodes, 2, nodes))
+        return np.maximum.accumulate([self.slowdown(kind, type, place) for place in places])
+
     def slowdown(self, kind: Kind, type: int, place: Place) -> float:
         """Return by what a gang's step time is multiplied there as against the best place of the empty cluster."""
         if self.placement is None or kind[1] == 1:

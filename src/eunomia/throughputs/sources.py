@@ -38,6 +38,21 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
+class Linear(Uniform):
+    """Every gang makes 1 step/s for each of its accelerators: perfect scaling, for jobs that may change their size."""
+
+    name: str = "linear"
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return a step/s for each accelerator, on each type."""
+        return np.full(self.types, float(scale_factor))
+
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return a step/s for each accelerator, on each type."""
+        return self.alone(job_type, scale_factor)
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogued:
     """Built-in accelerator types and job types through the analytic model."""
 

@@ -17,6 +17,7 @@ from eunomia.traces.options import refused
 
 MOST_HEADER = 65_536  # bytes looked at
 LISTED = 12  # files named when there are several
+MISSPELT, COLUMNS_EACH = 2, 4  # a misspelt column is missing and strange; so many columns may hold one
 
 
 def file_of(path: Path, module: str, format: str) -> Path:
@@ -36,7 +37,10 @@ def file_of(path: Path, module: str, format: str) -> Path:
 
 
 def guessed(path: Path, modules: Mapping[str, str]) -> str:
-    """Return the one format whose columns a file has, or that one file of a folder has. Raises InvalidInput."""
+    """Return the one format whose columns a file has, or that one file of a folder has. Raises InvalidInput.
+
+    A file whose columns are all but those of a format is taken for one of that.
+    """
     files = _files(path) if path.is_dir() else [path]
     lines = [first_line(file) for file in files]
     found = [name for name, module in modules.items() if any(fits(module, line) for line in lines)]
@@ -45,6 +49,9 @@ def guessed(path: Path, modules: Mapping[str, str]) -> str:
     if not found:
         if not path.exists():
             raise refused(str(path), None, None, "there is no such file", "check the path")
+        nearly = None if path.is_dir() else _misspelt(lines[0], modules)
+        if nearly is not None:
+            return nearly  # whose reader says which column is wrong
         rule, names = "the format cannot be told from the first line", ", ".join(modules)
         raise refused(str(path), None, None, rule, f"name the format: {names}")
     rule = f"this could be in the formats {', '.join(found)}"
@@ -72,6 +79,20 @@ def fits(module: str, line: list[str] | None) -> bool:
         return len(line) == 1 and len(line[0].split("\t")) == len(reader.NAMES)
     known = set(line) if getattr(reader, "OPEN", False) else {*reader.REQUIRED, *reader.OPTIONAL}
     return set(reader.REQUIRED) <= set(line) <= known
+
+
+def _misspelt(line: list[str] | None, modules: Mapping[str, str]) -> str | None:
+    """Return the format whose columns nearly are those of a first line, None = of no format, or of several."""
+    distance: dict[str, int] = {}
+    for name, module in modules.items():
+        reader, found = import_module(module), set(line or ())
+        if hasattr(reader, "JSON") or hasattr(reader, "NAMES"):
+            continue
+        strange = set() if getattr(reader, "OPEN", False) else found - {*reader.REQUIRED, *reader.OPTIONAL}
+        distance[name] = len(set(reader.REQUIRED) - found) + len(strange)
+    near = min(distance.values(), default=0)
+    names = [name for name, off in distance.items() if off == near]
+    return names[0] if len(names) == 1 and near <= MISSPELT * max(1, len(line or ()) // COLUMNS_EACH) else None
 
 
 def first_line(path: Path) -> list[str] | None:

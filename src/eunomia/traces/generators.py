@@ -14,6 +14,7 @@ from eunomia.traces.distributions import DISTRIBUTIONS
 from eunomia.traces.gavel_streams import GavelStreams
 from eunomia.traces.options import flag, known, number, refused
 from eunomia.traces.rules import SCALE_FACTOR, Rule
+from eunomia.traces.searches import GANGS, Searches
 from eunomia.traces.table import Trace, trace_of
 
 MOST_JOBS = 10_000_000
@@ -95,10 +96,11 @@ class Poisson:
         )
 
 
-GENERATORS: Mapping[str, type[PhillyLike] | type[Poisson] | type[GavelStreams]] = {
+GENERATORS: Mapping[str, type[PhillyLike] | type[Poisson] | type[GavelStreams] | type[Searches]] = {
     "philly-like": PhillyLike,
     "poisson": Poisson,
     "gavel": GavelStreams,
+    "searches": Searches,
 }
 RULES = {
     "jobs": JOBS,
@@ -106,6 +108,7 @@ RULES = {
     "mean_duration_s": MEAN_DURATION,
     "scale_factor": SCALE_FACTOR,
     "tenants": TENANTS,
+    "most_per_app": JOBS,
 }
 
 
@@ -128,6 +131,8 @@ def _check(generator: str, parameter: str, value: object) -> None:
         flag(generator, parameter, value)
     elif not isinstance(value, str):
         raise refused(generator, parameter, value, "must be text", "write it in quotes")
+    elif parameter == "gangs" and value not in GANGS:
+        raise refused(generator, parameter, value, "these gangs are not known", nearest(value, GANGS))
     elif parameter == "distribution" and value not in DISTRIBUTIONS:
         raise refused(generator, parameter, value, "this distribution is not known", nearest(value, DISTRIBUTIONS))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.traces.opening import read_sheet
-from eunomia.traces.rules import DEADLINE, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
+from eunomia.traces.rules import DEADLINE, DEMAND, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 
@@ -21,6 +21,8 @@ OPTIONAL = (
     "app",
     "weight",
     "deadline_s",
+    "cpus",
+    "memory_gib",
     "status",
     "retries",
     "command",
@@ -53,6 +55,8 @@ def _trace(sheet: Sheet) -> Trace:
         app=sheet.text("app"),
         weight=sheet.number("weight", WEIGHT),
         deadline_s=_deadlines(sheet, submitted_s),
+        cpus=sheet.number("cpus", DEMAND),
+        memory_gib=sheet.number("memory_gib", DEMAND),
         status=sheet.renamed("status", STATUSES),
         retries=sheet.whole("retries", RETRIES),
         command=_commands(sheet),

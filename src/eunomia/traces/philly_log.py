@@ -102,6 +102,9 @@ def _sheet(path: Path, jobs: list[Any]) -> Sheet:
         line=np.arange(1, len(jobs) + 1),
         columns={name: tuple(_text(job.get(name)) for job in known) for name in names},
     )
+    for name, cells in sheet.columns.items():
+        broken = np.array([not _writable(cell) for cell in cells], dtype=np.bool_)
+        sheet.refuse(name, broken, "must be text; this holds half of a surrogate pair", "write the character whole")
     summed = []
     for row, job in enumerate(known, start=1):
         try:
@@ -118,6 +121,11 @@ def _sheet(path: Path, jobs: list[Any]) -> Sheet:
 def _text(value: object) -> str:
     """Return a value as a cell; nothing for null."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _writable(cell: str) -> bool:
+    """Say whether a cell is text that can be written; JSON can spell what is none."""
+    return cell.isascii() or not any("\ud800" <= character <= "\udfff" for character in cell)
 
 
 def _summed(attempts: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -75,6 +75,9 @@ DEADLINE = Rule(
     empty=inf,
     mend="write seconds counted like the submission time, or leave it empty for no deadline",
 )
+DEMAND = Rule(
+    what="a finite number, at least 0", least=0.0, empty=0.0, mend="write what the whole gang needs, or leave it empty"
+)
 RETRIES = Rule(
     what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, mend="leave it empty for no retries"
 )

@@ -30,6 +30,8 @@ class Trace:
     app: tuple[str, ...]  # "" = none
     weight: Floats
     deadline_s: Floats  # counted like submitted_s; inf = none
+    cpus: Floats  # of the whole gang; 0 = none
+    memory_gib: Floats  # of the whole gang; 0 = none
     status: tuple[str, ...]  # finished, failed, cancelled, or "" = not said
     retries: Ints
     command: tuple[tuple[str, ...], ...]  # argv; () = none
@@ -74,6 +76,8 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
         "app": blank,
         "weight": np.ones(jobs),
         "deadline_s": np.full(jobs, np.inf),
+        "cpus": np.zeros(jobs),
+        "memory_gib": np.zeros(jobs),
         "status": blank,
         "retries": np.zeros(jobs, dtype=np.int64),
         "command": ((),) * jobs,

@@ -94,6 +94,7 @@ def _columns(trace: Trace) -> dict[str, Column]:
     }
     said: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
     said |= {name: column for name, column in texts.items() if any(column)}
+    said |= {name: column for name in ("cpus", "memory_gib") if (column := getattr(trace, name)).any()}
     said |= {"weight": trace.weight} if (trace.weight != 1).any() else {}
     said |= {"retries": trace.retries} if trace.retries.any() else {}
     return always | said

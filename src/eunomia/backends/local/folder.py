@@ -83,6 +83,14 @@ class JobFolder:
             return None
         return min(float(step), total_steps)
 
+    def read_loss(self) -> float:
+        """Return the loss that the job reported last; nan = none, or nothing that can be one."""
+        try:
+            loss = json.loads(self.progress.read_bytes())["loss"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return math.nan  # `read_progress` has said what is wrong with the report
+        return float(loss) if isinstance(loss, (int, float)) and not isinstance(loss, bool) else math.nan
+
     def last_words(self) -> str:
         """Return the last line of the log, for a message; "" if there is none."""
         try:

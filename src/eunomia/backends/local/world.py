@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eunomia.backends.local.border import refuse_what_cannot_run
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.folder import JobFolder, lock
 from eunomia.backends.local.gang import Gang, lease_end
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
-from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, Woken
+from eunomia.model.events import (
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    Measured,
+    Moment,
+    Progressed,
+    Woken,
+)
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
 LONGEST_WAIT_S = 3600.0  # in one call to the system, which has a limit of its own
 NO_SAVE_GRACE_S = 0.5  # for a gang whose work nobody wants any more
+Settings = Callable[[str], Mapping[str, Any]]  # what a job is to be run with, asked at each start
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +47,14 @@ class LocalWorld:
     """
 
     def __init__(
-        self, jobs: Sequence[Job], topology: Topology, *, workdir: Path, grace_s: float = 10.0, cwd: Path | None = None
+        self,
+        jobs: Sequence[Job],
+        topology: Topology,
+        *,
+        workdir: Path,
+        grace_s: float = 10.0,
+        cwd: Path | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self._inherited = dict(os.environ)
         refuse_what_cannot_run(jobs, topology, grace_s, self._inherited)
@@ -42,6 +62,7 @@ class LocalWorld:
         self._coming = deque(sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id)))
         self._topology = topology
         self._workdir, self._cwd, self._grace_s = workdir.resolve(), (cwd or Path.cwd()).resolve(), grace_s
+        self._settings = settings
         self._queue: list[Gang] = []  # started, but their seats are not yet empty or their lease has lapsed
         self._live: dict[tuple[str, int], Gang] = {}  # (job, epoch): has a supervisor
         self._finished: set[str] = set()
@@ -94,6 +115,19 @@ class LocalWorld:
                 _log.info("job %r refused: %s", job_id, why)
             case Ask():
                 raise AssertionError("a question to the policy was sent to a world")
+
+    # ---- what users wish -------------------------------------------------------------------------------------
+
+    def watch(self, job_id: str, steps: float) -> None:
+        """A job says by itself how far it is."""
+
+    def accept(self, wish: Event) -> bool:
+        """Let a wish come true: of jobs that are given up the core orders the end itself. False when it has ended."""
+        return not (isinstance(wish, JobCancelled) and wish.job_id in self._finished)
+
+    def loss(self, job: Job, steps: float) -> float:
+        """Return the loss that a job reported last; nan = none."""
+        return JobFolder.of(job, self._workdir, self._cwd).read_loss()
 
     def close(self) -> None:
         """Stop every gang: TERM, checkpoint, KILL after the grace. Interrupted while it waits, it kills at once."""
@@ -169,6 +203,8 @@ class LocalWorld:
         step = gang.folder.read_progress(gang.job.total_steps)
         if step is not None and self._heard.get(gang.job.job_id) != step:
             self._heard[gang.job.job_id] = self._steps[gang.job.job_id] = step
+            if self._settings is not None and not math.isnan(loss := gang.folder.read_loss()):
+                self._events.append(Measured(gang.job.job_id, step, loss))
         if over:
             self._end(gang)
 
@@ -206,9 +242,13 @@ class LocalWorld:
                     lease_id=pairs[0],
                     until=start.until,
                     folder=JobFolder.of(job, self._workdir, self._cwd),
-                    environment=environment_of(job, start, self._topology, self._inherited),
+                    environment=environment_of(job, start, self._topology, self._inherited) | self._wanted(job_id),
                 )
             )
+
+    def _wanted(self, job_id: str) -> dict[str, str]:
+        """Return the variable that tells a trial what it is to be run with."""
+        return {} if self._settings is None else {"EUNOMIA_SETTINGS": json.dumps(self._settings(job_id))}
 
     def _start_waiting(self) -> None:
         """Launch what has its seats to itself now."""

@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from eunomia.backends.simulated.table7 import KILLED, REASONS, UNSUCCESSFUL, Reason
+from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL, Reason
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
 
@@ -63,6 +63,18 @@ class Drawn:
             return math.inf
         draw = float(np.random.default_rng((self.seed, row, trial)).random())
         return run_time_to_failure(REASONS[self.reason[row]], draw, left_s)
+
+
+def failing_by_class(scale_factor: Ints, failing: float) -> Floats:
+    """Return which part of the gangs of each column fails, (class,), so that reasons get the table's mix of sizes.
+
+    Table 7 has more wide gangs than were submitted, so wide gangs fail more often; `failing` is the part of all.
+    """
+    trials = np.array([reason.trials_by_size for reason in REASONS], dtype=np.float64)  # (reason, class)
+    jobs = (trials * np.array([[reason.jobs / reason.trials] for reason in REASONS])).sum(axis=0)
+    there = np.bincount(size_class(scale_factor), minlength=len(jobs)) / max(len(scale_factor), 1)
+    part = np.divide(failing * jobs / jobs.sum(), there, out=np.zeros(len(jobs)), where=there > 0)
+    return np.asarray(np.minimum(part, 1.0))
 
 
 def size_class(scale_factor: Ints) -> Ints:

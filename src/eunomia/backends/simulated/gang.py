@@ -42,6 +42,8 @@ class Gang:
         "trial",
         "trial_s",
         "type",
+        "watched",
+        "watched_at",
         "word",
     )  # fmt: skip
 
@@ -58,6 +60,7 @@ class Gang:
         self.since = self.mark = 0.0  # its work is known up to the one, its seats are accounted for up to the other
         self.chance_at = math.inf  # when this lease fails by chance
         self.ends = self.doomed_at = math.inf  # when its work ends, and when it fails if it has not ended before
+        self.watched = self.watched_at = math.inf  # steps at which its user wants to hear of it, and when that will be
         self.word: JobFinished | JobFailed | JobCancelled | None = None  # its true end, heard of or not
         self.partner: Gang | None = None
         self.seats: tuple[int, ...] = ()

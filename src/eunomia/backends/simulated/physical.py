@@ -24,6 +24,7 @@ from eunomia.model.events import (
     JobFailed,
     JobFinished,
     JobSubmitted,
+    Measured,
     Moment,
     NodeJoined,
     NodeLost,
@@ -56,7 +57,15 @@ class _Word:
     epoch: int
 
 
-_Coming = _End | _Word | Fault | Event
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A gang has done as many steps as its user wanted to hear of."""
+
+    gang: Gang
+    epoch: int
+
+
+_Coming = _End | _Word | _Mark | Fault | Event
 
 
 class PhysicalWorld:
@@ -140,17 +149,45 @@ class PhysicalWorld:
                 return self._tell(gang) if isinstance(gang.word, JobCancelled) else self._send(gang)
             case _Word(gang, epoch):
                 return self._tell(gang) if gang.epoch == epoch else []
-            case JobCancelled(name):
-                gang = self._gangs[name]
-                if gang.epoch == ENDED:
+            case _Mark(gang, epoch):
+                if gang.epoch != epoch or gang.rate == 0 or gang.watched_at != self._at:
                     return []
-                self._end(gang, "cancelled_jobs")
-                return [coming]
+                steps, gang.watched, gang.watched_at = gang.watched, math.inf, math.inf
+                return [Measured(gang.job.job_id, steps, math.nan)]
+            case JobCancelled():
+                return [coming] if self.accept(coming) else []
             case Fault():
                 nodes, when, following = self._outages.happen(self._at, coming)
                 self._push(when, following)
                 return [NodeLost(node) if coming.down else NodeJoined(node) for node in nodes]
         return [coming]
+
+    # ---- what users wish -------------------------------------------------------------------------------------
+
+    def watch(self, job_id: str, steps: float) -> None:
+        """Have it said when the job has done so many steps."""
+        gang = self._gangs[job_id]
+        gang.watched = steps
+        if gang.rate > 0:
+            gang.advance(self._at, self._account)
+            self._foresee_mark(gang)
+
+    def accept(self, wish: Event) -> bool:
+        """Let a user's wish come true; False when the job has ended."""
+        if isinstance(wish, JobCancelled):
+            gang = self._gangs[wish.job_id]
+            if gang.epoch == ENDED:
+                return False
+            self._end(gang, "cancelled_jobs")
+        return True
+
+    def _foresee_mark(self, gang: Gang) -> None:
+        steps = max(gang.watched - gang.done, 0.0)
+        gang.watched_at = gang.since + steps / gang.rate if steps <= min(gang.limit, gang.left) else math.inf
+        if gang.watched_at < math.inf:
+            self._push(gang.watched_at, _Mark(gang, gang.epoch))
+
+    # ---- what truly happens ----------------------------------------------------------------------------------
 
     def _outcome(self, gang: Gang) -> JobFinished | JobFailed | JobCancelled:
         """Return how a gang's work ended: as it was drawn, as its trace says, or well."""
@@ -283,6 +320,8 @@ class PhysicalWorld:
         ends = gang.foresee()
         if ends < math.inf:
             self._push(ends, _End(gang, gang.epoch))
+        if gang.watched < math.inf:
+            self._foresee_mark(gang)
 
     def _refresh(self, rows: list[int]) -> None:
         """Somebody came to these gangs' machines, or went."""

@@ -48,12 +48,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepFile:
-    """A sweep as written. Its shape is right; whether the scenarios are, `plan` says."""
+    """A sweep as written. What is wrong with its shape is in `wrong`; `plan` tells it, and what else is wrong."""
 
     path: Path
     text: str
     places: Places
-    base: dict[str, Any]  # the scenario's keys
+    base: dict[str, Any] | None  # the scenario's keys; None = there are none to be read
     base_places: Places
     folder: Path  # at which the scenario's relative paths start
     set_: tuple[Axis, ...]  # one value each, laid over the base
@@ -64,6 +64,7 @@ class SweepFile:
     baseline: Any = None  # value of `compare` that the others are compared with; None = the first
     confidence: float = 0.95
     keep_jobs: bool = False
+    wrong: tuple[Problem, ...] = ()
 
     @property
     def name(self) -> str:
@@ -72,12 +73,12 @@ class SweepFile:
 
 
 def read(path: Path) -> SweepFile:
-    """Read a sweep file. Raises InvalidInput with all that is wrong with its shape, by line and key."""
-    data, places = toml.read_file(path)
+    """Read a sweep file. Raises InvalidInput when it cannot be read or is not TOML."""
+    data, places = toml.read_file(path, "sweep")
     problems: list[Problem] = []
     reader = _Reader(data, places, problems)
     base, base_places, folder = reader.base(path)
-    found = SweepFile(
+    return SweepFile(
         path=path,
         text=path.read_text(encoding="utf-8-sig"),
         places=places,
@@ -88,10 +89,8 @@ def read(path: Path) -> SweepFile:
         blocks=tuple(reader.blocks()),
         clusters=reader.clusters(),
         **reader.options(),
+        wrong=tuple(problems),
     )
-    if problems:
-        raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
-    return found
 
 
 class _Reader:
@@ -110,13 +109,17 @@ class _Reader:
         column = dotted(at) or None
         self._problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, mend=mend))
 
-    def base(self, path: Path) -> tuple[dict[str, Any], Places, Path]:
+    def base(self, path: Path) -> tuple[dict[str, Any] | None, Places, Path]:
         """Return the base scenario's keys, their places, and the folder at which its paths start."""
         match self._data.get("scenario"):
             case str() as name if name:
                 file = path.parent / Path(name).expanduser()
-                data, places = toml.read_file(file)
-                return data, places, file.resolve().parent
+                try:
+                    data, places = toml.read_file(file)
+                except InvalidInput as error:
+                    self._problems += error.problems
+                else:
+                    return data, places, file.resolve().parent
             case dict() as data:
                 lines = {at[1:]: place for at, place in self._places.by_path.items() if at[:1] == ("scenario",)}
                 return copy.deepcopy(data), Places(self._places.file, lines), path.resolve().parent
@@ -124,7 +127,7 @@ class _Reader:
                 self._complain(("scenario",), None, "a sweep varies a scenario, and there is none", SCENARIO_MEND)
             case other:
                 self._complain(("scenario",), other, "must be the path of a scenario or a table", SCENARIO_MEND)
-        return {}, self._places, path.resolve().parent
+        return None, self._places, path.resolve().parent
 
     def clusters(self) -> dict[str, dict[str, Any]]:
         """Return the clusters that have names."""

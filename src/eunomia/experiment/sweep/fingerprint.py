@@ -27,10 +27,20 @@ def scenario_hash(scenario: Scenario) -> str:
 def _files(scenario: Scenario, said: dict[str, Any]) -> Iterator[tuple[str, Path]]:
     """Yield every text of the scenario that names a file or folder, and where that is."""
     for text in _texts({name: table for name, table in said.items() if name != "world"}):
-        name = text.rpartition(":")[0] if ".py:" in text else text.partition("?")[0]  # a class in it, options for it
-        path = scenario.resolve(name)
-        if path.is_file() or (path.is_dir() and text == scenario.workload.trace):
-            yield text, path
+        plain = text.partition("?")[0]  # without options for it
+        for name in dict.fromkeys((text, plain, plain.rpartition(":")[0])):  # a class in it
+            path = scenario.resolve(name)
+            if name and _is_there(path, folder=text == scenario.workload.trace):
+                yield text, path
+                break
+
+
+def _is_there(path: Path, *, folder: bool) -> bool:
+    """Say whether a text names a file, or a folder where one may stand; what is too long for a name names nothing."""
+    try:
+        return path.is_file() or (folder and path.is_dir())
+    except OSError:
+        return False
 
 
 def _texts(value: Any) -> Iterator[str]:

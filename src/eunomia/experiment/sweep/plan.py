@@ -44,7 +44,10 @@ class Row:
 
 
 def plan(sweep: SweepFile) -> tuple[Row, ...]:
-    """Return the runs in the order of the file. Raises InvalidInput with everything that is wrong with any of them."""
+    """Return the runs in the order of the file.
+
+    Raises InvalidInput with everything that is wrong with the file or with any of the runs, as far as they can be made.
+    """
     return _Planner(sweep).rows()
 
 
@@ -53,13 +56,14 @@ class _Planner:
 
     def __init__(self, sweep: SweepFile):
         self._sweep = sweep
-        self._problems: dict[Problem, None] = {}
+        self._problems: dict[Problem, None] = dict.fromkeys(sweep.wrong)
         self._checker = Checker()
         self._keys = tuple(dict.fromkeys((*FIRST, *(axis.key for block in sweep.blocks for axis in block.axes))))
 
     def rows(self) -> tuple[Row, ...]:
         self._refuse_too_many()
-        rows = [row for block in self._sweep.blocks for row in self._block(block)]
+        blocks = self._sweep.blocks if self._sweep.base is not None else ()
+        rows = [row for block in blocks for row in self._block(block)]
         self._refuse_twice(rows)
         self._refuse_unknown_axes()
         if self._problems:
@@ -70,14 +74,15 @@ class _Planner:
         return problem.file != self._sweep.places.file, problem.file, problem.row or 0
 
     def _refuse_too_many(self) -> None:
-        runs = sum(math.prod(len(axis.choices) for axis in block.axes) for block in self._sweep.blocks)
+        runs = sum(math.prod(len(axis.choices) for axis in _filled(block)) for block in self._sweep.blocks)
         if runs > MOST_RUNS:
             self._complain(("axes",), runs, f"a sweep has at most {MOST_RUNS:,} runs", "give fewer values")
             raise InvalidInput(list(self._problems))
 
     def _block(self, block: Block) -> Iterator[Row]:
-        for chosen in product(*(axis.choices for axis in block.axes)):
-            row = self._row(block, tuple(zip(block.axes, chosen, strict=True)))
+        axes = _filled(block)
+        for chosen in product(*(axis.choices for axis in axes)):
+            row = self._row(block, tuple(zip(axes, chosen, strict=True)))
             if row is not None:
                 yield row
 
@@ -135,12 +140,17 @@ class _Planner:
         self._problems.setdefault(problem)
 
 
+def _filled(block: Block) -> tuple[Axis, ...]:
+    """Return the axes that have values; of the others it was told that they have none."""
+    return tuple(axis for axis in block.axes if axis.choices)
+
+
 class _Mix:
     """The keys of one scenario while values are laid over the base, and where each was written."""
 
     def __init__(self, sweep: SweepFile):
         self._sweep = sweep
-        self.data: dict[str, Any] = copy.deepcopy(sweep.base)
+        self.data: dict[str, Any] = copy.deepcopy(sweep.base or {})
         self.places: Places = sweep.base_places
         self._named: list[tuple[tuple[str, ...], str]] = []  # path in the scenario, name in the sweep file
 

@@ -17,16 +17,17 @@ from typing import IO, Any
 Task = Mapping[str, Any]
 Answer = Mapping[str, Any]  # {} = done, else "error" and "traceback"
 SINGLE = ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM", "NUMEXPR")  # each worker has one thread
+WORKER = "eunomia.experiment.sweep.worker"
 LAST_BYTES = 2000  # of what a dead worker said
 
 
 class _Worker:
     """One process, and the task that it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (`end` closes it)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "eunomia.experiment.sweep.worker"],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, env=_environment(),
         )  # fmt: skip
         self.task: Task | None = None
@@ -99,10 +100,10 @@ def _environment() -> dict[str, str]:
 
 
 class Pool:
-    """So many workers. Leaving it ends them all."""
+    """So many workers, each of them `python -m module`. Leaving it ends them all."""
 
-    def __init__(self, workers: int):
-        self._most = workers
+    def __init__(self, workers: int, module: str = WORKER):
+        self._most, self._module = workers, module
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
 
@@ -123,7 +124,10 @@ class Pool:
             for key, _ in self._selector.select():
                 worker: _Worker = key.data
                 answer = worker.answer()
-                if answer is None or worker.task is None:
+                if answer is None:
+                    continue
+                if worker.task is None:  # it died idle; its end would be heard for ever
+                    self._dismiss(worker)
                     continue
                 task, worker.task = worker.task, None
                 heard(task, answer)
@@ -138,7 +142,7 @@ class Pool:
         (worker if worker in self._workers else self._hire()).give(waiting.popleft())
 
     def _hire(self) -> _Worker:
-        worker = _Worker()
+        worker = _Worker(self._module)
         self._workers.append(worker)
         self._selector.register(worker.answers, selectors.EVENT_READ, worker)
         return worker

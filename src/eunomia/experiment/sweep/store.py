@@ -1,7 +1,7 @@
 """The folder of a sweep: a folder for each finished run, whole or not at all, and what failed.
 
 sweep.toml       the sweep as it was last run
-runs/HASH/       summary.json, timing.json, notes.json, scenario.toml, and on request jobs.csv
+runs/HASH/       summary.json, timing.json, notes.json, scenario.toml, and on request the tables
 errors/HASH.json why a run failed
 """
 
@@ -18,11 +18,13 @@ from typing import Any
 
 from eunomia.experiment.files import write_json
 from eunomia.experiment.simulation import Result
+from eunomia.experiment.variation import spelling
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.report.whole import write_whole
 from eunomia.scenario import Scenario
 from eunomia.scenario.writing import as_toml
 
+TABLES = ("jobs.csv", "tenants.csv", "apps.csv")
 MARK = "swept.toml"  # what tells a folder that a sweep wrote from any other
 ANOTHER = "give another folder"
 
@@ -99,8 +101,10 @@ class Store:
         draft.mkdir()
         result.write(draft)
         if not jobs:
-            (draft / "jobs.csv").unlink()
-        (draft / "notes.json").write_text(json.dumps(result.notes, indent=2, ensure_ascii=False), encoding="utf-8")
+            for name in TABLES:
+                (draft / name).unlink(missing_ok=True)
+        notes = (*result.notes, *(f"{spelling(result.scenario)}: {said}" for said in result.endings))
+        (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
         (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
         place = self._runs / scenario_hash
         if place.exists():  # without its jobs

@@ -13,13 +13,26 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
 LINES = 12  # of a traceback are kept
+Work = Callable[[dict[str, Any]], None]  # makes and writes what it is asked for
 
 
-def main() -> None:
+def simulated(asked: dict[str, Any]) -> None:
+    """Simulate and write one run."""
+    from eunomia.experiment.simulation import simulate
+    from eunomia.experiment.sweep.store import Store
+    from eunomia.scenario import scenario_from_dict
+
+    scenario = scenario_from_dict(asked["scenario"], Path(asked["base"]), asked["name"])
+    result = simulate(scenario)
+    Store(Path(asked["out"])).write(asked["hash"], result, jobs=asked["keep_jobs"])
+
+
+def main(work: Work = simulated) -> None:
     """Work until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, which then ends us
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -27,7 +40,7 @@ def main() -> None:
     asked: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(asked,), daemon=True).start()
     while True:
-        _answer(json.loads(asked.get()), answers)
+        _answer(json.loads(asked.get()), answers, work)
 
 
 def _listen(asked: queue.Queue[str]) -> None:
@@ -36,21 +49,15 @@ def _listen(asked: queue.Queue[str]) -> None:
     os._exit(0)
 
 
-def _answer(asked: dict[str, Any], answers: TextIO) -> None:
-    answers.write(json.dumps(attempt(asked)) + "\n")
+def _answer(asked: dict[str, Any], answers: TextIO, work: Work) -> None:
+    answers.write(json.dumps(attempt(asked, work)) + "\n")
     answers.flush()
 
 
-def attempt(asked: dict[str, Any]) -> dict[str, Any]:
-    """Simulate and write one run; return {} or, when it failed, why. A failing policy may raise whatever it likes."""
-    from eunomia.experiment.simulation import simulate
-    from eunomia.experiment.sweep.store import Store
-    from eunomia.scenario import scenario_from_dict
-
+def attempt(asked: dict[str, Any], work: Work = simulated) -> dict[str, Any]:
+    """Make one run; return {} or, when it failed, why. A failing policy may raise whatever it likes."""
     try:
-        scenario = scenario_from_dict(asked["scenario"], Path(asked["base"]), asked["name"])
-        result = simulate(scenario)
-        Store(Path(asked["out"])).write(asked["hash"], result, jobs=asked["keep_jobs"])
+        work(asked)
     except (Exception, SystemExit) as error:
         trace = "".join(traceback.format_exception(error)).splitlines()[-LINES:]
         return {"error": f"{type(error).__name__}: {error}", "traceback": trace}

@@ -29,6 +29,7 @@ import numpy as np
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placing.floor import Floor
 
@@ -57,6 +58,7 @@ class Consolidated:
         objective="serve a queue with every gang on as few machines as it needs",
         technique="queue with consolidated placement",
         paper="Hu et al., Helios, SC 2021 (its fifo, sjf and srtf)",
+        taxonomy=Taxonomy(objectives=(), heterogeneity="partial", placement=True),
         needs=frozenset({"scale_factor", "throughput", "on_type", "capacity", "topology", "holder"}),
         mechanism=ENDLESS,
     )

@@ -23,6 +23,7 @@ import numpy as np
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placing.floor import Floor
 
@@ -43,6 +44,7 @@ class Locality:
         objective="gangs on as few nodes as possible",
         technique="greedy placement",
         paper="Mahajan et al., Themis, NSDI 2020 (its Gandiva baseline)",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True),
         needs=frozenset({"scale_factor", "throughput", "on_type", "topology", "holder"}),
         mechanism=ENDLESS,
     )

@@ -3,10 +3,14 @@
     minimise   Σ_m  k(m) · z_m r_m / T[m, j(m)]   over matchings of jobs m to (idle accelerator of type j, position k)
 
 k counts from the end of an accelerator's queue, where a job delays itself and the k - 1 after it; r remaining steps
-(job,), T throughput (job, type), z scale factor (job,) (a gang counts as its work on one accelerator; the paper has
-single accelerators only). Only the max(α n, idle) jobs that waited longest are matched, n waiting jobs, so that long
-jobs are not passed over for ever. The first of each queue runs, to its end; nobody is interrupted. Accelerators of a
-type are alike, so that many matchings are as good; `queues=machines` takes the one that the published artifact does.
+(job,), T throughput (job, type), z scale factor (job,). Only the max(α n, idle) jobs that waited longest are matched, n
+waiting jobs, so that long jobs are not passed over for ever. The first of each queue runs, to its end; nobody is
+interrupted. Accelerators of a type are alike, so that many matchings are as good; `queues=machines` takes the one that
+the published artifact does.
+
+The paper has single accelerators only. With `gangs=work` a gang is matched as its work on one accelerator, as in
+Gavel's artifact, and then sits on all that it asks for: the mean is the least for single accelerators, not for gangs.
+With `gangs=refuse` gangs are refused.
 
 Example (examples/two_jobs.json). Both in the queue of the v100, image first: image ends after 12600 / 4 = 3150 s, text
 after 3150 + 12600 / 2 = 9450 s, together 12600 s. Text on a k80 at once would end after 12600 s, together 15750 s. So
@@ -25,17 +29,19 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from eunomia.model.answers import Order, Rows
-from eunomia.model.arrays import Floats, Ints
-from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import runnable
 from eunomia.solvers.assignment import soonest
 from eunomia.solvers.machines import served_first
 
+SINGLES_ONLY = "AlloX matches jobs of a single accelerator; gangs=work admits gangs"
 _NEVER = 1e15  # seconds; where a job cannot run it would take longer than anybody waits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Allox:
     """Short jobs first, each on the type that suits it, without interruptions.
 
@@ -48,6 +54,7 @@ class Allox:
 
     alpha: float = 1.0
     queues: Literal["types", "machines"] = "types"
+    gangs: Literal["work", "refuse"] = "work"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="allox",
@@ -55,6 +62,7 @@ class Allox:
         objective="least mean completion time without preemption",
         technique="minimum-cost matching of jobs to queue positions",
         paper="Le et al., AlloX, EuroSys 2020",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="yes"),
         needs=frozenset({"throughput", "scale_factor", "capacity", "remaining", "submitted", "on_type"}),
         oracle=True,
         mechanism=ENDLESS,
@@ -65,19 +73,30 @@ class Allox:
             raise ValueError(f"alpha is {self.alpha}; it is the fraction of the waiting jobs that is matched, 0 to 1")
         if self.queues not in ("types", "machines"):
             raise ValueError(f"queues is {self.queues!r}; it is 'types' (one for all of a type) or 'machines'")
+        if self.gangs not in ("work", "refuse"):
+            raise ValueError(f"gangs is {self.gangs!r}; it is 'work' (matched as their work on one) or 'refuse'")
+        also_needs(self, {"first_started"} if self.gangs == "refuse" else ())
 
     def decide(self, view: View) -> Order:
         """Return who holds seats where it is, then the first of each idle accelerator's queue."""
         held = np.flatnonzero(view.on_type >= 0)
         taken = np.bincount(view.on_type[held], weights=view.scale_factor[held], minlength=len(view.types))
         idle = np.maximum(view.capacity - taken, 0.0).astype(np.int64)
-        job, type = self._matched(view, idle)
-        return Order(Rows(np.concatenate((held, job)), np.concatenate((view.on_type[held], type))))
+        refused = self._refused(view)
+        job, type = self._matched(view, idle, ~refused)
+        rows = Rows(np.concatenate((held, job)), np.concatenate((view.on_type[held], type)))
+        return Order(rows, refuse=dict.fromkeys(np.flatnonzero(refused).tolist(), SINGLES_ONLY))
 
-    def _matched(self, view: View, idle: Ints) -> tuple[Ints, Ints]:
+    def _refused(self, view: View) -> Bools:
+        """Return the gangs that are refused, (job,): none that ever ran."""
+        if self.gangs == "work":
+            return np.zeros(view.jobs, dtype=bool)
+        return np.asarray((view.scale_factor > 1) & np.isinf(view.first_started))
+
+    def _matched(self, view: View, idle: Ints, admitted: Bools) -> tuple[Ints, Ints]:
         """Return the jobs to start and their types: those with the most behind them in a queue first."""
         can = runnable(view) & (view.scale_factor[:, None] <= idle)
-        waiting = np.flatnonzero((view.on_type < 0) & can.any(axis=1))
+        waiting = np.flatnonzero((view.on_type < 0) & can.any(axis=1) & admitted)
         part = self.alpha * len(waiting)
         most = max(math.ceil(part) if self.queues == "types" else math.floor(part), int(idle.sum()))
         oldest = np.sort(waiting[np.argsort(view.submitted[waiting], kind="stable")[:most]])

@@ -25,6 +25,7 @@ import numpy as np
 
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.policy import ENDLESS, PolicyInfo, promises
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
@@ -52,6 +53,7 @@ class Fifo:
         objective="serve in order of arrival",
         technique="queue, with or without backfilling",
         paper="folklore; EASY: Lifka, JSSPP 1995",
+        taxonomy=Taxonomy(objectives=(), heterogeneity="partial"),
         needs=NEEDS,
         remembers=REMEMBERS,
         mechanism=ENDLESS,

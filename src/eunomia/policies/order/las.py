@@ -24,9 +24,11 @@ import numpy as np
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placing.choose import would_run
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.rivals import next_behind
 
 _ROUNDING = 1e-9  # of a level: service is a sum of products
 
@@ -50,6 +52,7 @@ class Las:
         objective="low completion times without knowing durations",
         technique="preemptive priority by attained service",
         paper="Gu et al., Tiresias, NSDI 2019",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"service"},
         remembers=REMEMBERS,
         mechanism=RECALLABLE,
@@ -72,13 +75,9 @@ class Las:
 
     def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:
         """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
-        waits = np.flatnonzero(~running[order])  # places in the order
-        if len(waits) == 0:
+        job, rival = next_behind(order, running)
+        if len(job) == 0:
             return math.inf
-        runs = np.flatnonzero(running[order[: waits[-1]]])  # places with somebody waiting behind
-        if len(runs) == 0:
-            return math.inf
-        job, rival = order[runs], order[waits[np.searchsorted(waits, runs)]]  # the next who waits
         behind = level[rival] + (rival > job)  # within one level the earlier submission is first
         left = (behind * self.quantum - view.service[job]) / view.scale_factor[job]
         soonest = float(left.min())

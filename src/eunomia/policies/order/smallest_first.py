@@ -21,6 +21,7 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
@@ -43,6 +44,7 @@ class SmallestFirst:
         objective="narrow jobs never wait for wide ones",
         technique="preemptive priority by scale factor",
         paper="Gu et al., Tiresias, NSDI 2019 (its sjf)",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", preemptive=True),
         needs=NEEDS,
         remembers=REMEMBERS,
         mechanism=RECALLABLE,

@@ -24,6 +24,7 @@ import numpy as np
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
 
@@ -52,6 +53,7 @@ class Srtf:
         objective="least mean completion time",
         technique="preemptive priority by remaining time",
         paper="Schrage, Operations Research 1968",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"remaining"},
         oracle=True,
         remembers={**REMEMBERS, "place": -1.0},

@@ -25,6 +25,7 @@ import numpy as np
 from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import REMEMBERS, Types, check_types, draw_types
 from eunomia.policies.shares.believed import NEEDS, per, speeds
@@ -51,6 +52,12 @@ class FifoPacked:
         objective="serve in order of arrival, two to a gang's seats where that pays",
         technique="queue, then greedy pairs",
         paper="Narayanan et al., Gavel, OSDI 2020, section 5",
+        taxonomy=Taxonomy(
+            objectives=("utilisation",),
+            heterogeneity="partial",
+            sharing=("temporal", "spatial"),
+            preemptive=True,
+        ),
         needs=NEEDS | PAIRS,
         remembers=REMEMBERS,
         mechanism=ROUNDS,

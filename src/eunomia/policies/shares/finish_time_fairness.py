@@ -29,6 +29,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
 from eunomia.policies.shares.believed import NEEDS, Types, check_types, per
@@ -68,6 +69,13 @@ class FinishTimeFairness:
         objective="least worst finish time, relative to isolation",
         technique="level program with curved demands, through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "long-term"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS | {"remaining", "submitted", "isolated"},
         oracle=True,
         remembers={"alone_time": 0.0, "alone_rate": 0.0, "steps_left": -1.0},

@@ -27,6 +27,7 @@ import numpy as np
 from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, per, speeds
 from eunomia.policies.shares.paired import NEEDS as PAIRS
@@ -49,6 +50,7 @@ class Gandiva:
         objective="equal time, two jobs to an accelerator where that pays",
         technique="random pairs, kept while they pay",
         paper="Xiao et al., Gandiva, OSDI 2018",
+        taxonomy=Taxonomy(objectives=("utilisation", "jct"), sharing=("temporal", "spatial"), preemptive=True),
         needs=NEEDS | PAIRS,
         remembers={"pair": -1.0},
         mechanism=ROUNDS,

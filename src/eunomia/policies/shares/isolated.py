@@ -21,6 +21,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.equal_part import equal_part
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, speeds
 
@@ -42,6 +43,12 @@ class Isolated:
         objective="an equal part of every type for each job",
         technique="closed form",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

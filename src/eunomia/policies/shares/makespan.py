@@ -22,6 +22,7 @@ from typing import ClassVar
 
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
 from eunomia.policies.shares.believed import NEEDS, Types, check_types
@@ -56,6 +57,7 @@ class Makespan:
         objective="least time until the last of today's jobs ends",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="yes", sharing=("temporal",), preemptive=True),
         needs=NEEDS | {"remaining"},
         oracle=True,
         mechanism=ROUNDS,

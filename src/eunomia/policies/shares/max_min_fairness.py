@@ -27,6 +27,7 @@ from typing import ClassVar
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
 from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share
@@ -62,6 +63,13 @@ class MaxMinFairness:
         objective="the worst-off job gets the most effective throughput",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.1",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -24,6 +24,7 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed, total
 from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, per
@@ -56,6 +57,7 @@ class MaxThroughput:
         objective="most total throughput",
         technique="linear program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        taxonomy=Taxonomy(objectives=("utilisation",), heterogeneity="yes", sharing=("temporal",), preemptive=True),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -30,6 +30,7 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.equal_part import alone_throughput
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, paired, total
 from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, per, speeds
@@ -62,6 +63,7 @@ class MinCost:
         objective="least US$ per hour that keeps deadlines and equal parts",
         technique="linear program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        taxonomy=Taxonomy(objectives=("cost", "deadline"), heterogeneity="yes", sharing=("temporal",), preemptive=True),
         needs=NEEDS | {"price"},
         mechanism=ROUNDS,
     )

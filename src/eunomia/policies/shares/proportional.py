@@ -23,6 +23,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, equal_share, speeds
 
@@ -56,6 +57,12 @@ class Proportional:
         objective="time in proportion to weight",
         technique="closed form",
         paper="Waldspurger and Weihl, OSDI 1994",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
 from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types
@@ -53,6 +54,13 @@ class ProportionalFairness:
         objective="largest product of throughputs (Nash welfare)",
         technique="smooth concave program through capacity prices",
         paper="Kelly 1997; Narayanan et al., Gavel, OSDI 2020",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -24,6 +24,7 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds, times
 from eunomia.solvers.proportional import strategy_proof
@@ -47,6 +48,13 @@ class StrategyProof:
         objective="largest product of throughputs under truthful reports",
         technique="partial allocation: one program per job",
         paper="Cole, Gkatzelis and Goel, EC 2013",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -32,6 +32,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, paired, total
 from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, per, speeds
@@ -74,6 +75,7 @@ class ThroughputPerCost:
         objective="most throughput per dollar, deadlines kept",
         technique="linear-fractional program",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
+        taxonomy=Taxonomy(objectives=("cost",), heterogeneity="yes", sharing=("temporal",), preemptive=True),
         needs=NEEDS | {"price"},
         mechanism=ROUNDS,
     )

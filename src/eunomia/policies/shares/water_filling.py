@@ -28,6 +28,7 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
 from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, times
@@ -95,6 +96,13 @@ class WaterFilling:
         objective="the worst-off gets the most, then the next, and so on",
         technique="water filling by phases of capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -31,6 +31,7 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import IN_TREE
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import INNER, Tenants
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
@@ -65,6 +66,13 @@ class Hierarchical:
         objective="tenants by weight, then the jobs of each, the worst-off first",
         technique="water filling on a tree",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("tenant", "job", "instant"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=NEEDS | {"tenant", "tenants"},
         mechanism=ROUNDS,
     )

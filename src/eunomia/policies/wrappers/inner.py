@@ -8,21 +8,31 @@ from functools import lru_cache
 
 import numpy as np
 
-from eunomia.model.answers import ANYWHERE, InvalidAnswer, Rows, Shares
+from eunomia.model.answers import ANYWHERE, InvalidAnswer, Order, Rows, Shares
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.certificate import Certificate
-from eunomia.model.policy import Policy
+from eunomia.model.policy import Door, Policy
 from eunomia.model.view import View
 
 
 @lru_cache(maxsize=64)
 def share_policy(spelling: str) -> Policy:
     """Return the policy behind a name such as `max_throughput?normalised=false`. Raises ValueError for no such one."""
+    return _behind(spelling, "shares")
+
+
+@lru_cache(maxsize=64)
+def order_policy(spelling: str) -> Policy:
+    """Return the policy behind a name such as `fifo?backfill=skip`. Raises ValueError for no such one."""
+    return _behind(spelling, "order")
+
+
+def _behind(spelling: str, door: Door) -> Policy:
     from eunomia.policies import build  # the registry knows this room too
 
     policy = build(spelling)
-    if policy.info.door != "shares":
-        raise ValueError(f"inner is {spelling!r}, which answers with {policy.info.door}; take one that answers shares")
+    if policy.info.door != door:
+        raise ValueError(f"inner is {spelling!r}, which answers with {policy.info.door}; take one that answers {door}")
     return policy
 
 
@@ -44,6 +54,14 @@ def shares_of(inner: Policy, view: View) -> Shares:
     answer = inner.decide(view)
     if not isinstance(answer, Shares):
         raise InvalidAnswer(f"policy {inner.info.name!r} answered {type(answer).__name__}, though its door is shares")
+    return answer
+
+
+def order_of(inner: Policy, view: View) -> Order:
+    """Return the inner policy's answer. Raises InvalidAnswer when it does not come through its door."""
+    answer = inner.decide(view)
+    if not isinstance(answer, Order):
+        raise InvalidAnswer(f"policy {inner.info.name!r} answered {type(answer).__name__}, though its door is order")
     return answer
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
 
@@ -50,6 +51,13 @@ class Pop:
         objective="the inner policy's, approximately",
         technique="random partition into equal sub-problems",
         paper="Narayanan et al., POP, SOSP 2021",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("job", "instant"),
+            heterogeneity="yes",
+            sharing=("temporal",),
+            preemptive=True,
+        ),
         needs=frozenset({"scale_factor", "capacity"}),
         remembers={"part": -1.0},
         mechanism=ROUNDS,

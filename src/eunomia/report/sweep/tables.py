@@ -54,7 +54,12 @@ def _average(setting: Setting, column: Column) -> str:
     found = setting.averages.get(column.name)
     if found is None:
         return "–"
-    return f"{escaped(shown(found.mean, column.unit))} <small>{escaped(_half(found, column.unit))}</small>"
+    return f"{escaped(shown(found.mean, column.unit))} <small>{_held(_half(found, column.unit))}</small>"
+
+
+def _held(text: str) -> str:
+    """Return the words with no line break beside a sign or before a unit."""
+    return escaped(text.replace("± ", "±\u00a0").replace(" %", "\u00a0%"))
 
 
 def _half(found: Interval, unit: Unit) -> str:
@@ -73,4 +78,4 @@ def _told(found: Versus, unit: Unit) -> str:
     sign = "−" if found.change.mean < 0 else "+"
     size = escaped(f"{sign}{shown(abs(found.change.mean), unit)}")
     part = percent(found) or _half(found.change, unit)
-    return f'{size} <small>{escaped(part)}</small><small class="{found.verdict}">{WORDS[found.verdict]}</small>'
+    return f'{size} <small>{_held(part)}</small><small class="{found.verdict}">{WORDS[found.verdict]}</small>'

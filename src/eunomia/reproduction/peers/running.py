@@ -15,6 +15,7 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.metrics import Metrics
 from eunomia.model.job import Job
+from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
@@ -34,18 +35,18 @@ class Life:
 def lives(
     jobs: Sequence[Job],
     nodes: Sequence[Node],
-    policy: str,
+    policy: str | Policy,
     mechanism: Leases,
     *,
     world: Backend | None = None,
     believed_steps: Mapping[str, float] | None = None,
 ) -> dict[str, Life]:
-    """Run `jobs` to their ends under a policy such as `fifo?backfill=skip`, at 1 step/s.
+    """Run `jobs` to their ends under a policy, or one spelt as `fifo?backfill=skip`, at 1 step/s.
 
     `world` left out is a simulated one without mishaps and costs. `believed_steps` are what the scheduler thinks that
     jobs need, by id, where that is not what they truly need.
     """
-    topology, asked = Topology.of(nodes), build(policy)
+    topology, asked = Topology.of(nodes), build(policy) if isinstance(policy, str) else policy
     speeds = load("uniform", topology.types)
     metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
     scheduler = Scheduler(topology, asked.info, mechanism, _Declared(speeds, believed_steps or {}))

@@ -11,7 +11,7 @@ from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.comparing import Found
 from eunomia.reproduction.table import Request, Table
 
-SYSTEMS = ("tiresias", "blox", "helios", "pollux", "shockwave")
+SYSTEMS = ("tiresias", "blox", "helios", "pollux", "shockwave", "astraea")
 
 
 def reproduce(request: Request) -> Table:

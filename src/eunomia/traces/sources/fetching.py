@@ -45,7 +45,7 @@ def fetch(source: Source, folder: Path, *, mirror: str | None = None, tell: Call
     """
     if folder.exists():
         raise refused(str(folder), "--out", None, "it exists", "give another folder, or remove this one")
-    if mirror is not None and urlsplit(mirror).scheme not in ("http", "https"):
+    if mirror is not None and not _is_address(mirror):
         raise refused("data", "--mirror", mirror, "must be an http or https address", "write it like https://host/path")
     draft = folder.with_name(f".{folder.name}.part")
     try:
@@ -63,6 +63,16 @@ def fetch(source: Source, folder: Path, *, mirror: str | None = None, tell: Call
             str(folder), "--out", None, f"it cannot be written ({error.strerror})", "give another folder"
         ) from error
     return folder
+
+
+def _is_address(text: str) -> bool:
+    """Say whether a text is an address of the web, with a host and without what no address can hold."""
+    try:
+        parts = urlsplit(text)
+        whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return False
+    return whole and parts.scheme in ("http", "https") and text.isascii() and text.isprintable() and " " not in text
 
 
 def _have(file: File, url: str, draft: Path, tell: Callable[[str], None]) -> None:

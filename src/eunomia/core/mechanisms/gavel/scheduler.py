@@ -60,6 +60,7 @@ class GavelScheduler(Scheduler):
     def handle(self, moment: Moment) -> list[Decision]:
         """Take in all that happened at one instant, then decide once."""
         at, orders, answer = moment.at, list[Decision](), None
+        self._books.reckon(at)
         for event in moment.events:
             if isinstance(event, Answered):
                 answer = self._matching(event)
@@ -73,6 +74,20 @@ class GavelScheduler(Scheduler):
         if self._checked:
             check(self.state)
         return orders
+
+    def holdup(self, row: int, at: float) -> tuple[str, str] | None:
+        """Return why a job waits though seats are free, or came after they were given: rounds are kept to."""
+        now, state = self.clock.now, self.state
+        if now is None:
+            return None
+        size = int(state.jobs.scale_factor[row])
+        room = np.where(self.belief.throughput[row] > 0, state.floor.free, 0)
+        if room.max() < size and state.jobs.submitted[row] <= now.at:
+            return None
+        free = f"{room.max()} are free and it needs {size}, but " if room.max() >= size else ""
+        if at == now.at:
+            return "not_chosen", f"{free}the round that begins now gives it none; the next begins at {now.end:,.0f} s"
+        return "next_round", f"{free}seats are given when a round begins; the next begins at {now.end:,.0f} s"
 
     # ---- what happened ---------------------------------------------------------------------------------------
 

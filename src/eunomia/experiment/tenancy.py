@@ -1,0 +1,135 @@
+"""Who owns the jobs, with which weights and quotas: what a trace leaves open, and what a scenario says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from eunomia.model.job import Job
+from eunomia.model.nearest import nearest
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.tenants import NOBODY, Tenant, Tenants
+from eunomia.scenario import Scenario
+from eunomia.scenario.sections import Tenant as Said
+from eunomia.traces import Trace
+from eunomia.traces.opening import read_sheet
+from eunomia.traces.rules import WEIGHT, Rule
+
+_QUOTA = Rule(
+    what="a number of accelerators, at least 0", least=0.0, mend="write it, or leave it empty", empty=math.nan
+)
+_SPREAD = 4  # number of the seed's stream
+# Philly's virtual clusters by the first six digits of their names: weights of Ye et al., "ASTRAEA", TPDS 2022, in the
+# configuration of its public artifact. They are relative: a quota is a part of whatever cluster is simulated.
+PHILLY = {
+    "6214e9": 2690.0, "7f04ca": 2568.0, "11cb48": 2666.0, "b436b2": 2600.0, "ee9e8c": 2690.0, "e13805": 2558.0,
+    "6c71a0": 2670.0, "2869ce": 2558.0, "ed69ec": 1926.0, "103959": 1804.0, "0e4a51": 2578.0, "51b7ef": 544.0,
+    "23dbec": 88.0, "925e2b": 80.0, "795a4c": 36.0,
+}  # fmt: skip
+
+
+def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]]:
+    """Return the trace with an owner for every job, and what was done about those that named none.
+
+    Nothing is done where no job names one. `missing` is drop, own, spread or spread(seed).
+    """
+    nameless = np.array([not name for name in trace.tenant], dtype=bool)
+    count = int(nameless.sum())
+    if count == 0 or count == len(trace):
+        return trace, ()
+    if missing == "own":
+        return trace, (f"{count:,} jobs name no tenant and belong to nobody ({NOBODY}).",)
+    if missing == "drop":
+        return trace.take(np.flatnonzero(~nameless)), (f"{count:,} jobs name no tenant and are left out.",)
+    drawn = int(missing.removeprefix("spread(").removesuffix(")")) if "(" in missing else seed
+    names, jobs = np.unique(np.array(trace.tenant, dtype=object)[~nameless].astype(str), return_counts=True)
+    rng = np.random.default_rng((drawn, _SPREAD))
+    tenant = np.array(trace.tenant, dtype=object)
+    tenant[nameless] = rng.choice(names, count, p=jobs / jobs.sum())
+    note = (
+        f"{count:,} jobs name no tenant; they were spread over {len(names)} in proportion to their jobs, seed {drawn}."
+    )
+    return replace(trace, tenant=tuple(map(str, tenant.tolist()))), (note,)
+
+
+def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict[str, Tenant]:
+    """Return what is known of every tenant, those of the jobs included.
+
+    Raises InvalidInput for an owner without a weight where the scenario names a list of them, and for quotas that
+    exceed what there is to give.
+    """
+    owners = dict.fromkeys(job.tenant for job in jobs)
+    known = {**_listed(scenario, owners), **{name: _tenant(said) for name, said in scenario.tenants.items()}}
+    tenants = known | {name: Tenant() for name in owners if name and name not in known}
+    _refuse_too_much(scenario, tenants, capacity)
+    return tenants
+
+
+def _tenant(said: Said) -> Tenant:
+    return Tenant(said.weight, said.inner, math.nan if said.quota is None else said.quota, said.may_borrow)
+
+
+def _listed(scenario: Scenario, owners: Iterable[str]) -> dict[str, Tenant]:
+    """Return the tenants of the list that `tenant_weights` names, by the names that the jobs know them by."""
+    name = scenario.workload.tenant_weights
+    if name is None:
+        return {}
+    table = {prefix: Tenant(weight) for prefix, weight in PHILLY.items()} if name == "philly" else _read(scenario, name)
+    short = name == "philly"
+    found = {owner: table[key] for owner in owners if (key := owner[:6] if short else owner) in table}
+    lacking = [owner for owner in owners if owner and owner not in found and owner not in scenario.tenants]
+    file, row = scenario.where(("workload", "tenant_weights"))
+    problems = [
+        Problem(
+            file=file,
+            row=row,
+            column="workload.tenant_weights",
+            value=owner,
+            rule=f"a tenant of the workload has no weight in {name}",
+            mend=f'add it there, or write [tenants] "{owner}" = {{ weight = 1 }}; {nearest(owner, list(table))}',
+        )
+        for owner in lacking
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return found if short else {**table, **found}
+
+
+def _read(scenario: Scenario, name: str) -> dict[str, Tenant]:
+    """Return the tenants of a table. Raises InvalidInput with all that is wrong with it."""
+    sheet = read_sheet(scenario.resolve(name))
+    sheet.expect(["tenant", "weight"], ["quota"])
+    names, weight, quota = sheet.unique("tenant"), sheet.number("weight", WEIGHT), sheet.number("quota", _QUOTA)
+    sheet.raise_if_any()
+    return {
+        owner: Tenant(share, quota=own)
+        for owner, share, own in zip(names, weight.tolist(), quota.tolist(), strict=True)
+    }
+
+
+def _refuse_too_much(scenario: Scenario, tenants: Mapping[str, Tenant], capacity: float) -> None:
+    tree = Tenants.of((), tenants)
+    quota, problems = tree.quota(capacity), []
+    for parent in (-1, *range(len(tree.names))):
+        mine = np.flatnonzero((tree.parent == parent) & ~np.isnan(tree.said_quota)).tolist()
+        whole = capacity if parent < 0 else float(quota[parent])
+        said = float(sum(tree.said_quota[mine]))
+        if said > whole:
+            names, last = [tree.names[row] for row in mine], tree.names[mine[-1]]
+            file, row = scenario.where(("tenants", last, "quota"))
+            problems.append(
+                Problem(
+                    file=file,
+                    row=row,
+                    column=f"tenants.{last}.quota",
+                    value=f"{tree.said_quota[mine[-1]]:g}",
+                    rule=f"the quotas of {', '.join(names)} add up to {said:g} accelerators, and "
+                    f"{'the cluster' if parent < 0 else tree.names[parent]} has {whole:g}",
+                    mend="lower one of them, or leave it out and give it a weight",
+                )
+            )
+    if problems:
+        raise InvalidInput(problems)

@@ -1,0 +1,5 @@
+"""Why jobs fail: the published reasons, and which of them a job's log tells of."""
+
+from eunomia.failures.classifier import Verdict, classify
+
+__all__ = ["Verdict", "classify"]

@@ -1,0 +1,148 @@
+"""The tenants of a run that is over: the columns of jobs.csv that rest on them, and those of tenants.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.metrics.alone import Alone
+from eunomia.metrics.deserved import of_jobs, spans_of
+from eunomia.metrics.fairness import rho_astraea, rho_isolated
+from eunomia.metrics.heard import Heard
+from eunomia.metrics.hours import Hours, hours_of
+from eunomia.metrics.job_numbers import BENEFIT, LOSS
+from eunomia.metrics.sharing import Sharing, envy, sharing_of
+from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.tenants import NOBODY, Tenant, Tenants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounts:
+    """Who owns the jobs of a run, and of what."""
+
+    tree: Tenants
+    owner: Ints  # (job,) row of the tenant
+    ended: Floats  # (job,) until when it was there
+    capacity: tuple[Floats, Floats]  # step function: times, and accelerators in service from then on
+
+    @classmethod
+    def of(cls, heard: Heard, said: Mapping[str, Tenant]) -> Accounts:
+        """Open the accounts of all that was heard."""
+        tree = Tenants.of(dict.fromkeys(job.tenant for job in heard.jobs), said)
+        row_of = {name: row for row, name in enumerate(tree.names)}
+        owner = np.array([row_of[job.tenant or NOBODY] for job in heard.jobs], dtype=np.int64)
+        ended, began = heard.column("ended"), np.array([job.submitted for job in heard.jobs], dtype=float)
+        until = np.maximum(np.where(np.isnan(ended), heard.end_s, ended), began)
+        return cls(tree=tree, owner=owner, ended=until, capacity=_in_service(heard))
+
+    @property
+    def quota(self) -> tuple[Floats, Floats]:
+        """Return what each tenant owns: times, and accelerators from then on, (step, tenant)."""
+        times, capacity = self.capacity
+        known = {each: self.tree.quota(each) for each in set(capacity.tolist())}
+        return times, np.stack([known[each] for each in capacity.tolist()])
+
+    def of_jobs(self, heard: Heard, alone: Alone, jobs: Mapping[str, Array]) -> dict[str, Array]:
+        """Return further columns of jobs.csv."""
+        size, service = jobs["scale_factor"].astype(float), jobs["attained_service_s"]
+        due = of_jobs(spans_of(heard.jobs, self.ended, heard.weights), size, self.owner, self.quota)
+        ltgf = np.divide(service, due, out=np.full(len(due), np.nan), where=due > 0)
+        run_s = running(jobs, heard.topology.types)
+        capacity, present = heard.topology.capacity(), heard.present()
+        isolated = rho_isolated(
+            jobs["submitted_s"], jobs["finished_s"], size, alone.steps, alone.rate, capacity, present
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slowdown = jobs["jct_s"] / run_s
+        return {
+            "rho_isolated": isolated,
+            "rho_astraea": rho_astraea(jobs["jct_s"], run_s, ltgf),
+            "ltgf": ltgf,
+            "slowdown": slowdown,
+            "wait_fair_share_s": np.full(len(run_s), np.nan),  # not known, unless the policy tells
+            "wait_fragmentation_s": np.full(len(run_s), np.nan),
+            "wait_other_s": np.maximum(self.ended - jobs["submitted_s"] - run_s, 0.0),
+        }
+
+    def table(
+        self, heard: Heard, alone: Alone, jobs: Mapping[str, Array], available_s: Floats
+    ) -> tuple[dict[str, Array], Sharing]:
+        """Return the columns of tenants.csv, and who shared with whom; `available_s` (type,) accelerator-seconds."""
+        tree, count = self.tree, len(self.tree.names)
+        jobs_of = np.bincount(self.owner, minlength=count)
+        parents = np.isin(np.arange(count), tree.parent)
+        shown = np.flatnonzero((jobs_of > 0) | ~parents)
+        row = np.zeros(count, dtype=np.int64)
+        row[shown] = np.arange(len(shown))
+        owner, count = row[self.owner], len(shown)
+        hours = _among(hours_of(heard, tree, self.owner, self.ended, self.quota), shown, parents)
+        sharing = sharing_of(tuple(tree.names[u] for u in shown.tolist()), hours)
+        quota = tree.quota(float(heard.topology.capacity().sum()))[shown]
+        waits = np.maximum(self.ended - jobs["submitted_s"] - running(jobs, heard.topology.types), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
+        columns: dict[str, Array] = {
+            "tenant": np.array(sharing.names, dtype=object),
+            "weight": tree.weight[shown],
+            "quota": quota,
+            "deserved_gpu_s": sharing.deserved,
+            "received_gpu_s": sharing.received,
+            "ltgf": ratio(sharing.received, sharing.deserved),
+            "rho_themis_max": _worst(jobs["rho_themis"], owner, count),
+            "jct_mean_s": _mean(jobs["jct_s"], owner, count),
+            "wait_mean_s": _mean(waits, owner, count),
+            "sharing_loss_jobs": np.bincount(owner[jobs["ltgf"] < LOSS], minlength=count),
+            "envy_max": envy(hours, quota, _worth(alone, jobs["scale_factor"], owner, count)),
+            "sharing_benefit_jobs": np.bincount(owner[jobs["ltgf"] > BENEFIT], minlength=count),
+            "dominant_share": np.nan_to_num(dominant),
+            "jobs": jobs_of[shown],
+        }
+        return columns, sharing
+
+
+def running(jobs: Mapping[str, Array], types: tuple[str, ...]) -> Floats:
+    """Return the seconds that each job ran, (job,)."""
+    return np.asarray(sum(jobs[f"received_{name}_s"] for name in types) + np.zeros(len(jobs["job_id"])))
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """Return part ÷ whole; nan of nothing."""
+    return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))
+
+
+def _in_service(heard: Heard) -> tuple[Floats, Floats]:
+    curves = [heard.gone(type) for type in range(len(heard.topology.types))]
+    times = np.unique(np.concatenate([[0.0], *(at for at, _ in curves)]))
+    away = sum(value[np.maximum(np.searchsorted(at, times, side="right") - 1, 0)] for at, value in curves)
+    before = sum(np.where(times < at[0], value[0], 0.0) for at, value in curves)  # not gone yet
+    return times, np.asarray(float(heard.topology.capacity().sum()) + away - before)
+
+
+def _worth(alone: Alone, size: Ints, owner: Ints, tenants: int) -> Floats:
+    """Return what an accelerator-second is worth to each tenant's jobs, by their work, (tenant, type)."""
+    work = np.where(np.isfinite(alone.seconds), alone.seconds, 0.0) * size
+    total = np.zeros((tenants, alone.rate.shape[1]))
+    np.add.at(total, owner, alone.worth * work[:, None])
+    whole = np.bincount(owner, work, minlength=tenants)[:, None]
+    return np.divide(total, whole, out=np.zeros_like(total), where=whole > 0)
+
+
+def _worst(values: Floats, owner: Ints, tenants: int) -> Floats:
+    found = np.full(tenants, -np.inf)
+    known = ~np.isnan(values)
+    np.maximum.at(found, owner[known], values[known])
+    return np.where(np.isinf(found), np.nan, found)
+
+
+def _mean(values: Floats, owner: Ints, tenants: int) -> Floats:
+    known = ~np.isnan(values)
+    count = np.bincount(owner[known], minlength=tenants).astype(float)
+    return ratio(np.bincount(owner[known], values[known], minlength=tenants).astype(float), count)
+
+
+def _among(hours: Hours, shown: Ints, parents: Bools) -> Hours:
+    """Return the hours of these tenants; what is its children's a parent has not got to lend."""
+    entitled = np.where(parents, hours.deserved, hours.entitled)
+    return Hours(hours.edges, hours.asked[:, shown], hours.deserved[:, shown], entitled[:, shown], hours.held[:, shown])

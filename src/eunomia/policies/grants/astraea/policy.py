@@ -1,0 +1,158 @@
+"""Long-term accelerator-time fairness by leases: tenants get their quotas over the hours, jobs their part of them.
+
+    Q[u] = ⌊ C · w[u] / Σ w ⌋,   dD[m]/dt = min( z[m], Q[u] · v[m] / Σ v ),   ρ[m] = U[m] / D[m]
+
+Whenever seats come free or a job comes, those who wait and those whose leases have ended compete for what is free:
+
+    phase 0    a gang that waited for `starvation_s` and fits its tenant's quota is seated, or has seats set aside
+    phase 1    tenants: who holds less than a fifth of its quota, then the least used ÷ entitled over the last hours
+    phase 2    jobs of a tenant: those that starve, then the least ρ; a job that does not fit holds up those behind it
+
+Who is chosen again on its seats goes on there for another lease, at no cost. A job that never ran may end leases of its
+tenant that are younger than `delay_s`, the most over-served first; they are saved, and wait.
+
+C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. `quota`:
+"fair" lends everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
+`selection` ranks a tenant's jobs otherwise: by classes of ρ, by these and the chance to be done in a lease
+(`job_reward`), by finish-time fairness (`themis`), least run (`2das`), least wide, least remaining, or submission.
+
+Example (examples/two_jobs.json). Of three accelerators the quota of each tenant is ⌊3 / 2⌋ = 1. Neither holds any or
+used any in the last hours, so speech, which is named first, is served first: text takes the v100, image gets a k80.
+
+The paper counts 5 s for a checkpoint and 20 s for a resume: `[overheads] checkpoint_s = 5, restore_s = 20` charges them
+to whoever comes back.
+
+Reference: Z. Ye, P. Sun, W. Gao, T. Zhang, X. Wang, S. Yan and Y. Luo, "ASTRAEA: A Fair Deep Learning Scheduler for
+Multi-Tenant GPU Clusters", TPDS 33(11), 2022, and its published artifact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from eunomia.model.answers import Grants, Rows
+from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.grants.astraea.deciding import Deciding, Terms
+from eunomia.policies.grants.astraea.seats import seats
+from eunomia.policies.grants.astraea.seen import NEVER, YOUNGEST_S, Seen, fresh, refusal
+from eunomia.policies.grants.astraea.selection import FAIR, KEYS, ORACLE, SELECTIONS, Keys, Known, Selection, chances
+from eunomia.policies.grants.astraea.window import ratio
+
+QuotaRule = Literal["fair", "static", "dynamic"]
+BACK_S = 10.0  # seconds after which a job that was put out may come back
+LEASE_S = 900.0
+
+
+@dataclass(frozen=True)
+class Astraea:
+    """Everybody's used over deserved accelerator-time is kept near to one, tenants' first, then jobs'.
+
+    Use it when tenants paid for parts of one cluster, how long jobs last is unknown, and idle quotas should be lent.
+
+    The worst-off is a wide gang: it waits until so many seats are free at once, with its tenant's jobs behind it, and
+    has seats set aside only when it has waited for `starvation_s`. A job wider than its tenant's quota is refused.
+    """
+
+    selection: Selection = "fairness"
+    quota: QuotaRule = "fair"
+    block: bool = True
+    starvation_s: float = 21600.0
+    delay_s: float = 300.0
+    window_h: int = 24
+    lend: float = 1.2
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="astraea",
+        door="grants",
+        objective="fair accelerator-time over the long term, for tenants and their jobs",
+        technique="two-phase max-min over leases",
+        paper="Ye et al., ASTRAEA, TPDS 2022",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("tenant", "job", "long-term"),
+            heterogeneity="partial",
+            placement=True,
+            preemptive=True,
+        ),
+        needs=frozenset(
+            {
+                "scale_factor", "submitted", "throughput", "tenant", "tenants", "service", "deserved", "hourly",
+                "run_time", "wait", "until", "first_started", "on_type", "topology", "holder",
+            }
+        ),
+        remembers={"leased_at": NEVER},
+        mechanism=LeaseTerms(length_s=LEASE_S),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        for name, known in (("selection", SELECTIONS), ("quota", get_args(QuotaRule))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it is one of {', '.join(known)}")
+        for name, least in (("starvation_s", 0), ("delay_s", 0), ("window_h", 1), ("lend", 1)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} is {getattr(self, name)}; it is at least {least}")
+        also_needs(self, {"remaining"} if self.selection in ORACLE else ())
+        also_needs(self, {"past_service"} if self.selection == "job_reward" else ())
+
+    def decide(self, view: View) -> Grants:
+        """Return seats for those who start or go on, and who stops."""
+        seen = Seen.of(view, self.window_h)
+        starving = (view.on_type < 0) & (view.wait >= self.starvation_s)
+        may_end = fresh(view, seen, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
+        terms = Terms(self.quota, self.block, LEASE_S, self.lend)
+        deciding = Deciding(view, seen, self._keys(view), starving & seen.competes, may_end, terms)
+        deciding.decide()
+        job = np.array(sorted(deciding.seated), dtype=np.int64)
+        rows = Rows(job, np.array([deciding.seated[m] for m in job.tolist()], dtype=np.int64))
+        put_out = np.array(deciding.stopped, dtype=np.int64)
+        leased_at = view.memory["leased_at"].copy()
+        leased_at[job] = view.at
+        row, device = seats(view, seen, rows, put_out, list(deciding.seated))
+        too_wide = np.flatnonzero(seen.too_wide).tolist()
+        return Grants(
+            rows,
+            row,
+            device,
+            np.full(len(rows), np.nan),
+            stop=np.union1d(put_out, np.setdiff1d(np.flatnonzero(seen.over), job)),
+            again_at=self._again_at(view, job, leased_at, len(put_out) > 0),
+            memory={"leased_at": leased_at},
+            refuse={m: refusal(view, seen, m) for m in too_wide},
+        )
+
+    def _keys(self, view: View) -> Keys:
+        """Return what jobs are ranked by."""
+        remaining, chance = np.full(view.jobs, np.inf), np.ones(view.jobs)
+        if self.selection in ORACLE:
+            best = view.throughput.max(axis=1, initial=0.0)
+            np.divide(view.remaining, best, out=remaining, where=best > 0)
+        if self.selection == "job_reward":
+            chance = chances(view.past_service, view.service, view.scale_factor.astype(float) * LEASE_S)
+        known = Known(
+            submitted=view.submitted,
+            size=view.scale_factor,
+            fairness=ratio(view.service, view.deserved, unknown=0.0),
+            is_new=view.deserved <= 0,
+            ran=view.run_time,
+            life=view.at - view.submitted,
+            remaining=remaining,
+            chance=chance,
+        )
+        return KEYS[self.selection](known)
+
+    def _again_at(self, view: View, seated: Ints, leased_at: Floats, put_out: bool) -> float:
+        """Return when somebody begins to starve, a first lease may end for a new job, or who was put out is back."""
+        waits = view.on_type < 0
+        waits[seated] = False
+        coming: Floats = view.at - view.wait[waits] + self.starvation_s
+        if self.delay_s > YOUNGEST_S and np.isinf(view.first_started[waits]).any():
+            coming = np.append(coming, leased_at[~waits] + YOUNGEST_S)
+        back = view.at + BACK_S if put_out else math.inf
+        return float(np.min(coming[coming > view.at], initial=back))

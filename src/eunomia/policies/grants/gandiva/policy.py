@@ -1,0 +1,117 @@
+"""Gandiva as published: slices of time, pairs that pay, gangs beside their like, and moves to closer seats.
+
+    all fit        everybody runs alone, as asked
+    they do not    pairs: two gangs of one size on the same accelerators, those first that keep most of their speeds;
+                   a pair is kept while  T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j] ≥ 1  on its type j
+                   slices: who has run for `slice_s` gives its seats to who has run less, counted from its arrival,
+                   when it is put level with the one that had run least
+    place          a machine that holds gangs of that size and no others, the emptiest first; an empty machine;
+                   any machine; several, the emptiest first
+    move           up to `moves` gangs at a time that could sit on fewer machines than they do
+    grow           while nobody waits, a gang takes free accelerators for a wider shape that is faster; it goes back to
+                   the shape that was asked for as soon as somebody waits
+
+T throughput (job, type), T[m|n, j] of m beside n. The paper tries pairs and looks whether they pay; here that is
+believed before. Turns are taken on all machines of a type, not on each machine by itself.
+
+Example (examples/two_jobs.json). Two jobs fit on three accelerators, so nobody shares or waits. Text has run for 7560 s
+and image not at all: image is first and takes its fastest type, the v100. Text gets a k80.
+
+Reference: W. Xiao et al., "Gandiva: Introspective Cluster Scheduling for Deep Learning", OSDI 2018, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Grants
+from eunomia.model.arrays import Floats
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.grants.gandiva.seating import Seating
+from eunomia.policies.grants.gandiva.slicing import Slicing
+from eunomia.policies.grants.gandiva.units import NO_PAIR, Units, kept, packed
+
+
+@dataclass(frozen=True, slots=True)
+class GandivaOriginal:
+    """Everybody runs at once, in turns of a slice if need be, and two share accelerators where that pays.
+
+    `packing=false` forms no pairs, `grow=false` no wider shapes, and `moves=0` leaves gangs where they are.
+
+    Use it when users want first results soon, whatever else runs, and stopping a job costs little beside a slice.
+
+    The worst-off is a job near its end on a crowded cluster: it takes turns with all the others, so that everybody ends
+    late. A wide gang waits for the turns of several others to end together.
+    """
+
+    slice_s: float = 60.0
+    packing: bool = True
+    moves: int = 1
+    grow: bool = True
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="gandiva_original",
+        door="grants",
+        objective="early feedback for everybody, full accelerators",
+        technique="time slicing, packing, migration and grow-shrink",
+        paper="Xiao et al., Gandiva, OSDI 2018",
+        taxonomy=Taxonomy(
+            objectives=("utilisation", "jct"),
+            heterogeneity="partial",
+            placement=True,
+            sharing=("temporal", "spatial"),
+            elastic=True,
+            preemptive=True,
+        ),
+        needs=frozenset(
+            {"scale_factor", "throughput", "capacity", "on_type", "started", "run_time", "kind", "paired"}
+            | {"shapes", "shape_throughput", "topology", "holder"}
+        ),
+        remembers={"ahead": -1.0, "pair": NO_PAIR},
+        mechanism=ENDLESS,
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.slice_s < math.inf:
+            raise ValueError(f"slice_s is {self.slice_s}; it is a number of seconds above 0")
+        if self.moves < 0:
+            raise ValueError(f"moves is {self.moves}; it is a whole number, 0 = never")
+
+    def decide(self, view: View) -> Grants:
+        """Return seats for those who start, move, or change partner or shape, and who stops."""
+        ahead = _ahead(view)
+        turn = view.run_time + ahead
+        pair = np.full(view.jobs, NO_PAIR)
+        slicing = Slicing.of(view, Units.of(view, pair), turn, self.slice_s)
+        if slicing.somebody_waits and self.packing:
+            pair = packed(view, kept(view))
+            slicing = Slicing.of(view, Units.of(view, pair), turn, self.slice_s)
+        seating = Seating(view, slicing)
+        seating.seat()
+        seating.move(self.moves)
+        if self.grow:
+            seating.grow()
+        rows, row, device, stop = seating.answer()
+        return Grants(
+            rows,
+            row,
+            device,
+            np.full(len(rows), np.nan),
+            stop=stop,
+            again_at=slicing.again_at if slicing.somebody_waits else math.inf,
+            memory={"ahead": ahead, "pair": pair},
+        )
+
+
+def _ahead(view: View) -> Floats:
+    """Return what is added to the seconds that each job ran: who is new is level with who ran least, (job,)."""
+    ahead = view.memory["ahead"].copy()
+    new = ahead < 0
+    ahead[new] = np.min((view.run_time + ahead)[~new], initial=np.inf) if (~new).any() else 0.0
+    return ahead

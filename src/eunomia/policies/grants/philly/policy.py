@@ -1,0 +1,154 @@
+"""Philly's scheduler: a queue for each virtual cluster, gangs that collect their seats, locality given up bit by bit.
+
+    first            waiting jobs with  used[v] + z[m] ≤ quota[v], by submission
+    then             those of virtual clusters that may borrow, by submission; who fits overtakes who does not
+    place            level 0: one rack, on the fewest machines that an empty rack would need; 1: one rack; 2: anywhere;
+                     level = ⌊tries / relax_after⌋; the rack of which the smallest part is allocated comes first
+    no place         a job within its quota holds the free seats of its best place; after hold_s it lets go of them,
+                     tries ← tries + 1, and pauses for backoff_s
+    used ≥ 90 %      for a job within its quota that has no place, jobs of virtual clusters over theirs stop, the
+                     youngest first, until it has one; those whose seats it does not get go on
+    a job waits for  fair share      while  used[v] + z[m] > quota[v]
+                     fragmentation   while  used[v] + z[m] ≤ quota[v]
+
+v virtual cluster of job m (its tenant at the top of the tree), z scale factor (job,). Quotas are the tenants'; without
+one it is a part of the cluster by weight. Guidelines: `relax_after=0` never gives up locality; `defragment=k` moves up
+to k small gangs at a time to other machines where that makes a whole one for a gang that waits.
+
+Example (examples/two_jobs.json). Each of the two virtual clusters owns 1 of 3 accelerators, its part rounded down, so
+both jobs are within their quotas. Text came first and takes its fastest type, the v100. Image gets a k80.
+
+Reference: M. Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads", USENIX ATC
+2019, sections 2 and 3. Three tries a level, who stops first, and that only jobs within their quota hold seats are this
+project's choice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Grants
+from eunomia.model.arrays import Floats
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.grants.philly.clusters import Clusters
+from eunomia.policies.grants.philly.deciding import NOBODY, Deciding
+from eunomia.policies.grants.philly.room import Room
+from eunomia.policies.grants.philly.turns import REMEMBERS, TICK_S, Turns, tick
+
+FAIR_SHARE = "fair share: its virtual cluster has used up its quota"
+FRAGMENTATION = "fragmentation: it is within its quota, but no place holds it as close together as it asks"
+NEVER = "it is wider than the quota of its virtual cluster, which may not borrow"
+
+
+@dataclass(frozen=True, slots=True)
+class Philly:
+    """Quotas that can be borrowed, and gangs that would rather wait than sit apart.
+
+    A gang collects seats for `hold_s`, pauses for `backoff_s`, and accepts a worse place after `relax_after` tries.
+
+    Use it when teams own parts of a cluster, idle parts shall be lent, and gangs slow down when they are spread.
+
+    The worst-off is a wide gang: narrow ones overtake it, and what it collects it has to let go of when others do not
+    leave in time. Who has borrowed is stopped when the cluster is nearly full.
+    """
+
+    hold_s: float = 150.0
+    backoff_s: float = 120.0
+    relax_after: int = 3
+    preempt_above: float = 0.9
+    defragment: int = 0
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="philly",
+        door="grants",
+        objective="quotas for virtual clusters, gangs close together",
+        technique="queues with borrowing, held seats, relaxed locality and preemption",
+        paper="Jeon et al., Philly, USENIX ATC 2019",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True, preemptive=True),
+        needs=frozenset(
+            {"scale_factor", "throughput", "on_type", "started", "first_started", "tenant", "tenants"}
+            | {"capacity", "topology", "holder"}
+        ),
+        remembers=REMEMBERS,
+        mechanism=ENDLESS,
+        tells_waits=True,
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("hold_s", "backoff_s"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a number of seconds above 0")
+        if not self.preempt_above >= 0:
+            raise ValueError(f"preempt_above is {self.preempt_above}; it is a part of the cluster, above 1 = never")
+        for name in ("relax_after", "defragment"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a whole number, 0 = never")
+
+    def decide(self, view: View) -> Grants:
+        """Return seats for gangs that start or move, who stops, and why the others wait."""
+        waiting = view.on_type < 0
+        clusters = Clusters.seen(view)
+        held = view.memory.get("marks", np.full(view.topology.devices, NOBODY))
+        turns = Turns.at(view.at, waiting, view.memory, held, self.backoff_s)
+        marks = _marks(view, held, turns)
+        room = Room(view.topology, (view.holder == -1) & (marks == NOBODY), view.holder != -2)
+        deciding = Deciding(view, clusters, room, marks, self.defragment)
+        due = np.flatnonzero(turns.due(view.at, waiting))
+        first = clusters.all_within()[due]
+        found_none: list[int] = []
+        for m in due[first].tolist():
+            fits = self._within_quota(deciding, turns, m) if clusters.within(m) else self._borrowing(deciding, turns, m)
+            if not fits:
+                found_none.append(m)
+        for m in due[~first].tolist():
+            if not self._borrowing(deciding, turns, m):
+                found_none.append(m)
+        turns.begin(np.array(found_none, dtype=np.int64), view.at, self.hold_s, self.backoff_s)
+        return self._answer(view, turns, deciding)
+
+    def _within_quota(self, deciding: Deciding, turns: Turns, job: int) -> bool:
+        """Seat a job within its quota, whatever that takes; or let it hold what it could use."""
+        level = turns.level(job, self.relax_after)
+        if deciding.place(job, level, turns.ticket[job]) or deciding.defragment(job):
+            return True
+        if deciding.preempt(job, level, self.preempt_above):
+            return True
+        deciding.hold(job, level, turns.take_ticket(job))
+        return False
+
+    def _borrowing(self, deciding: Deciding, turns: Turns, job: int) -> bool:
+        """Seat a job beyond its quota where there is room, if it may; it holds nothing and stops nobody."""
+        borrows = bool(deciding.clusters.borrows[deciding.clusters.of[job]])
+        return borrows and deciding.place(job, turns.level(job, self.relax_after), turns.ticket[job])
+
+    def _answer(self, view: View, turns: Turns, deciding: Deciding) -> Grants:
+        clusters = deciding.clusters
+        waits = view.on_type < 0
+        waits[list(deciding.seated)] = False
+        waits[deciding.stopped] = True
+        never = waits & clusters.never() & np.isinf(view.first_started)
+        within = clusters.all_within()
+        rows, row, device = deciding.grants()
+        soon = tick(view.at + TICK_S) if deciding.stopped else np.inf  # what was freed and not needed may fit somebody
+        return Grants(
+            rows,
+            row,
+            device,
+            np.full(len(rows), np.nan),
+            stop=np.array(sorted(deciding.stopped), dtype=np.int64),
+            again_at=min(turns.next(view.at, waits), soon),
+            memory={**turns.memory(waits), "marks": deciding.marks},
+            refuse=dict.fromkeys(np.flatnonzero(never).tolist(), NEVER),
+            why={m: FRAGMENTATION if within[m] else FAIR_SHARE for m in np.flatnonzero(waits & ~never).tolist()},
+        )
+
+
+def _marks(view: View, held: Floats, turns: Turns) -> Floats:
+    """Return whose each free seat is, (device,): what was held, as far as it still is."""
+    still = (view.holder == -1) & np.isin(held, turns.ticket[turns.holding]) & (held >= 0)
+    return np.where(still, held, NOBODY)

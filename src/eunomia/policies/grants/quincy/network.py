@@ -1,0 +1,122 @@
+"""The network of one decision: a pool of seats for each machine, rack and type, and the options of each gang."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.topology import Topology
+from eunomia.model.view import View
+
+ALONE, MACHINE, RACK, BEYOND = range(4)  # levels of the slowdown: how far apart a gang sits
+HERE = -1  # the place of an option: where the gang sits now
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Machines, racks of a type and whole types, in this order. A rack that is all of its type is left out."""
+
+    level: Ints  # (pool,) how far apart a gang may sit of which no more is known than its pool
+    type: Ints  # (pool,)
+    inside: Floats  # (node, pool) 1 = the machine belongs to the pool
+    above: Bools  # (pool, pool) all machines of the first belong to the second
+
+    @classmethod
+    def of(cls, topology: Topology) -> Pools:
+        """Lay out the pools of a cluster."""
+        types, type = np.arange(len(topology.types)), topology.node_type
+        racks, rack = np.unique(np.array(topology.rack), return_inverse=True)
+        rows = np.unique(type * len(racks) + rack)  # racks of a type
+        several = np.bincount(rows // len(racks), minlength=len(types)) > 1
+        rows = rows[several[rows // len(racks)]]
+        machine = np.eye(topology.nodes)
+        in_rack = (type * len(racks) + rack)[:, None] == rows
+        inside = np.hstack([machine, in_rack, type[:, None] == types]).astype(float)
+        level = (np.full(topology.nodes, MACHINE), np.full(len(rows), RACK), np.where(several, BEYOND, RACK))
+        return cls(
+            level=np.concatenate(level),
+            type=np.concatenate((type, rows // len(racks), types)),
+            inside=inside,
+            above=inside.T @ inside == inside.sum(axis=0)[:, None],
+        )
+
+    def held(self, view: View, jobs: Ints) -> Floats:
+        """Return the accelerators that each of these jobs holds in each pool, (row, pool)."""
+        row = np.full(view.jobs, -1)
+        row[jobs] = np.arange(len(jobs))
+        seats = np.flatnonzero(view.holder >= 0)
+        seats = seats[row[view.holder[seats]] >= 0]
+        by_node = np.zeros((len(jobs), len(self.inside)))
+        np.add.at(by_node, (row[view.holder[seats]], view.topology.node[seats]), 1.0)
+        return by_node @ self.inside
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where gangs could sit, and which accelerators of which pools that takes."""
+
+    job: Ints  # (option,)
+    place: Ints  # (option,) a pool, or HERE
+    cost: Floats  # (option,) seconds of waiting that are as bad, times accelerators
+    option: Ints  # (entry,)
+    pool: Ints  # (entry,)
+    units: Floats  # (entry,)
+
+
+def options(view: View, pools: Pools, room: Floats, costs: Costs) -> Options:
+    """Return the places that are worth more than waiting; room (pool,) are accelerators that may be given anew."""
+    job, place = np.nonzero((costs.there < costs.wait[:, None]) & (view.scale_factor[:, None] <= room))
+    here = np.flatnonzero(costs.may_leave)
+    held = pools.held(view, here)
+    stays, below = np.nonzero(held)
+    goes, above = np.nonzero(pools.above[place])
+    return Options(
+        job=np.concatenate((here, job)),
+        place=np.concatenate((np.full(len(here), HERE), place)),
+        cost=np.concatenate((costs.here[here], costs.there[job, place])),
+        option=np.concatenate((stays, len(here) + goes)),
+        pool=np.concatenate((below, above)),
+        units=np.concatenate((held[stays, below], view.scale_factor[job[goes]].astype(float))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What everything costs a gang: seconds of waiting that are as bad, times its accelerators."""
+
+    wait: Floats  # (job,)
+    there: Floats  # (job, pool) inf = it cannot run there
+    here: Floats  # (job,) of staying; 0 for who waits
+    may_leave: Bools  # (job,) holds seats that may be given anew
+
+    @classmethod
+    def seen(cls, view: View, pools: Pools, *, transfer: float, theta: float, look_s: float, preempt: bool) -> Costs:
+        """Say what it costs to wait until the next look, to sit in a pool, and to stay."""
+        size, jobs = view.scale_factor, np.arange(view.jobs)
+        waited = view.at - view.submitted - view.run_time
+        earlier = _TIE_S * (1 - jobs / max(view.jobs, 1))
+        wait = size * (waited + look_s + earlier)
+        level = np.where((size == 1)[:, None] & (pools.level == MACHINE), ALONE, pools.level)
+        there = transfer * size[:, None] * (_relative(view)[jobs[:, None], level, pools.type] - 1.0)
+        there[np.ix_(size == 1, pools.level != MACHINE)] = np.inf  # one accelerator is always on one machine
+        sits = view.on_type >= 0
+        here, rows = np.zeros(view.jobs), np.flatnonzero(sits)
+        at = np.argmax(pools.held(view, rows) == size[rows, None], axis=1)  # the smallest pool that holds all of it
+        here[rows] = there[rows, at] - theta * size[rows] * (view.at - view.started[rows] + look_s)
+        if not preempt:
+            wait[sits] = -np.inf
+        return cls(wait, there, here, sits & preempt)
+
+
+_TIE_S = 1e-3  # of two gangs that are alike the earlier one has waited so much longer
+
+
+def _relative(view: View) -> Floats:
+    """Return step time at each level and type over that at the best place, (job, level, type); inf = cannot run."""
+    step = np.full((view.jobs, view.slowdown.shape[1], len(view.types)), np.inf)
+    speed = np.broadcast_to(view.throughput[:, None, :], step.shape)
+    np.divide(np.broadcast_to(view.slowdown[:, :, None], step.shape), speed, out=step, where=speed > 0)
+    best = step.min(axis=(1, 2), initial=np.inf)
+    return np.asarray(step / np.where(np.isfinite(best), best, 1.0)[:, None, None])

@@ -1,0 +1,123 @@
+"""Quincy: the least-cost flow from gangs to machines, where waiting, moving and sitting apart all have a price.
+
+    minimise    Σ_m  c[m, p(m)]  over gangs that sit in place p(m)   +   Σ_m  z[m] (W[m] + q)  over those that wait
+    c[m, p] =   z[m] · transfer · (step time in p / step time in the best place - 1)
+                                                        less  z[m] · θ · (R[m] + q)  where it sits already
+    subject to  what machines, racks and types hold
+
+z scale factor (job,), W seconds waited in all (job,), R seconds since it sat down (job,), q seconds between two looks.
+A place is a machine, a rack or all of a type; where more than a machine is chosen, the worst seats in it are assumed.
+Waiting costs more each second, so that a gang accepts ever worse places, and at last makes others leave theirs. Every
+`look_s` seconds, while somebody waits, and when jobs or machines come or go, the whole flow is found anew.
+
+With single accelerators that is a flow, and its optimum is exact. Gangs are several units that go the same way: then it
+is a program in whole numbers, whose search is cut short on large problems. In the paper a task's cost is the data that
+it has to fetch; here it is the time that its steps take longer. The paper's bounds on how many tasks of a job run are
+left out: its variant without fairness.
+
+Example (examples/two_jobs.json). Neither job has waited: text ran for all of its 7560 s. To wait until the next look
+costs each 60. The v100 is the best place of both, and costs nothing; a k80 costs text 300 · (2 - 1) = 300 and image
+300 · (4 - 1) = 900, both more than to wait. Text came first and takes the v100; image waits, beside idle k80s, until it
+has waited for a quarter of an hour.
+
+Reference: M. Isard et al., "Quincy: Fair Scheduling for Distributed Computing Clusters", SOSP 2009, sections 4 and 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Grants, Rows
+from eunomia.model.arrays import Bools, Ints
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.grants.quincy.network import HERE, Costs, Options, Pools, options
+from eunomia.solvers.places import cheapest
+
+
+@dataclass(frozen=True, slots=True)
+class Quincy:
+    """Everything has a price: to wait, to sit far apart or on a slow type, and to be stopped or moved.
+
+    `transfer` is how many seconds of waiting are as bad as a place that doubles the time of a step, `theta` how many
+    each second that a gang has sat on its seats; `preempt=false` leaves everybody where they are.
+
+    Use it when gangs or types differ much in how fast they are from place to place, and there are at most a few hundred
+    machines.
+
+    The worst-off is a gang that has just sat down when wide gangs have waited long: it is stopped to make room, and
+    waits its turn. Nobody starves: who waits becomes dearer until others have to leave.
+    """
+
+    transfer: float = 300.0
+    theta: float = 1.0
+    look_s: float = 60.0
+    preempt: bool = True
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="quincy",
+        door="grants",
+        objective="least cost of waiting, slow places and moves",
+        technique="min-cost flow",
+        paper="Isard et al., Quincy, SOSP 2009",
+        taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True, preemptive=True),
+        needs=frozenset(
+            {"scale_factor", "throughput", "slowdown", "submitted", "run_time", "on_type", "started"}
+            | {"topology", "holder"}
+        ),
+        mechanism=ENDLESS,
+    )
+
+    def __post_init__(self) -> None:
+        for name, what in (("transfer", "seconds of waiting"), ("theta", "seconds of waiting a second")):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a number of {what}, at least 0")
+        if not 0 < self.look_s < math.inf:
+            raise ValueError(f"look_s is {self.look_s}; it is a number of seconds above 0")
+
+    def decide(self, view: View) -> Grants:
+        """Return seats for gangs that start or move, and who stops."""
+        pools, goes_on = Pools.of(view.topology), (view.on_type >= 0) & (not self.preempt)
+        kept = (view.holder >= 0) & goes_on[np.maximum(view.holder, 0)] if view.jobs else view.holder >= 0
+        room = np.bincount(view.topology.node[(view.holder != -2) & ~kept], minlength=view.topology.nodes)
+        costs = Costs.seen(
+            view, pools, transfer=self.transfer, theta=self.theta, look_s=self.look_s, preempt=self.preempt
+        )
+        there = options(view, pools, room @ pools.inside, costs)
+        chosen, _ = cheapest(
+            costs.wait, there.job, there.cost, there.option, there.pool, there.units, room @ pools.inside
+        )
+        return self._granted(view, pools, there, chosen, goes_on)
+
+    def _granted(self, view: View, pools: Pools, there: Options, chosen: Ints, goes_on: Bools) -> Grants:
+        """Turn options into seats: on single machines first, then in racks, then anywhere."""
+        place = np.full(view.jobs, HERE)
+        place[chosen >= 0] = there.place[chosen[chosen >= 0]]
+        goes = np.flatnonzero((chosen >= 0) & (place != HERE))
+        stops = np.flatnonzero((view.on_type >= 0) & (chosen < 0) & ~goes_on)
+        free = (view.holder == -1) | np.isin(view.holder, np.union1d(goes, stops))
+        line = goes[np.argsort(pools.level[place[goes]], kind="stable")]
+        seats = [self._seats(view, pools, free, int(place[m]), int(view.scale_factor[m])) for m in line.tolist()]
+        waits = (chosen < 0) & ~goes_on & (view.throughput > 0).any(axis=1)
+        return Grants(
+            Rows(line, pools.type[place[line]]),
+            np.repeat(np.arange(len(line)), view.scale_factor[line]),
+            np.concatenate(seats).astype(np.int64) if seats else np.empty(0, dtype=np.int64),
+            np.full(len(line), np.nan),
+            stop=stops,
+            again_at=view.at + self.look_s if waits.any() else math.inf,
+        )
+
+    def _seats(self, view: View, pools: Pools, free: Bools, pool: int, size: int) -> Ints:
+        """Take seats of a pool, on the machines with the most free ones."""
+        node = view.topology.node
+        mine = np.flatnonzero(free & (pools.inside[node, pool] > 0))
+        most = np.bincount(node[mine], minlength=view.topology.nodes)[node[mine]]
+        taken = mine[np.argsort(-most, kind="stable")[:size]]
+        free[taken] = False
+        return np.asarray(taken)

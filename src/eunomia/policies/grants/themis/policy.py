@@ -1,0 +1,147 @@
+"""Finish-time fairness by auctions among those who are worst off.
+
+    whenever seats are free:   F = the ⌈(1 − f)·n⌉ apps with the largest ρ, of the n that want seats
+    each app of F bids         V_i(G) = 1 / ρ_i(G)        for at most 64 sets of seats G
+    fair                       pf = argmax Π_i V_i(G_i)
+    hidden payment             i keeps the part c_i = Π_{j≠i} V_j(pf_j) / max Π_{j≠i} V_j(G_j) of pf_i
+    left over                  to apps outside F, drawn by seed; then to those of F
+
+ρ = T_sh / T_id: when the app will be done, counted from its submission, over how long it would take on a private part
+1/N of the cluster, N the apps that there were on average during its life. At most 1 is fair. Every grant is a lease;
+who wins its own seats again goes on without a restart. For the gang that has waited longest, once that is `patience_s`,
+seats of one type are kept until there are enough. What cannot be divided is a gang: `randomized` keeps each of the
+gangs won on average c times, `floor` rounds down, `lease` keeps all for the part c of `lease_s`, or none for less than
+a minute. Apps take their jobs in order of submission.
+
+Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
+12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
+they want: (7560 + 6300) / 12600 = 1.1 for text, which waited 7560 s, and 3150 / 6300 = 0.5 for image. With f = 0.8 only
+text bids. It harms nobody, keeps what it wins, and starts on the v100. Image gets what is left, a k80.
+
+Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, sections 3 to 5.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Grants
+from eunomia.model.arrays import Bools, Ints
+from eunomia.model.policy import LeaseTerms, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.grants.themis.auctioning import Seats, auctioned
+from eunomia.policies.grants.themis.bidding import ROWS, bid_table, misjudged, placements
+from eunomia.policies.grants.themis.granting import grants, left_to
+from eunomia.policies.grants.themis.seen import Seen, look
+from eunomia.solvers.auction.bids import Bids
+from eunomia.solvers.auction.partial import Partial, partial_allocation
+from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
+
+SHORTEST_S = 60.0  # a lease that is worth the restart
+
+
+@dataclass(frozen=True)
+class Themis:
+    """Who would finish latest, compared with a private share of the cluster, wins seats at an auction.
+
+    `f` is fairness against efficiency: 1 offers all to the worst-off app alone, 0 lets everybody bid. `indivisible` is
+    what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part.
+
+    Use it when users own whole searches or gangs that suffer from being spread, nobody should finish later than on a
+    private share, and bids cannot be trusted: an app gains nothing by saying more or less than it knows.
+
+    The worst-off are apps that are ahead: they get seats only when none of the worse-off can use them. A narrow auction
+    of equals wastes most: each forfeits up to 1 - 1/e of what it won, and only the leftovers put it to use again.
+    """
+
+    f: float = 0.8
+    indivisible: Treatment = "randomized"
+    rows: int = ROWS
+    bid_error: float = 0.0
+    lease_s: float = 1200.0
+    patience_s: float = 3600.0
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="themis",
+        door="grants",
+        objective="least worst finish-time fairness",
+        technique="partial-allocation auctions among the worst-off, with leases",
+        paper="Mahajan et al., Themis, NSDI 2020",
+        taxonomy=Taxonomy(
+            objectives=("fairness",),
+            fairness=("app", "long-term"),
+            heterogeneity="partial",
+            placement=True,
+            preemptive=True,
+        ),
+        needs=frozenset(
+            {"app", "apps", "capacity", "holder", "on_type", "remaining", "scale_factor", "slowdown", "throughput",
+             "topology", "total", "until", "wait"}
+        ),
+        oracle=True,
+        remembers={"kept_for": 0.0},
+        mechanism=LeaseTerms(length_s=1200.0),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.f <= 1:
+            raise ValueError(f"f is {self.f}; it is between 0 (everybody bids) and 1 (only the worst-off app)")
+        if self.indivisible not in TREATMENTS:
+            raise ValueError(f"indivisible is {self.indivisible!r}; it is one of {', '.join(TREATMENTS)}")
+        if not self.rows >= 2:
+            raise ValueError(f"rows is {self.rows}; a bid table has at least 2")
+        if not 0 <= self.bid_error < 1:
+            raise ValueError(f"bid_error is {self.bid_error}; it is at least 0 and below 1")
+        if not 0 < self.lease_s < math.inf:
+            raise ValueError(f"lease_s is {self.lease_s}; it is a number of seconds above 0")
+
+        if not self.patience_s >= 0:
+            raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
+
+    def auction(self, bids: Bids) -> Partial:
+        """Return who wins what of bids that others made, and which part of it they keep."""
+        return partial_allocation(bids)
+
+    def decide(self, view: View) -> Grants:
+        """Return leases for the winners and for who gets what is left; who loses seats that had ended is stopped."""
+        seen, rng = look(view), view.rng()
+        seats = Seats(seen, seen.offered.copy())
+        kept_for = self._serve_overdue(seen, seats)
+        line = self._worst_first(seen)
+        bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9))]
+        free, proof = seats.by_node(), None
+        if len(bidders) and free.any():
+            tables = [bid_table(seen, app, free, turn, self.rows) for turn, app in enumerate(bidders.tolist())]
+            if self.bid_error > 0:
+                tables = [misjudged(table, self.bid_error, rng) for table in tables]
+            won = auctioned(tables, free, self.indivisible, SHORTEST_S / self.lease_s, rng)
+            for gang, part in sorted(zip(won.gangs, won.part, strict=True), key=lambda one: not one[0].own):
+                seats.give(gang, part)
+            proof = won.partial
+            seats.serve(left_to(seen, bidders, rng))
+        lease_s = self.lease_s if self.indivisible == "lease" else math.nan
+        return grants(seats, bidders, kept_for, lease_s, proof)
+
+    def _serve_overdue(self, seen: Seen, seats: Seats) -> Bools:
+        """Seat the wide gang that seats are kept for, or keep what is offered of its type; return for whom, (job,)."""
+        kept_for = np.zeros(seen.view.jobs, dtype=bool)
+        job, type = seen.overdue(self.patience_s, seen.view.memory["kept_for"] > 0)
+        if job >= 0:
+            found = placements(seen, job, seats.by_node(), 0, 1)
+            if found:
+                seats.give(found[0])
+            else:
+                kept_for[job] = True
+                seats.free &= seen.view.topology.type != type
+        return kept_for
+
+    def _worst_first(self, seen: Seen) -> Ints:
+        """Return the apps that want seats, the largest ρ first; who holds nothing is told apart by its best ρ."""
+        now, at_best = seen.rho()
+        asking = np.unique(seen.view.app[seen.wants])
+        return asking[np.lexsort((asking, -at_best[asking], -now[asking]))]

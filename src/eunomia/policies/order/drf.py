@@ -1,0 +1,97 @@
+"""Dominant resource fairness: whoever has the smallest part of what it uses most is served next.
+
+    s[u] = max_r  used[u,r] / (C[r] S[u])        dominant share of tenant u
+    repeat:  u = the tenant with the smallest s among those with waiting jobs
+             its earliest job takes the fastest type on which its gang fits: used[u] ← used[u] + what it takes
+             a gang that fits nowhere is passed over; strict: the filling ends
+
+Resources r are the accelerators of each type, of which gang m takes z[m] on one, and the CPUs and GiB of memory of all
+machines, where every machine says them: used (tenant, resource), C what there is (resource,), z scale factor (job,).
+S[u] is the product of the parts by weight of u and of all tenants above it among their siblings. Jobs that run count in
+`used` and are not stopped; with `preempt` all jobs are served anew, a tenant's running ones first. CPUs and memory are
+held to their totals, not machine by machine.
+
+Example (examples/two_jobs.json). Nobody uses anything, and speech comes before vision: text takes the v100, which is
+all of that type, so s is 1 / 0.5 = 2. Vision is next with 0, and image takes a k80.
+
+Reference: A. Ghodsi et al., "Dominant Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011,
+sections 4.1 and 4.3 (weights).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.model.answers import Order
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.policy import ENDLESS, RECALLABLE, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.order.preference import NEEDS, by_fastest, runnable
+from eunomia.policies.order.usage import whole_shares
+from eunomia.solvers.dominant import filling
+
+
+@dataclass(frozen=True)
+class Drf:
+    """Tenants are equal in the resource of which each has most; their jobs are served by submission.
+
+    Use it when tenants want different types, or some many CPUs and some much memory, and each should have a part of
+    what it needs most, without saying prices.
+
+    The worst-off is a late tenant on a full cluster: jobs that run are not stopped for it, unless `preempt`. With
+    `strict` everybody waits behind the first wide gang that does not fit; without it that gang waits.
+    """
+
+    strict: bool = False
+    preempt: bool = False
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="drf",
+        door="order",
+        objective="equal dominant shares of tenants",
+        technique="progressive filling",
+        paper="Ghodsi et al., NSDI 2011",
+        taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "instant"), heterogeneity="partial"),
+        needs=NEEDS | {"tenant", "tenants", "demand", "room"},
+        mechanism=ENDLESS,
+    )
+
+    def __post_init__(self) -> None:
+        if self.preempt:
+            object.__setattr__(self, "info", replace(self.info, mechanism=RECALLABLE))
+
+    def decide(self, view: View) -> Order:
+        """Return who runs on, then the jobs that are served, in the order of the filling; nobody else may run."""
+        runs = view.on_type >= 0
+        keeps = np.flatnonzero(runs & (not self.preempt))
+        line = np.argsort(~runs, kind="stable") if self.preempt else np.flatnonzero(~runs)
+        never = np.asarray((view.demand > view.room).any(axis=1))
+        fits: Bools = runnable(view).any(axis=1) & ~never
+        filled = self._filled(view, line[fits[line]], keeps)
+        why = dict.fromkeys(np.flatnonzero(never & ~runs).tolist(), "it asks for more CPUs or memory than there are")
+        return Order(by_fastest(view, np.concatenate((keeps, filled))), why=why)
+
+    def _filled(self, view: View, line: Ints, keeps: Ints) -> Ints:
+        """Return the jobs of the line that are served, in that order."""
+        T, z, one = view.throughput, view.scale_factor, np.eye(len(view.types))
+        tenants = len(view.tenants.names)
+
+        def asked(m: int) -> Floats:
+            return np.tile(view.demand[m], (int((T[m] > 0).sum()), 1))
+
+        used = np.zeros((tenants, len(view.types) + 2))
+        taken = np.hstack((z[keeps, None] * one[view.on_type[keeps]], view.demand[keeps]))
+        np.add.at(used, view.tenant[keeps], taken)
+        looked = filling(
+            [line[view.tenant[line] == u] for u in range(tenants)],
+            lambda m: np.hstack((z[m] * one[np.argsort(-T[m], kind="stable")[: (T[m] > 0).sum()]], asked(m))),
+            total=np.concatenate((view.capacity, view.room)),
+            used=used,
+            weight=whole_shares(view.tenants),
+            strict=self.strict,
+        )
+        return np.array([m for m, choice in looked if choice >= 0], dtype=np.int64)

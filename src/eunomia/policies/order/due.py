@@ -1,0 +1,29 @@
+"""What policies that go by deadlines have in common: who is late, and where in line that puts a job."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+
+Late = Literal["first", "last"]
+
+
+def check_late(late: str) -> None:
+    """Raise ValueError for a spelling that is not one of `Late`."""
+    if late not in ("first", "last"):
+        raise ValueError(f"late is {late!r}; it is 'first' (as if nothing had happened) or 'last' (behind all others)")
+
+
+def in_line(key: Floats, is_late: Bools, late: Late) -> Ints:
+    """Return the jobs by `key` (job,), the smallest first, ties by row; with `last` the late ones behind the others."""
+    behind = is_late if late == "last" else np.zeros(len(key), dtype=bool)
+    return np.lexsort((key, behind))
+
+
+def told(is_late: Bools, reason: str) -> tuple[tuple[int, ...], dict[int, str]]:
+    """Return the late jobs, and what to say of each."""
+    rows = np.flatnonzero(is_late).tolist()
+    return tuple(rows), dict.fromkeys(rows, reason)

@@ -1,0 +1,128 @@
+"""Kueue's fair sharing: quotas that queues lend each other, and who borrows least for its weight is next.
+
+    D[u] = max(used[u] - Q[u], 0) / (C w[u])            share of queue u: what it borrows of what there is
+    next job: the head of the queue whose D with that job is the smallest, then the earliest submission
+      it fits                                           it runs, within Q[u] or borrowing
+      it fits nowhere                                   jobs of queues that borrow stop for it, the largest D first:
+        final      while  D[u] with it ≤ D[v] without the stopped job       (LessThanOrEqualToFinalShare)
+        initial    then one job each of queues with  D[u] with it < D[v]    (LessThanInitialShare)
+      not even so                                       it waits, and the next job of its queue is looked at
+
+A ClusterQueue is a tenant at the top of the tree, with its quota Q (accelerators), weight w and whether it borrows; all
+are one cohort. C is the capacity: what is nobody's quota can be borrowed too. Types are flavors of one resource, tried
+the fastest first. Who stops is the last started; jobs have no priorities, so `withinClusterQueue` has nothing to do.
+`admission=usage` orders the jobs of a queue as AdmissionFairSharing does: the tenants below it are its LocalQueues, and
+who used least for its weight comes first, usage losing half its weight in every half-life; 168 hours of it are kept.
+
+Example (examples/two_jobs.json). Each of the two queues owns 1 of 3 accelerators, its part rounded down. Neither job
+borrows, and text came first: it takes the v100. Image gets a k80.
+
+Reference: Kubernetes SIGs, Kueue's documentation, kueue.sigs.k8s.io/docs/concepts: "Cluster Queue", "Preemption" and
+"Admission Fair Sharing".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from eunomia.model.answers import Order, Rows
+from eunomia.model.arrays import Ints
+from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.view import View
+from eunomia.policies.order.cohort import Cohort
+from eunomia.policies.order.preference import NEEDS, runnable
+from eunomia.policies.order.usage import check_half_life, decayed
+
+_STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
+_WHY = "neither its queue's quota nor what it may borrow has room for it"
+
+
+@dataclass(frozen=True)
+class KueueFairShare:
+    """Queues use their quotas and borrow what others leave idle, evenly by weight; what is lent is taken back.
+
+    `preemption` names the rules by which jobs of others are stopped; `never` lets what was borrowed end by itself.
+
+    Use it when users know Kueue, or teams own parts of a cluster and what is idle should be lent fairly, not first come
+    first served.
+
+    The worst-off is a job of a queue that borrows: it is stopped when an owner wants its quota, or when another queue
+    borrows less, the last started first.
+    """
+
+    preemption: Literal["both", "final", "initial", "never"] = "both"
+    admission: Literal["submission", "usage"] = "submission"
+    half_life_s: float = 7 * 86400.0
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="kueue_fair_share",
+        door="order",
+        objective="idle quota borrowed in proportion to weights, and given back",
+        technique="quotas with borrowing, preemption by dominant resource share",
+        paper="Kueue's documentation: fair sharing",
+        taxonomy=Taxonomy(
+            objectives=("fairness",), fairness=("tenant", "instant"), heterogeneity="partial", preemptive=True
+        ),
+        needs=NEEDS | {"tenant", "tenants", "started"},
+        mechanism=RECALLABLE,
+    )
+
+    def __post_init__(self) -> None:
+        if self.preemption not in _STRATEGIES:
+            raise ValueError(f"preemption is {self.preemption!r}; it is 'both', 'final', 'initial' or 'never'")
+        if self.admission not in ("submission", "usage"):
+            raise ValueError(f"admission is {self.admission!r}; it is 'submission' or 'usage'")
+        check_half_life(self.half_life_s)
+        also_needs(self, {"hourly"} if self.admission == "usage" else ())
+
+    def decide(self, view: View) -> Order:
+        """Return who goes on where it is and who is admitted; who is stopped or waits is not named."""
+        cohort, running = Cohort.seen(view), np.flatnonzero(view.on_type >= 0)
+        admitted, stopped = self._admitted(view, cohort)
+        line = np.array([m for m in running.tolist() if m not in stopped] + admitted, dtype=np.int64)
+        waits = np.setdiff1d(np.arange(view.jobs), line).tolist()
+        never = {m: f"its queue's quota of {cohort.quota[cohort.queue[m]]:g} is too small" for m in cohort.never()}
+        return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=never)
+
+    def _admitted(self, view: View, cohort: Cohort) -> tuple[list[int], set[int]]:
+        """Return the jobs that are let in, in that order, and those stopped for them."""
+        admitted: list[int] = []
+        stopped: set[int] = set()
+        final, initial = _STRATEGIES[self.preemption]
+        can = runnable(view)
+        heads = self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1)))
+        while heads and (cohort.free.any() or cohort.someone_borrows()):
+            u = min(heads, key=lambda u: (cohort.share(u, cohort.size[heads[u][0]]), heads[u][0]))
+            m = heads[u].popleft()
+            if not heads[u]:
+                del heads[u]
+            types = [j for j in np.argsort(-view.throughput[m], kind="stable").tolist() if can[m, j]]
+            fits = [j for j in types if cohort.free[j] >= cohort.size[m]] if cohort.may_use(m) else []
+            for j in [] if fits or not cohort.may_use(m) else types:
+                if victims := cohort.victims(m, j, final=final, initial=initial):
+                    for victim in victims:
+                        cohort.stop(victim)
+                        cohort.newest.remove(victim)
+                    stopped |= set(victims)
+                    fits = [j]
+                    break
+            if fits:
+                cohort.admit(m, fits[0])
+                admitted.append(m)
+        return admitted, stopped
+
+    def _lines(self, view: View, cohort: Cohort, waiting: Ints) -> dict[int, deque[int]]:
+        """Return the waiting jobs of each queue, its head first."""
+        line = waiting
+        if self.admission == "usage":
+            used = decayed(view.hourly[:, :, 0], view.at, self.half_life_s) / view.tenants.weight
+            line = waiting[np.argsort(used[view.tenant[waiting]], kind="stable")]
+        heads: dict[int, deque[int]] = {}
+        for m in line.tolist():
+            heads.setdefault(int(cohort.queue[m]), deque()).append(m)
+        return heads

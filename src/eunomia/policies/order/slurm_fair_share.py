@@ -1,0 +1,137 @@
+"""Slurm's fair share: tenants that used little of their share lately come first, with usage that fades.
+
+    U_raw[u] = Σ_h 2^(-age_h / half-life) · used[h,u]        accelerator-seconds, with those of all tenants below u
+
+    algorithm = fair_tree   L[u] = s[u] / U[u],  s, U parts of weight and of usage among u and its siblings
+                            tenants ranked depth first by L, the largest first, equals merged;  F[u] = rank[u] / tenants
+    algorithm = classic     E[u] = U[u] + (E[parent] - U[u]) s[u],  U part of all usage; at the top E[u] = U[u]
+                            F[u] = 2^(-E[u] / S[u] / dampening),  S[u] = s[u] · s[parent] · …
+
+    order jobs by  F[u] + age_weight · min(age[m] / max_age_s, 1),  the largest first, then by submission
+
+u the tenant of job m, age[m] seconds since its submission, used by hour (hour, tenant). At most 168 hours of usage are
+kept: with the usual half-life of a week, usage of which less than half would still count is forgotten at once. A tenant
+that owns both jobs and tenants comes before the tenants below it. `backfill` says what happens to a gang that does not
+fit: easy keeps seats for it, as Slurm's backfill scheduler does, none stops the queue, skip passes it over. Job size,
+partitions, QOS and limits, of which Slurm's priority also is made, are left out.
+
+Example (examples/two_jobs.json). A problem tells of no past usage, so no tenant used any of its share: both have the
+factor 1, and text, which came first, takes its fastest type, the v100. Image gets a k80.
+
+References: SchedMD, "Multifactor Priority Plugin", slurm.schedmd.com/priority_multifactor.html; "Classic Fairshare
+Algorithm", slurm.schedmd.com/classic_fair_share.html; "Fair Tree Fairshare Algorithm",
+slurm.schedmd.com/fair_tree.html.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from eunomia.model.answers import Misfit, Order
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.taxonomy import Taxonomy
+from eunomia.model.tenants import Tenants
+from eunomia.model.view import View
+from eunomia.policies.order.preference import NEEDS, by_fastest
+from eunomia.policies.order.usage import among_siblings, check_half_life, decayed, rolled_up, whole_shares
+
+WEEK_S = 7 * 86400.0
+_ROUNDING = 12  # digits of a factor that tell two tenants apart
+_MISFIT: dict[str, Misfit] = {"easy": "reserve", "none": "stop", "skip": "skip"}
+
+
+@dataclass(frozen=True)
+class SlurmFairShare:
+    """Who used little of its share lately goes first; nobody is stopped.
+
+    `algorithm=classic` weighs usage against shares by 2^(-usage / share), as Slurm did before version 19.05;
+    `recalculate_s` is how often priorities are looked at again while jobs wait.
+
+    Use it when users know Slurm, or you want to know what it would do: shares count over weeks, and jobs run
+    undisturbed.
+
+    The worst-off is a job of a tenant that used much last week: it waits behind every job of the others until that has
+    faded, unless `age_weight` lets it rise. Who comes to a full cluster waits for jobs to end, whatever its share.
+    """
+
+    algorithm: Literal["fair_tree", "classic"] = "fair_tree"
+    half_life_s: float = WEEK_S
+    dampening: float = 1.0
+    age_weight: float = 0.0
+    max_age_s: float = WEEK_S
+    backfill: Literal["easy", "none", "skip"] = "easy"
+    recalculate_s: float = 300.0
+
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="slurm_fair_share",
+        door="order",
+        objective="use of the cluster in proportion to shares, over weeks",
+        technique="priority by decayed usage against shares, with backfilling",
+        paper="Slurm's documentation: priority_multifactor, fair_tree, classic_fair_share",
+        taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "long-term"), heterogeneity="partial"),
+        needs=NEEDS | {"submitted", "tenant", "tenants", "hourly"},
+        mechanism=ENDLESS,
+    )
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ("fair_tree", "classic"):
+            raise ValueError(f"algorithm is {self.algorithm!r}; it is 'fair_tree' or 'classic'")
+        if self.backfill not in _MISFIT:
+            raise ValueError(f"backfill is {self.backfill!r}; it is 'easy', 'none' or 'skip'")
+        check_half_life(self.half_life_s)
+        for name in ("dampening", "max_age_s", "recalculate_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a number above 0")
+        if not 0 <= self.age_weight < math.inf:
+            raise ValueError(f"age_weight is {self.age_weight}; it is a number, at least 0, beside the factor's 0 to 1")
+
+    def decide(self, view: View) -> Order:
+        """Return all jobs, the highest priority first."""
+        tenants = view.tenants
+        usage = rolled_up(decayed(view.hourly[:, :, 0], view.at, self.half_life_s), tenants)
+        factor = fair_tree(usage, tenants) if self.algorithm == "fair_tree" else classic(usage, tenants, self.dampening)
+        age = np.minimum((view.at - view.submitted) / self.max_age_s, 1.0)
+        priority = np.round(factor[view.tenant], _ROUNDING) + self.age_weight * age
+        order = np.argsort(-priority, kind="stable")
+        waits = bool((view.on_type < 0).any())
+        return Order(
+            by_fastest(view, order),
+            _MISFIT[self.backfill],
+            again_at=view.at + self.recalculate_s if waits else math.inf,
+        )
+
+
+def classic(usage: Floats, tenants: Tenants, dampening: float = 1.0) -> Floats:
+    """Return F = 2^(-E / S / dampening), (tenant,), of usage that includes the tenants below."""
+    top = tenants.parent < 0
+    total = usage[top].sum()
+    U = usage / total if total > 0 else np.zeros(len(usage))
+    s = among_siblings(tenants.weight, tenants.parent)
+    E, S = U.copy(), whole_shares(tenants)
+    for u in np.flatnonzero(~top).tolist():  # parents stand before their children
+        E[u] = U[u] + (E[tenants.parent[u]] - U[u]) * s[u]
+    return np.asarray(2.0 ** (-E / S / dampening))
+
+
+def fair_tree(usage: Floats, tenants: Tenants) -> Floats:
+    """Return F = rank / tenants, (tenant,): 1 for the first of a walk through the tree, equals alike."""
+    s, U = (among_siblings(part, tenants.parent) for part in (tenants.weight, usage))
+    L = np.round(np.divide(s, U, out=np.full(len(s), np.inf), where=U > 0), _ROUNDING)
+    paths = _paths(L, tenants.parent)
+    place = np.unique(-paths, axis=0, return_inverse=True)[1].reshape(-1)
+    ahead = np.searchsorted(np.sort(place), place)
+    return np.asarray((len(s) - ahead) / len(s))
+
+
+def _paths(L: Floats, parent: Ints) -> Floats:
+    """Return (tenant, depth) the L of everybody on the way down to each; its own jobs are ahead of those below it."""
+    ways: list[list[float]] = []
+    for u in range(len(L)):
+        ways.append([*(ways[parent[u]] if parent[u] >= 0 else []), float(L[u])])
+    deepest = max(map(len, ways), default=0)
+    return np.array([[*way, *[np.inf] * (deepest - len(way))] for way in ways]).reshape(len(L), deepest)

@@ -1,0 +1,20 @@
+"""What became of the jobs that did not finish, in words: averages are of those that did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from eunomia.report.quantities import shown
+
+OTHERWISE = {  # name in summary.json → what is said of so many jobs, of one
+    "jobs_failed": ("failed", "failed"),
+    "jobs_cancelled": ("were cancelled", "was cancelled"),
+    "jobs_rejected": ("were rejected", "was rejected"),
+    "jobs_unfinished": ("were left unfinished", "was left unfinished"),
+}
+
+
+def other_ends(number: Callable[[str], float | int | None]) -> str:
+    """Return `12 failed, 8 were cancelled`, or nothing when all finished; `number` gives a number of the summary."""
+    found = ((number(name), said) for name, said in OTHERWISE.items())
+    return ", ".join(f"{shown(count, 'count')} {said[count == 1]}" for count, said in found if count)

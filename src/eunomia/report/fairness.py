@@ -1,0 +1,52 @@
+"""Charts of long-term fairness among tenants. Of several seeds only the first is drawn: days do not average."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eunomia.report.chart import Axis, Chart, Panel, Series
+from eunomia.report.content import TenantFigures
+from eunomia.report.over_time import SINCE_START
+from eunomia.report.settings import Setting
+
+MOST = 8  # tenants that are drawn: as many as there are colours
+
+
+def fairness(group: Sequence[Setting]) -> list[Chart]:
+    """Return the chart of one load; none with fewer than two tenants, or where nothing was deserved."""
+    found = [(setting.label, setting.runs[0].tenants) for setting in group]
+    runs = [(label, one) for label, one in found if one is not None and len(one.names) > 1]
+    names = largest([one for _, one in runs])
+    panels = tuple(Panel(title=label, series=lines(one, names)) for label, one in runs)
+    panels = tuple(panel for panel in panels if panel.series)
+    if not panels:
+        return []
+    return [
+        Chart(
+            name="ltgf_over_time",
+            title="Long-term fairness of tenants",
+            how_to_read="Accelerator-time that a tenant got over what it was owed, in the day before "
+            f"({len(names)} largest tenants): 1 is all of it, above 1 it also used what was others'.",
+            kind="steps",
+            x=SINCE_START,
+            y=Axis(label="got ÷ owed in 24 hours", unit="ratio", low=0.0),
+            panels=panels,
+        )
+    ]
+
+
+def largest(runs: Sequence[TenantFigures]) -> tuple[str, ...]:
+    """Return the tenants that were owed most."""
+    owed: dict[str, float] = {}
+    for one in runs:
+        for name, amount in zip(one.names, one.deserved.tolist(), strict=True):
+            owed[name] = max(owed.get(name, 0.0), amount)
+    return tuple(sorted(owed, key=lambda name: (-owed[name], name))[:MOST])
+
+
+def lines(one: TenantFigures, names: Sequence[str]) -> tuple[Series, ...]:
+    """Return one line for each tenant that was ever owed anything."""
+    rows = [(style, name, one.ltgf[one.names.index(name)]) for style, name in enumerate(names) if name in one.names]
+    return tuple(Series(name=n, style=s, x=one.at_s, y=y) for s, n, y in rows if np.isfinite(y).any())

@@ -1,0 +1,37 @@
+"""Keys of [apps] that say nothing beside the others, or contradict them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from eunomia.scenario.places import Finding
+from eunomia.scenario.sections import Apps
+
+_OF = {"eta": ("halving", "hyperband", "asha"), "target": ("hyperdrive",), "space": ("optuna",)}
+
+
+def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong with the table as a whole, for such a world and mechanism."""
+    tuner, backend = table.get("tuner", "off"), world.get("backend", "simulated")
+    for key, tuners in _OF.items():
+        own = Apps.model_fields[key].get_default(call_default_factory=True)  # a scenario written out says it
+        if table.get(key, own) != own and tuner not in tuners:
+            rule = f"does nothing with tuner = {tuner!r}"
+            yield Finding(("apps", key), table[key], rule, f"leave it out, or set tuner to {' or '.join(tuners)}")
+    if tuner == "optuna" and backend != "local":
+        mend = 'set backend = "local" in [world], or another tuner'
+        yield Finding(("apps", "tuner"), tuner, "it searches among real trials, which a simulation has none of", mend)
+    if tuner == "optuna" and not table.get("space"):
+        mend = "write [apps.space] and a range below it, such as lr = { low = 1e-4, high = 0.1, log = true }"
+        yield Finding(("apps", "tuner"), tuner, "it needs something to search", mend)
+    if tuner == "hyperdrive" and backend == "local":
+        rule, mend = "nobody knows the best trial's loss of real ones beforehand", "choose halving, hyperband or asha"
+        yield Finding(("apps", "tuner"), tuner, rule, mend)
+    if tuner != "off" and mechanism.get("name") == "ideal":
+        rule, mend = "the fluid of the ideal mechanism has no trials that are watched", "leave [apps] out"
+        yield Finding(("apps", "tuner"), tuner, rule, mend)
+
+
+def _default(key: str) -> Any:
+    return Apps.model_fields[key].get_default(call_default_factory=True)

@@ -1,0 +1,121 @@
+"""The rows that are worth most together, one of each bidder, with the proof.
+
+    maximise Σ_i v_i,b(i)   subject to   Σ_i n_i,b(i),k ≤ C_k for each class k
+
+Bidders are served layer by layer (`layers`) with wider and wider layers until nothing that could be better was let go.
+Where that does not come to an end, the general solver searches among the rows that could still be part of a better
+answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.auction.frames import frames, unfolded
+from eunomia.solvers.auction.layers import sweep
+from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.auction.prices import relaxed, surplus
+from eunomia.solvers.program import NoOptimum
+
+CLOSE = 1e-9  # of a sum of logarithms: what is nearer is the same
+WIDTHS = (64, 1024, 8192, 65536)
+WORK = 400_000  # states times classes of the widest layer
+HOPELESS = 0.5  # share of the gap that a layer of 1024 states must have closed for wider ones to be tried
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far to look: the widest layer, and the nodes of the general solver where layers do not settle it."""
+
+    widest: int = WIDTHS[-1]
+    nodes: int = 200
+
+
+EXACT, QUICK = Effort(), Effort(widest=1024, nodes=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best rows known, and what no others can exceed."""
+
+    row: Ints  # (turn,) of the bidders asked about
+    objective: float
+    bound: float
+
+    @property
+    def proven(self) -> bool:
+        """Say whether nothing is better."""
+        return self.bound <= self.objective + CLOSE
+
+
+def best_rows(rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints, effort: Effort) -> Best:
+    """Return the best rows of the bidders `who`, (turn,).
+
+    `price` (class,) sets how well layers can be judged, `known` (turn,) are rows that fit together, and `effort` says
+    how far to look for better ones.
+    """
+    loss = np.empty(len(worth))
+    gain, chosen = surplus(rows, worth, price, who, loss)
+    found = Best(known, float(worth[known].sum()), float(gain.sum() + price @ rows.capacity))
+    if not found.proven and (rows.take[chosen].sum(axis=0) <= rows.capacity).all():
+        found = _better(found, chosen, worth)
+    if not found.proven:
+        found = _by_layers(rows, worth, who, price, loss, gain, found, effort.widest)
+    if not found.proven and effort.nodes > 0:
+        found = _by_program(rows, worth, who, loss, found, effort.nodes)
+    return replace(found, bound=max(found.bound, found.objective))
+
+
+def _better(found: Best, row: Ints, worth: Floats) -> Best:
+    value = float(worth[row].sum())
+    return replace(found, row=row, objective=value) if value > found.objective else found
+
+
+def _by_layers(
+    rows: Packed, worth: Floats, who: Ints, price: Floats, loss: Floats, gain: Floats, found: Best, widest: int
+) -> Best:
+    """Widen the layers until the answer is proven, or that is too much work."""
+    order = np.argsort(-rows.most[who].sum(axis=1), kind="stable")  # who takes most leaves the fewest ways to go on
+    turn, first = who[order], found.bound
+    seen = frames(rows, turn)
+    line = np.lexsort((loss, np.repeat(np.arange(len(rows.begin) - 1), np.diff(rows.begin))))
+    for width in WIDTHS:
+        if width > WIDTHS[0] and (width > widest or width * len(price) > WORK):
+            break
+        value, chosen, lost = sweep(
+            rows, worth, price, turn, gain[order], loss, line, *seen, found.objective + CLOSE / 2, width
+        )
+        if value > found.objective:
+            row = np.empty_like(chosen)
+            row[order] = unfolded(rows, worth, turn, seen, chosen)
+            found = _better(found, row, worth)
+        found = replace(found, bound=min(found.bound, max(lost, found.objective)))
+        closed = first - found.bound
+        if found.proven or (width > WIDTHS[0] and closed < HOPELESS * (first - found.objective) and len(price) > 8):
+            break
+    return found
+
+
+def _by_program(rows: Packed, worth: Floats, who: Ints, loss: Floats, found: Best, nodes: int) -> Best:
+    """Let the general solver search among the rows that may be part of a better answer."""
+    allowed = np.zeros(len(worth))
+    for i in who.tolist():
+        allowed[rows.begin[i] : rows.begin[i + 1]] = 1.0
+    allowed[loss > found.bound - found.objective + CLOSE] = 0.0
+    allowed[found.row] = 1.0
+    program = relaxed(rows, worth, whole=True)
+    program.change_bounds(np.arange(len(worth)), 0.0, allowed)
+    away = np.setdiff1d(np.arange(len(rows.begin) - 1), who)
+    if len(away):
+        program.change_sides(away, 0.0, 0.0)
+    try:
+        solved = program.solve(nodes=nodes)
+    except NoOptimum:
+        return found
+    taken = np.flatnonzero(solved.x > 0.5)
+    row = taken[np.searchsorted(taken, rows.begin[who])]
+    found = _better(found, row, worth)
+    return replace(found, bound=min(found.bound, max(solved.bound, found.objective)))

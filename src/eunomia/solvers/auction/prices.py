@@ -1,0 +1,90 @@
+"""Prices of the classes: with them every bidder's choice is its own, and no choice of all is worth more than
+
+    L(λ) = Σ_k λ_k C_k + Σ_i max_b ( v_ib − Σ_k λ_k n_ibk ),   λ ≥ 0.
+
+The lowest L is the optimum of the linear relaxation: found by the general solver for the whole problem, and from there
+by subgradient steps (B. T. Polyak, "Minimization of unsmooth functionals", 1969) for the problems without one bidder.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.program import INF, Program
+
+STEPS = 120
+
+
+def relaxed(rows: Packed, worth: Floats, *, whole: bool = False) -> Program:
+    """Return the program over (row,) of which the auction is the one in whole numbers: bidders, then classes."""
+    bidders, count = len(rows.begin) - 1, len(worth)
+    bidder = np.repeat(np.arange(bidders), np.diff(rows.begin))
+    per_row = np.repeat(np.arange(count), np.diff(rows.first))
+    return Program.of_entries(
+        worth,
+        np.concatenate((bidder, bidders + rows.entry)),
+        np.concatenate((np.arange(count), per_row)),
+        np.concatenate((np.ones(count), rows.amount.astype(float))),
+        np.concatenate((np.ones(bidders), np.full(len(rows.capacity), -INF))),
+        np.concatenate((np.ones(bidders), rows.capacity.astype(float))),
+        upper=1.0,
+        whole=np.ones(count, dtype=bool) if whole else None,
+    )
+
+
+def relaxed_prices(rows: Packed, worth: Floats) -> Floats:
+    """Return the prices (class,) at which L is lowest."""
+    return np.maximum(relaxed(rows, worth).solve().row_price[len(rows.begin) - 1 :], 0.0)
+
+
+@njit(cache=True)
+def surplus(rows: Packed, worth: Floats, price: Floats, who: Ints, loss: Floats) -> tuple[Floats, Ints]:
+    """Return what each of `who` gains at these prices, and by which row; fill `loss` (row,), what rows fall short.
+
+    Where two rows gain alike the one that takes less is named.
+    """
+    best, chosen = np.empty(len(who)), np.empty(len(who), dtype=np.int64)
+    for t in range(len(who)):
+        begin, end = rows.begin[who[t]], rows.begin[who[t] + 1]
+        best[t], chosen[t] = -np.inf, begin
+        for row in range(begin, end):
+            gain = worth[row]
+            for e in range(rows.first[row], rows.first[row + 1]):
+                gain -= price[rows.entry[e]] * rows.amount[e]
+            loss[row] = gain
+            if gain > best[t]:
+                best[t], chosen[t] = gain, row
+        for row in range(begin, end):
+            loss[row] = best[t] - loss[row]
+    return best, chosen
+
+
+@njit(cache=True)
+def lowered(rows: Packed, worth: Floats, price: Floats, who: Ints, target: float, steps: int) -> Floats:
+    """Return prices with an L that is lower, if some are found; `target` is what the bound may come down to."""
+    now, best = price.copy(), price.copy()
+    loss, left = np.empty(len(worth)), np.empty(len(price))
+    lowest, pace, stalled = np.inf, 0.5, 0
+    for _ in range(steps):
+        gain, chosen = surplus(rows, worth, now, who, loss)
+        bound = gain.sum() + (now * rows.capacity).sum()
+        if bound < lowest - 1e-12:
+            stalled = 0 if bound < lowest - 1e-3 * (lowest - target) else stalled + 1
+            lowest, best[:] = bound, now
+        else:
+            stalled += 1
+        if stalled >= 5:
+            pace, stalled, now = pace / 2, 0, best.copy()
+        left[:] = rows.capacity
+        for row in chosen:
+            for e in range(rows.first[row], rows.first[row + 1]):
+                left[rows.entry[e]] -= rows.amount[e]
+        left[(now <= 0) & (left > 0)] = 0.0
+        length = (left * left).sum()
+        if length == 0 or bound <= target or pace < 1e-3:
+            break
+        now = np.maximum(now - pace * (bound - target) / length * left, 0.0)
+    return best

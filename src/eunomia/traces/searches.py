@@ -1,0 +1,84 @@
+"""A workload of searches: apps of many trials, as in the production trace that Themis was evaluated on.
+
+Jobs of an app and accelerator-time of a job after the figures of K. Mahajan et al., "Themis: Fair and Efficient GPU
+Cluster Scheduling", NSDI 2020, section 8: one app in twenty has one job, half of them have 79 or more; half of the jobs
+take 230 accelerator-minutes or more. Between the points that were read off, the logarithm runs straight. A tenth of the
+models are of vision, 60 % of language and 30 % of speech. Which app has which is not published: it is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.traces.table import Trace, trace_of
+
+# Points of the published distributions: value and share of what is at most that.
+JOBS_PER_APP = ((1, 0.05), (5, 0.2), (21, 0.37), (60, 0.45), (79, 0.5), (90, 0.8), (100, 1.0))
+JOB_MINUTES = ((15, 0.0), (150, 0.3), (230, 0.5), (340, 0.8), (500, 0.95), (1600, 1.0))  # of one accelerator
+MODELS = (
+    (0.1, ("inceptionv3", "alexnet", "resnet50", "vgg16", "vgg19")),
+    (0.6, ("biattflow", "lm", "gnmt", "transformer")),
+    (0.3, ("wavenet", "deepspeech")),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searches:
+    """Poisson arrivals of apps whose jobs are alike in model and gang; each job needs an accelerator-time of its own.
+
+    `jobs` counts the jobs of all apps, `rate_per_hour` apps. The gangs of an app have 2 accelerators or 4, with
+    `gangs=network` 4 or 8. The jobs of an app are submitted together, and each app is a tenant of its own.
+    """
+
+    jobs: int = 1000
+    rate_per_hour: float = 0.5
+    gangs: str = "small"
+    most_per_app: int = 100
+
+    def draw(self, seed: int) -> Trace:
+        """Return the trace; the same seed draws the same one."""
+        arrivals, sizes, times, kinds = np.random.default_rng(seed).spawn(4)
+        counts = self._counts(sizes)
+        app = np.repeat(np.arange(len(counts)), counts)[: self.jobs]
+        apps = int(app[-1]) + 1
+        gang = kinds.choice(np.array(GANGS[self.gangs]), apps)
+        submitted_s = np.cumsum(arrivals.exponential(3600 / self.rate_per_hour, len(counts)))[app]
+        accelerator_s = 60 * _between(times.random(self.jobs), JOB_MINUTES)
+        names, models = tuple(f"app-{k}" for k in app.tolist()), _models(kinds, apps)
+        return trace_of(
+            "searches",
+            tuple(map(str, range(self.jobs))),
+            submitted_s,
+            gang[app],
+            duration_s=accelerator_s / gang[app],
+            app=names,
+            tenant=names,
+            job_type=tuple(models[k] for k in app.tolist()),
+        )
+
+    def _counts(self, rng: np.random.Generator) -> Ints:
+        """Return the jobs of each app, enough apps for all jobs."""
+        level = rng.random(self.jobs)
+        counts = np.round(_between(level, JOBS_PER_APP)).astype(np.int64)
+        counts = np.clip(counts, 1, self.most_per_app)
+        return counts[: int(np.searchsorted(np.cumsum(counts), self.jobs)) + 1]
+
+
+GANGS = {"small": (2, 4), "network": (4, 8)}
+
+
+def _between(level: Floats, points: tuple[tuple[float, float], ...]) -> Floats:
+    """Return the values at these shares, (share,)."""
+    value, share = np.array(points).T
+    return np.asarray(np.exp(np.interp(level, share, np.log(value))))
+
+
+def _models(rng: np.random.Generator, apps: int) -> list[str]:
+    """Return the model of each app."""
+    names = [name for _, group in MODELS for name in group]
+    share = [weight / len(group) for weight, group in MODELS for _ in repeat(None, len(group))]
+    return [str(name) for name in rng.choice(names, apps, p=share)]

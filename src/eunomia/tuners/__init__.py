@@ -1,0 +1,1 @@
+"""THE SEARCHERS: users with quick reflexes, who live in a world and speak in events."""

@@ -1,0 +1,125 @@
+"""HyperDrive's POP: trials are promising, opportunistic or poor.
+
+    p_j = P(trial j reaches the target before its steps are done) = Φ( (ln y* − ln l_j) / (σ (1 − progress)) )
+
+l_j is the loss at its end that the curve through its last three reports foretells. Poor trials, p_j < 0.05, are given
+up; of the others those with p_j ≥ p*, which maximises min(#{j: p_j ≥ p}, S p) over p for S slots, are promising and
+weigh more. The app is finished when a trial reaches the target y*.
+
+J. Rasley et al., "HyperDrive: Exploring Hyperparameters with POP Scheduling", Middleware 2017; the curve of three
+points stands for its ensemble of curve models, and σ for their spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from eunomia.model.events import JobUpdated
+from eunomia.model.job import Job
+from eunomia.tuners.trials import Trials
+from eunomia.tuners.tuner import NOTHING, Wish, Wishes
+
+POOR = 0.05
+PROMISING_WEIGHT = 4.0
+REPORTS = 10  # reports of a trial until its end
+SPREAD = 0.5  # σ of the logarithm of a loss that is foretold at the very beginning
+
+
+def threshold(chances: Sequence[float], slots: int) -> tuple[float, int]:
+    """Return p* and the slots that are dedicated to promising trials; of several best p* the largest."""
+    effective = {p: min(sum(other >= p for other in chances), slots * p) for p in chances}
+    best = max(effective.values(), default=0.0)
+    at = max((p for p, value in effective.items() if value >= best), default=1.0)
+    return at, math.floor(best)
+
+
+def foretold(reports: Sequence[tuple[float, float]]) -> float:
+    """Return the loss at the end by the curve floor + c / (1 + rate p) through three reports (progress, loss).
+
+    Points that lie on no falling curve foretell the last loss.
+    """
+    (p0, l0), (p1, l1), (p2, l2) = reports[-3:]
+    first, second = (l0 - l1) / (p1 - p0), (l1 - l2) / (p2 - p1)
+    if not first > second > 0:
+        return l2
+    # (l0 − l1) / (l1 − l2) = (p1 − p0)(1 + rate p2) / ((p2 − p1)(1 + rate p0))
+    ratio = first / second
+    rate = (ratio - 1) / (p2 - ratio * p0) if p2 > ratio * p0 else math.inf
+    if math.isinf(rate):
+        return l2
+    drop = (l1 - l2) * (1 + rate * p1) * (1 + rate * p2) / (rate * (p2 - p1))
+    floor = l2 - drop / (1 + rate * p2)
+    return max(floor + drop / (1 + rate), 0.0)
+
+
+class HyperDrive(Trials):
+    """Gives up poor trials, and favours promising ones by their weight."""
+
+    def __init__(self, target: float):
+        super().__init__()
+        self._target = target
+        self._reports: dict[str, list[tuple[float, float]]] = {}
+        self._chance: dict[str, float] = {}
+        self._weight: dict[str, float] = {}
+
+    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+        """Watch all trials."""
+        super().begin(app, trials)
+        self._reports = {name: [] for name in self.jobs}
+        return Wishes({name: job.total_steps / REPORTS for name, job in self.jobs.items()})
+
+    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+        """Classify the trials anew."""
+        if job_id not in self.alive:
+            return NOTHING
+        if loss <= self._target:
+            return self._found(job_id, loss)
+        total = self.jobs[job_id].total_steps
+        mine = self._reports[job_id]
+        mine.append((steps / total, loss))
+        events: list[Wish] = []
+        if len(mine) >= 3:
+            self._chance[job_id] = self._chance_of(mine)
+            if self._chance[job_id] < POOR:
+                del self._chance[job_id]
+                events += self.drop([job_id])
+                events += self.finish()
+        events += self._classified()
+        following = len(mine) + 1
+        watch = {job_id: total * following / REPORTS} if job_id in self.alive and following < REPORTS else {}
+        return Wishes(watch, events)
+
+    def ended(self, job_id: str, loss: float) -> Wishes:
+        """A trial that came to its end may have reached the target there."""
+        if not math.isnan(loss) and loss <= self._target and job_id in self.alive:
+            return self._found(job_id, loss, ended=True)
+        self._chance.pop(job_id, None)
+        return super().ended(job_id, loss)
+
+    def _found(self, job_id: str, loss: float, *, ended: bool = False) -> Wishes:
+        """The target is reached: nothing else has to run, the trial itself included."""
+        self._best = min(self._best, (loss, job_id))
+        if ended:
+            del self.alive[job_id]
+        return Wishes(events=[*self.drop(list(self.alive)), *self.finish()])
+
+    def _chance_of(self, reports: Sequence[tuple[float, float]]) -> float:
+        progress = reports[-1][0]
+        end, spread = max(foretold(reports), 1e-12), SPREAD * (1 - progress)
+        if spread <= 0:
+            return float(end <= self._target)
+        return 0.5 * (1 + math.erf((math.log(self._target) - math.log(end)) / spread / math.sqrt(2)))
+
+    def _classified(self) -> list[Wish]:
+        """Return what weights change."""
+        at, slots = threshold(list(self._chance.values()), len(self.alive))
+        ranked = sorted(self._chance, key=lambda name: (-self._chance[name], name))
+        promising = {name for name in ranked[:slots] if self._chance[name] >= at}
+        changed: list[Wish] = []
+        for name in self.alive:
+            weight = self.jobs[name].weight * (PROMISING_WEIGHT if name in promising else 1.0)
+            if weight != self._weight.get(name, self.jobs[name].weight):
+                self._weight[name] = weight
+                changed.append(JobUpdated(name, weight=weight))
+        return changed

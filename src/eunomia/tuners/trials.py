@@ -1,0 +1,66 @@
+"""What every search keeps: which trials live, and the best that has been found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eunomia.model.events import AppFinished, JobCancelled
+from eunomia.model.job import Job
+from eunomia.tuners.tuner import NOTHING, Wishes
+
+
+class Trials:
+    """The trials of one app, in order of submission; a search that runs them all to their ends, as grid search does.
+
+    The app is finished when its last trial has ended, and what it found is the best of those that came to their ends.
+    """
+
+    def __init__(self) -> None:
+        self.app = ""
+        self.jobs: dict[str, Job] = {}
+        self.alive: dict[str, None] = {}
+        self._best = (math.inf, "")  # loss and trial
+        self._over = False
+
+    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+        """Take the trials in."""
+        self.app = app
+        self.jobs = {job.job_id: job for job in trials}
+        self.alive = dict.fromkeys(self.jobs)
+        return NOTHING
+
+    def settings(self, job_id: str) -> Mapping[str, Any]:
+        """Return nothing: a trial's command says what it is."""
+        return {}
+
+    def submitted(self, job: Job) -> Wishes:
+        """Nothing is wished of a new trial."""
+        return NOTHING
+
+    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+        """Nothing is watched."""
+        return NOTHING
+
+    def ended(self, job_id: str, loss: float) -> Wishes:
+        """Note what the trial has found."""
+        self.alive.pop(job_id, None)
+        if not math.isnan(loss):
+            self._best = min(self._best, (loss, job_id))
+        return Wishes(events=self.finish())
+
+    def drop(self, names: Iterable[str]) -> list[JobCancelled]:
+        """Give up these trials; return the wishes."""
+        gone = [name for name in names if name in self.alive]
+        for name in gone:
+            del self.alive[name]
+        return [JobCancelled(name) for name in gone]
+
+    def finish(self) -> list[AppFinished]:
+        """Say that the app is finished when nothing of it lives any more, once."""
+        if self.alive or self._over:
+            return []
+        self._over = True
+        loss, name = self._best
+        return [AppFinished(self.app, name, loss)]

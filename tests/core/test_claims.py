@@ -1,0 +1,138 @@
+"""What jobs, tenants and apps could lay claim to, by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from eunomia.contract.worlds import one_type
+from eunomia.core.belief import Belief
+from eunomia.core.claims import HOURS
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.answers import Order, Rows
+from eunomia.model.decisions import Ask
+from eunomia.model.events import Answered, Event, JobFinished, JobSubmitted, Moment
+from eunomia.model.job import Job
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.tenants import Tenant, Tenants
+from eunomia.model.topology import Node, Topology
+from eunomia.model.view import COLUMNS, View
+
+
+@dataclass(frozen=True)
+class Looker:
+    """First come, first served, with all columns in view."""
+
+    shown: list[View] = field(default_factory=list)
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="looker", door="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
+    )
+
+    def decide(self, view: View) -> Order:
+        self.shown.append(view)
+        jobs = np.arange(view.jobs)
+        return Order(Rows(jobs, np.zeros_like(jobs)))
+
+
+class World:
+    """Eight accelerators, and somebody who looks whenever something happens."""
+
+    def __init__(self, tenants: Mapping[str, Tenant] | None = None):
+        self.policy = Looker()
+        topology = Topology.of([Node(type="v100", accelerators=8)])
+        belief = Belief(one_type())
+        self.core = Scheduler(
+            topology, self.policy.info, Leases(length=math.inf, aligned=False, recall=True), belief, tenants=tenants
+        )
+
+    def tell(self, at: float, *events: Event) -> View:
+        decided = self.core.handle(Moment.of(at, events))
+        for ask in [one for one in decided if isinstance(one, Ask)]:
+            self.core.handle(Moment.of(at, (Answered(ask.asked, self.policy.decide(ask.view)),)))
+        return self.policy.shown[-1]
+
+
+def come(name: str, at: float, **said: Any) -> JobSubmitted:
+    return JobSubmitted(Job(job_id=name, total_steps=1e9, submitted=at, **said))
+
+
+def test_a_job_deserves_its_part_of_its_tenants_quota_but_never_more_than_it_asks_for() -> None:
+    world = World({"a": Tenant(weight=3.0), "b": Tenant(weight=1.0)})
+    world.tell(0, come("one", 0, tenant="a", scale_factor=8), come("two", 0, tenant="b", scale_factor=1))
+    view = world.tell(100, come("three", 100, tenant="a", scale_factor=2))
+    assert view.deserved.tolist() == [600.0, 100.0, 0.0]  # 6 of 8 are a's; two asks for 1 of b's 2
+    view = world.tell(200, come("four", 200, tenant="b"))
+    assert view.deserved.tolist() == [900.0, 200.0, 200.0, 0.0]  # a's 6 by equal parts of 3, and three asks for 2
+
+
+def test_the_hours_of_a_tenant_say_what_it_used_deserved_and_was_entitled_to() -> None:
+    world = World({"a": Tenant(quota=2.0), "b": Tenant()})
+    world.tell(0, come("one", 0, tenant="a", scale_factor=4))
+    view = world.tell(5400, come("two", 5400, tenant="b"))
+    assert view.tenants.names == ("a", "b")
+    assert view.hourly.tolist() == [
+        [[14400.0, 7200.0, 7200.0], [0.0, 0.0, 21600.0]],
+        [[7200.0, 3600.0, 3600.0], [0.0, 0.0, 10800.0]],
+    ]
+
+
+def test_hours_long_past_are_forgotten() -> None:
+    world = World()
+    world.tell(0, come("one", 0))
+    view = world.tell(3600.0 * 1000, come("two", 3.6e6))
+    assert len(view.hourly) == HOURS
+    assert view.hourly[-2, 0].tolist() == [3600.0, 3600.0, 8 * 3600.0]
+
+
+def test_an_apps_rivals_are_the_apps_alive_on_average_over_its_own_life() -> None:
+    world = World()
+    world.tell(0, come("a1", 0, app="a"), come("a2", 0, app="a"))
+    world.tell(100, come("b", 100))
+    view = world.tell(200, come("c", 200))
+    assert view.apps.names == ("a", "b", "c")
+    assert view.app.tolist() == [0, 0, 1, 2]
+    assert view.apps.submitted.tolist() == [0.0, 100.0, 200.0]
+    assert view.apps.mean_rivals.tolist() == [1.5, 2.0, 1.0]
+
+
+def test_what_ended_counts_for_its_app_and_as_a_sample_of_service() -> None:
+    world = World()
+    world.tell(0, come("a1", 0, app="a", scale_factor=2), come("a2", 0, app="a"))
+    view = world.tell(50, JobFinished("a1", 1), come("b", 50))
+    assert view.apps.service.tolist() == [100.0, 0.0]
+    assert view.past_service.tolist() == [100.0]
+
+
+def test_waits_and_starts_are_of_now_and_the_first_start_stays() -> None:
+    world = World()
+    world.tell(0, come("one", 0, scale_factor=8))
+    view = world.tell(30, come("two", 30))
+    assert (view.wait.tolist(), view.started.tolist()) == ([0.0, 0.0], [0.0, math.inf])
+    view = world.tell(40, come("three", 40))
+    assert view.wait.tolist() == [0.0, 10.0, 0.0]
+    view = world.tell(50, JobFinished("one", 1), come("four", 50))
+    assert view.wait.tolist() == [20.0, 10.0, 0.0]
+    view = world.tell(60, come("five", 60))
+    assert view.first_started.tolist() == view.started.tolist() == [50.0, 50.0, 50.0, math.inf]
+    assert view.run_time.tolist() == [10.0, 10.0, 10.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("said", "capacity", "quota"),
+    [
+        ({"a": Tenant(2.0), "b": Tenant(1.0)}, 8.0, [5.0, 2.0]),
+        ({"a": Tenant(quota=6.0), "b": Tenant(3.0), "c": Tenant(1.0)}, 10.0, [6.0, 3.0, 1.0]),
+        ({"a": Tenant(1.0), "a/x": Tenant(quota=1.0), "a/y": Tenant(), "b": Tenant(1.0)}, 8.0, [4.0, 1.0, 3.0, 4.0]),
+        ({"a": Tenant(quota=8.0), "b": Tenant()}, 8.0, [8.0, 0.0]),
+    ],
+)
+def test_quotas_are_what_was_said_and_else_parts_of_what_is_left_by_weight(
+    said: Mapping[str, Tenant], capacity: float, quota: list[float]
+) -> None:
+    assert Tenants.of((), said).quota(capacity).tolist() == quota

@@ -1,0 +1,231 @@
+"""What tenants were owed and got, worked out by hand: two tenants, two accelerators, one each by weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eunomia.contract.worlds import Rates, one_type
+from eunomia.core.claims import Claims, Present
+from eunomia.experiment.compare import cases, compare, prices_of_fairness, write_tenants
+from eunomia.metrics import Figures, Metrics
+from eunomia.metrics.deserved import of_jobs, spans_of
+from eunomia.metrics.fairness import jain
+from eunomia.model.decisions import Decision, Start
+from eunomia.model.events import Event, JobFinished, JobSubmitted, JobUpdated, Moment, NodeLost
+from eunomia.model.job import Job
+from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant, Tenants
+from eunomia.model.topology import Node, Topology
+from eunomia.scenario import scenario_from_dict
+
+TWO = (Node(type="gpu", accelerators=2),)
+Story = tuple[float, Sequence[Event], Sequence[Decision]]
+
+
+def job(name: str, tenant: str, steps: float, size: int = 1, **more: float) -> JobSubmitted:
+    return JobSubmitted(Job(job_id=name, tenant=tenant, total_steps=steps, scale_factor=size, **more))
+
+
+def sit(name: str, *seats: int) -> Start:
+    return Start(name, 1, seats, math.inf)
+
+
+def heard(
+    *story: Story,
+    nodes: tuple[Node, ...] = TWO,
+    speeds: Speeds | None = None,
+    tenants: Mapping[str, Tenant] | None = None,
+) -> Figures:
+    metrics = Metrics(Topology.of(nodes), speeds or one_type(), {}, tenants=tenants)
+    for at, events, decisions in story:
+        metrics.hear(Moment(at, tuple(events)), decisions)
+    return metrics.figures()
+
+
+# u asks for one accelerator and v for two; v has both 0–7200, then u has one 7200–10800.
+V_FIRST: tuple[Story, ...] = (
+    (0, [job("a", "u", 3600), job("b", "v", 7200, 2)], [sit("b", 0, 1)]),
+    (7200, [JobFinished("b", 1)], [sit("a", 0)]),
+    (10800, [JobFinished("a", 1)], []),
+)
+
+
+def table(figures: Figures) -> dict[str, list[float]]:
+    return {name: column.tolist() for name, column in figures.tenants.items()}
+
+
+def test_what_tenants_were_owed_and_got() -> None:
+    """u was owed 1 for 10800 s and had 1 for 3600; v was owed 1 of the 2 it asked for in 7200 s, and had both."""
+    figures = heard(*V_FIRST)
+    found = table(figures)
+    assert found["tenant"] == ["u", "v"]
+    assert found["quota"] == [1, 1]
+    assert found["deserved_gpu_s"] == [10800, 7200]
+    assert found["received_gpu_s"] == [3600, 14400]
+    assert found["ltgf"] == pytest.approx([1 / 3, 2])
+    assert found["wait_mean_s"] == [7200, 0]
+    assert found["jct_mean_s"] == [10800, 7200]
+    assert found["sharing_loss_jobs"] == [1, 0]
+    assert found["sharing_benefit_jobs"] == [0, 1]
+    assert found["dominant_share"] == pytest.approx([3600 / 21600, 14400 / 21600])
+    assert figures.summary["max_min_ratio"] == pytest.approx(6)
+    assert figures.summary["sharing_loss_jobs"] == figures.summary["sharing_benefit_jobs"] == 1
+
+
+def test_who_would_rather_have_had_what_the_other_had() -> None:
+    """In the first two hours v held 2 and u, which asked for 1, nothing: with v's it had done 7200 s, and with its own
+    3600, of 10800 that it asked for. v would not be u.
+    """
+    assert table(heard(*V_FIRST))["envy_max"] == pytest.approx([(7200 - 3600) / 10800, 0])
+
+
+def test_what_a_heavier_tenant_has_is_scaled_to_the_weight_of_who_envies() -> None:
+    """v weighs twice as much and holds two of three in the first hour, which is one for u, whose gang of two waits and
+    then runs for 900 s: 3600 of the 9000 that it asked for, against the 1800 it had.
+    """
+    nodes, tenants = (Node(type="gpu", accelerators=3),), {"u": Tenant(1.0), "v": Tenant(2.0)}
+    story = (
+        (0, [job("a", "u", 900, 2), job("b", "v", 3600, 2)], [sit("b", 0, 1)]),
+        (3600, [JobFinished("b", 1)], [sit("a", 0, 1)]),
+        (4500, [JobFinished("a", 1)], []),
+    )
+    found = table(heard(*story, nodes=nodes, tenants=tenants))
+    assert found["quota"] == [1, 2]
+    assert found["envy_max"] == pytest.approx([(3600 - 1800) / 9000, 0])
+
+
+def test_a_faster_type_is_envied_by_what_it_is_worth_to_ones_own_jobs() -> None:
+    """Both hold one accelerator for an hour; for u's job v's fast one does as much as two of its own."""
+    speeds = Rates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)})
+    nodes = (Node(type="fast", accelerators=1), Node(type="slow", accelerators=1))
+    story = (
+        (0, [job("a", "u", 3600), job("b", "v", 7200)], [sit("b", 0), sit("a", 1)]),
+        (3600, [JobFinished("a", 1), JobFinished("b", 1)], []),
+    )
+    assert table(heard(*story, nodes=nodes, speeds=speeds))["envy_max"] == pytest.approx([0.5, 0])
+
+
+def test_who_paid_for_whom() -> None:
+    """v used one accelerator more than its own for two hours. u wanted it: u paid for v."""
+    sharing = heard(*V_FIRST).sharing
+    assert sharing.paid.tolist() == [[0, 7200], [0, 0]]
+    assert sharing.lent.tolist() == [[0, 0], [0, 0]]
+
+
+def test_what_nobody_asked_for_is_lent_and_costs_nobody() -> None:
+    """u comes an hour after v has begun on both: its own one was lent in the first hour, and wanted in the second."""
+    story = (
+        (0, [job("b", "v", 7200, 2)], [sit("b", 0, 1)]),
+        (3600, [job("a", "u", 3600, submitted=3600.0)], []),
+        (7200, [JobFinished("b", 1)], [sit("a", 0)]),
+        (10800, [JobFinished("a", 1)], []),
+    )
+    sharing = heard(*story, tenants={"u": Tenant(), "v": Tenant()}).sharing
+    assert sharing.names == ("u", "v")
+    assert sharing.lent.tolist() == [[0, 3600], [0, 0]]
+    assert sharing.paid.tolist() == [[0, 3600], [0, 0]]
+
+
+def test_long_term_fairness_over_time_looks_back_a_day_and_has_gaps_where_nothing_was_asked_for() -> None:
+    sharing = heard(*V_FIRST).sharing
+    assert sharing.at_s.tolist() == [3600, 7200, 10800]
+    assert sharing.ltgf.tolist() == [pytest.approx([0, 0, 1 / 3]), pytest.approx([2, 2, 2])]
+    late = heard(
+        (0, [job("a", "u", 3600)], [sit("a", 0)]),
+        (3600, [JobFinished("a", 1)], []),
+        (200_000, [job("b", "u", 100, submitted=200_000.0)], [sit("b", 0)]),
+        (200_100, [JobFinished("b", 1)], []),
+    ).sharing
+    assert late.ltgf[0, 0] == pytest.approx(1)
+    assert np.isnan(late.ltgf[0, 30])
+    assert late.ltgf[0, -1] == pytest.approx(1)
+
+
+def test_the_definitions_of_finish_time_fairness_stand_side_by_side() -> None:
+    """a waits two of its three hours while two jobs are there, then is alone. On an nth of two accelerators a has its
+    one all the time, 3600 s in 10800: ρ = 3. b, a gang of two, has half of the time: 7200 · ½ of 7200: ρ = ½.
+    ASTRAEA's: 10800 / (3600 · ⅓ + 7200) and 7200 / (7200 · 2).
+    """
+    jobs = heard(*V_FIRST).jobs
+    assert jobs["rho_isolated"].tolist() == pytest.approx([3, 1 / 2])
+    assert jobs["ltgf"].tolist() == pytest.approx([1 / 3, 2])
+    assert jobs["rho_astraea"].tolist() == pytest.approx([10800 / 8400, 1 / 2])
+    assert jobs["slowdown"].tolist() == pytest.approx([3, 1])
+    assert jobs["wait_other_s"].tolist() == [7200, 0]
+    assert np.isnan(jobs["wait_fair_share_s"]).all()
+
+
+def test_jobs_of_a_tenant_deserve_by_their_weights_and_never_more_than_they_ask_for() -> None:
+    """One tenant, two accelerators, weights 1 and 3: ½ and, of 1½, the 1 it asks for. From 50 on the first weighs 3."""
+    figures = heard(
+        (0, [job("a", "", 100), job("b", "", 100, weight=3.0)], [sit("a", 0), sit("b", 1)]),
+        (50, [JobUpdated("a", weight=3.0)], []),
+        (100, [JobFinished("a", 1), JobFinished("b", 1)], []),
+    )
+    assert figures.jobs["ltgf"].tolist() == pytest.approx([100 / (25 + 50), 1])
+    assert table(figures)["tenant"] == ["-"]
+
+
+def test_a_lost_machine_makes_everybody_deserve_less() -> None:
+    nodes = (Node(type="gpu", accelerators=1),) * 2
+    figures = heard(
+        (0, [job("a", "u", 100), job("b", "u", 100)], [sit("a", 0)]),
+        (50, [NodeLost(1)], []),
+        (100, [JobFinished("a", 1)], [sit("b", 0)]),
+        (200, [JobFinished("b", 1)], []),
+        nodes=nodes,
+    )
+    assert table(figures)["deserved_gpu_s"] == [2 * 50 + 150]
+    assert figures.jobs["ltgf"].tolist() == pytest.approx([100 / (50 + 25), 100 / (50 + 25 + 100)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int) -> None:
+    """The sums made afterwards are those that policies are shown."""
+    rng = np.random.default_rng(seed)
+    count, tree = 12, Tenants.of(("u", "v"), {"u": Tenant(2.0)})
+    begin = np.sort(rng.integers(0, 50, count)).astype(float)
+    end = begin + rng.integers(0, 50, count)
+    size, owner = rng.integers(1, 5, count), rng.integers(0, 2, count)
+    weight = rng.choice([0.3, 1.0, 2.5], count)
+    jobs = [Job(job_id=str(m), total_steps=1, submitted=begin[m], weight=float(weight[m])) for m in range(count)]
+    claims = Claims()
+    for one in jobs:
+        claims.submit(one)
+    for since, at in zip(range(100), range(1, 101), strict=True):
+        there = np.flatnonzero((begin <= since) & (end > since))
+        present = Present(there, owner[there], size[there], size[there], weight[there])
+        claims.advance(float(at), present, tree, 7.0)
+    found = of_jobs(spans_of(jobs, end, []), size.astype(float), owner, (np.zeros(1), tree.quota(7.0)[None, :]))
+    assert found == pytest.approx(claims.deserved[:count])
+
+
+def test_jains_index() -> None:
+    assert jain(np.array([2.0, 2.0])) == 1
+    assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(1 / 4)
+    assert math.isnan(jain(np.empty(0)))
+
+
+def test_the_price_of_fairness_is_by_what_a_run_exceeds_the_best_of_its_load_and_seed(tmp_path: Path) -> None:
+    """One accelerator, 10 s and then 1 s of work at once: fifo's mean is 10.5 s, that of srtf 6 s."""
+    (tmp_path / "jobs.csv").write_text("job_id,submitted_s,scale_factor,job_type,total_steps\na,0,1,x,10\nb,0,1,x,1\n")
+    scenario = scenario_from_dict(
+        {
+            "cluster": {"accelerators": {"gpu": 1}},
+            "workload": {"trace": "jobs.csv"},
+            "throughputs": {"source": "uniform"},
+        },
+        tmp_path,
+    )
+    runs = list(compare(cases(scenario, ["fifo", "srtf"], [], []), tmp_path))
+    fifo, srtf = prices_of_fairness(runs)
+    assert srtf["price_of_fairness"] == srtf["price_of_fairness_service"] == fifo["price_of_fairness_service"] == 1
+    assert fifo["price_of_fairness"] == pytest.approx(10.5 / 6)
+    write_tenants(tmp_path / "tenants.csv", runs)
+    lines = (tmp_path / "tenants.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:4] for line in lines[1:]] == [[name, "-", "1.0", "1.0"] for name in ("fifo", "srtf")]

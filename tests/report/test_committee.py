@@ -1,0 +1,92 @@
+"""The section for a committee says who was owed what, got what, and who paid for whom, in plain words."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eunomia.report import TenantFigures
+from eunomia.report.gallery import charts
+from eunomia.report.page import page
+
+HOUR = 3600.0
+
+
+def tenants_of(**changes: Any) -> TenantFigures:
+    """Return two tenants of whom `lab` was owed 100 hours and got 60: 30 went to `shop`, nobody used 10."""
+    fields: dict[str, Any] = {
+        "names": ("lab", "shop"),
+        "quota": np.array([3.0, 1.0]),
+        "jobs": np.array([7, 1]),
+        "wait_s": np.array([1800.0, 0.0]),
+        "deserved": np.array([100.0, 50.0]) * HOUR,
+        "received": np.array([60.0, 85.0]) * HOUR,
+        "lent": np.array([[0.0, 5.0], [0.0, 0.0]]) * HOUR,
+        "paid": np.array([[0.0, 30.0], [0.0, 0.0]]) * HOUR,
+        "at_s": np.array([HOUR, 2 * HOUR]),
+        "ltgf": np.array([[0.5, 0.6], [np.nan, 1.7]]),
+    }
+    return TenantFigures(**(fields | changes))
+
+
+def section(text: str) -> str:
+    """Return the words of the section."""
+    found = re.search(r'<section aria-label="For the committee".*?</section>', text, re.DOTALL)
+    assert found
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", found[0])).split())
+
+
+def test_each_tenant_has_a_row_with_what_it_was_owed_and_got(a_report, a_run):
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of()))))
+    assert "lab 3 accelerators, 7 jobs 60 % of what it was owed got 60.0 of 100 owed; a job waited 30.0 min" in words
+    assert "shop 1 accelerator, 1 job 170 % of what it was owed got 85.0 of 50.0 owed; jobs did not wait" in words
+
+
+def test_it_is_told_who_paid_for_whom_and_who_lent_to_whom(a_report, a_run):
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of()))))
+    assert (
+        "Who paid for whom under fifo lab paid 30.0 hours that it asked for: 30.0 to shop. "
+        "It went without another 10.0 hours that nobody used. "
+        "lab lent 5.00 hours that it did not ask for: 5.00 to shop." in words
+    )
+
+
+def test_where_all_got_what_they_were_owed_nobody_paid(a_report, a_run):
+    fair = tenants_of(received=np.array([100.0, 50.0]) * HOUR, paid=np.zeros((2, 2)), lent=np.zeros((2, 2)))
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=fair))))
+    assert "Nobody paid for anybody." in words
+    assert words.count("100 % of what it was owed") == 0
+    assert words.count("all that it was owed") == 2
+
+
+def test_every_policy_has_its_column_and_the_bars_one_scale(a_report, a_run):
+    other = tenants_of(received=np.array([100.0, 50.0]) * HOUR)
+    text = page(a_report(a_run("fifo", [60.0], tenants=tenants_of()), a_run("las", [60.0], tenants=other)))
+    widths = [float(width) for width in re.findall(r'class="had" x="0" y="2" width="([\d.]+)"', text)]
+    assert widths == pytest.approx([120, 200, 170, 100])
+    assert text.count("Who paid for whom under") == 2
+
+
+def test_one_tenant_alone_shares_with_nobody(a_report, a_run):
+    one = tenants_of(names=("-",), ltgf=np.ones((1, 2)))
+    report = a_report(a_run("fifo", [60.0], tenants=one), a_run("las", [60.0]))
+    assert "For the committee" not in page(report)
+    assert "ltgf_over_time" not in [chart.name for chart in charts(report)]
+
+
+def test_names_of_tenants_are_words_and_never_markup(a_report, a_run):
+    text = page(a_report(a_run("fifo", [60.0], tenants=tenants_of(names=("<b>lab</b>", "shop")))))
+    assert "<b>lab" not in text
+    assert "&lt;b&gt;lab&lt;/b&gt; paid" in text
+
+
+def test_long_term_fairness_has_a_panel_for_each_run_and_a_line_for_each_tenant(a_report, a_run):
+    report = a_report(a_run("fifo", [60.0], tenants=tenants_of()), a_run("las", [60.0], tenants=tenants_of()))
+    (chart,) = (chart for chart in charts(report) if chart.name == "ltgf_over_time")
+    assert [panel.title for panel in chart.panels] == ["fifo", "las"]
+    assert [line.name for line in chart.panels[0].series] == ["lab", "shop"]
+    assert chart.panels[0].series[0].y.tolist() == [0.5, 0.6]

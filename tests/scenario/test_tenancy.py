@@ -1,0 +1,99 @@
+"""Who owns the jobs: owners that a trace leaves out, weights from a list, quotas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eunomia.experiment.tenancy import PHILLY, owned
+from eunomia.experiment.wiring import set_up
+from eunomia.model.problems import InvalidInput
+from eunomia.scenario import Scenario
+from eunomia.traces.table import Trace, trace_of
+
+HEAD = "job_id,submitted_s,scale_factor,duration_s,job_type,tenant\n"
+
+
+def some_trace(owners: tuple[str, ...]) -> Trace:
+    jobs = len(owners)
+    names = [f"job-{m}" for m in range(jobs)]
+    return trace_of("here", names, np.arange(float(jobs)), np.ones(jobs, dtype=np.int64), tenant=owners)
+
+
+def test_nameless_jobs_are_spread_in_proportion_to_the_named_and_counted() -> None:
+    trace, notes = owned(some_trace(("a",) * 300 + ("b",) * 100 + ("",) * 4000), "spread", 0)
+    count = Counter(trace.tenant[400:])
+    assert set(count) == {"a", "b"}
+    assert count["a"] / 4000 == pytest.approx(0.75, abs=0.03)
+    assert notes[0].startswith("4,000 jobs name no tenant; they were spread over")
+
+
+def test_a_seed_of_its_own_makes_the_spread_the_same_in_every_run() -> None:
+    trace = some_trace(("a", "b") * 20 + ("",) * 60)
+    spread = [owned(trace, "spread(7)", seed)[0].tenant for seed in (0, 1)]
+    assert spread[0] == spread[1] != owned(trace, "spread(8)", 0)[0].tenant
+    assert owned(trace, "spread", 7)[0].tenant == spread[0]
+
+
+def test_nameless_jobs_can_be_left_out_or_belong_to_nobody() -> None:
+    trace = some_trace(("a", "", "b"))
+    assert owned(trace, "drop", 0)[0].job_id == ("job-0", "job-2")
+    kept, notes = owned(trace, "own", 0)
+    assert kept.tenant == ("a", "", "b")
+    assert notes == ("1 jobs name no tenant and belong to nobody (-).",)
+
+
+def test_a_trace_without_any_tenant_stays_as_it_is() -> None:
+    trace = some_trace(("", ""))
+    assert owned(trace, "drop", 0) == (trace, ())
+
+
+@pytest.fixture
+def scenario(load: Callable[..., Scenario], tmp_path: Path) -> Callable[..., Scenario]:
+    """Return what loads a scenario of 8 accelerators whose two jobs are of tenants a and b."""
+    (tmp_path / "jobs.csv").write_text(HEAD + "1,0,1,10,any,a\n2,0,1,10,any,b\n", encoding="utf-8")
+    head = '[cluster]\naccelerators = { v100 = 8 }\n[throughputs]\nsource = "uniform"\n[workload]\ntrace = "jobs.csv"\n'
+    return lambda text: load(head + text)
+
+
+def test_a_list_of_weights_is_a_table_and_the_scenario_has_the_last_word(
+    scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    (tmp_path / "weights.csv").write_text("tenant,weight,quota\na,3,\nb,1,2\nc,5,\n", encoding="utf-8")
+    setup = set_up(scenario('tenant_weights = "weights.csv"\n[tenants.a]\nweight = 7\n'))
+    assert [setup.tenants[name].weight for name in "abc"] == [7.0, 1.0, 5.0]
+    assert setup.tenants["b"].quota == 2.0
+
+
+def test_a_tenant_that_the_list_lacks_is_named(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    (tmp_path / "weights.csv").write_text("tenant,weight\na,3\n", encoding="utf-8")
+    with pytest.raises(InvalidInput) as refusal:
+        set_up(scenario('tenant_weights = "weights.csv"\n'))
+    (problem,) = refusal.value.problems
+    assert (problem.row, problem.value) == (7, "b")
+    assert "has no weight in weights.csv" in problem.rule
+
+
+def test_quotas_beyond_the_cluster_are_refused(scenario: Callable[..., Scenario]) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        set_up(scenario("[tenants]\na = { quota = 5 }\nb = { quota = 4 }\n"))
+    (problem,) = refusal.value.problems
+    assert problem.rule == "the quotas of a, b add up to 9 accelerators, and the cluster has 8"
+    assert problem.column == "tenants.b.quota"
+
+
+def test_what_happens_to_nameless_jobs_is_one_of_three_words(
+    complaints: Callable[..., tuple[object, ...]],
+) -> None:
+    text = '[cluster]\naccelerators = { v100 = 8 }\n[workload]\ntrace = "jobs.csv"\nmissing_vc = "scatter"\n'
+    (problem,) = complaints(text)
+    assert "must be spread, spread(seed), drop or own" in str(problem)
+
+
+def test_philly_has_fifteen_clusters() -> None:
+    assert len(PHILLY) == 15
+    assert sum(PHILLY.values()) == 28056.0

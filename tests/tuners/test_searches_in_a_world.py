@@ -1,0 +1,84 @@
+"""Whole runs with searches in them: who survives, what is written down, and that a replay needs no tuner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eunomia.experiment.simulation import simulate
+from eunomia.model.curves import curve_of
+from eunomia.model.events import AppFinished, JobCancelled, JobUpdated, Measured
+from eunomia.model.problems import InvalidInput
+from eunomia.record import Record
+from eunomia.replay import first_difference
+from eunomia.scenario import scenario_from_dict
+
+Scene = Callable[..., Mapping[str, Any]]
+
+
+def status(scenario: Mapping[str, Any]) -> dict[str, str]:
+    jobs = simulate(scenario).jobs
+    return dict(zip(jobs["job_id"].tolist(), jobs["status"].tolist(), strict=True))
+
+
+def test_without_a_tuner_an_app_is_only_a_name(scene: Scene) -> None:
+    assert set(status(scene("off")).values()) == set(status(scene("all")).values()) == {"finished"}
+
+
+def test_the_best_of_nine_survives_and_a_job_outside_the_app_is_left_alone(scene: Scene) -> None:
+    """With η = 3 three of nine go on at a ninth of the steps, and one of those at a third."""
+    ended = status(scene("halving"))
+    names = [f"t{m}" for m in range(9)]
+    three = sorted(names, key=lambda name: curve_of(0, name).loss(1 / 9))[:3]
+    one = min(three, key=lambda name: curve_of(0, name).loss(1 / 3))
+    assert ended[one] == ended["alone"] == "finished"
+    assert sum(ended[name] == "cancelled" for name in names) >= 6
+
+
+def test_everything_a_search_does_is_in_the_record_and_a_replay_needs_no_tuner(scene: Scene, tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl.gz"
+    simulate(scene("halving"), record_to=path)
+    events = [event for _, moment, _ in Record(path).steps() for event in moment.events]
+    (end,) = [event for event in events if isinstance(event, AppFinished)]
+    assert end.app == "app"
+    assert end.loss == pytest.approx(float(curve_of(0, end.best).loss(1.0)))
+    measured = [event for event in events if isinstance(event, Measured)]
+    first = [event for event in measured if event.steps == pytest.approx(300.0)]
+    assert {event.job_id for event in first} == {f"t{m}" for m in range(9)}
+    for event in measured:
+        assert event.loss == pytest.approx(float(curve_of(0, event.job_id).loss(event.steps / 2700)))
+    assert any(isinstance(event, JobCancelled) for event in events)
+    assert any(isinstance(event, JobUpdated) and not math.isnan(event.total_steps) for event in events)
+    assert first_difference(Record(path)) is None
+
+
+@pytest.mark.parametrize("tuner", ["halving", "hyperband", "asha", "hyperdrive"])
+def test_a_search_gives_up_work_and_so_ends_sooner(scene: Scene, tuner: str) -> None:
+    whole, cut = (simulate(scene(one)).jobs for one in ("all", tuner))
+    assert np.nansum(cut["attained_service_s"]) < np.nansum(whole["attained_service_s"])
+
+
+def test_a_search_goes_on_through_failures_and_lost_machines(scene: Scene) -> None:
+    rough = {"world": {"job_failures_per_hour": 0.5, "node_failures_per_hour": 0.2, "node_repair_s": 600.0}}
+    ended = simulate(scene("asha", 12, **rough)).summary
+    assert ended["jobs_unfinished"] == 0
+
+
+@pytest.mark.parametrize(
+    ("apps", "rule"),
+    [
+        ({"tuner": "all", "eta": 4}, "does nothing with tuner = 'all'"),
+        ({"tuner": "optuna"}, "it searches among real trials"),
+        ({"tuner": "halving", "eta": 1}, "must be at least 2"),
+        ({"tuner": "optuna", "space": {"lr": {"low": 1.0, "high": 0.1}}}, "each entry is a range or a list of choices"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(scene: Scene, tmp_path: Path, apps: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        scenario_from_dict({**scene("off"), "apps": apps}, tmp_path)
+    assert rule in str(refusal.value)
