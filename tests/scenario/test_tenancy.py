@@ -12,7 +12,7 @@ import pytest
 from eunomia.experiment.tenancy import PHILLY, owned
 from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
-from eunomia.scenario import Scenario
+from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.traces.table import Trace, trace_of
 
 HEAD = "job_id,submitted_s,scale_factor,duration_s,job_type,tenant\n"
@@ -64,9 +64,11 @@ def test_a_list_of_weights_is_a_table_and_the_scenario_has_the_last_word(
     scenario: Callable[..., Scenario], tmp_path: Path
 ) -> None:
     (tmp_path / "weights.csv").write_text("tenant,weight,quota\na,3,\nb,1,2\nc,5,\n", encoding="utf-8")
-    setup = set_up(scenario('tenant_weights = "weights.csv"\n[tenants.a]\nweight = 7\n'))
-    assert [setup.tenants[name].weight for name in "abc"] == [7.0, 1.0, 5.0]
-    assert setup.tenants["b"].quota == 2.0
+    said = scenario('tenant_weights = "weights.csv"\n[tenants]\na = { weight = 7 }\nb = { may_borrow = false }\n')
+    for one in (said, scenario_from_dict(said.as_dict(), said.base)):
+        tenants = set_up(one).tenants
+        assert [tenants[name].weight for name in "abc"] == [7.0, 1.0, 5.0]
+        assert (tenants["b"].quota, tenants["b"].borrows, tenants["a"].borrows) == (2.0, False, True)
 
 
 def test_a_tenant_that_the_list_lacks_is_named(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
@@ -86,12 +88,40 @@ def test_quotas_beyond_the_cluster_are_refused(scenario: Callable[..., Scenario]
     assert problem.column == "tenants.b.quota"
 
 
+def test_quotas_of_a_list_are_told_where_the_list_is_named(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    (tmp_path / "weights.csv").write_text("tenant,weight,quota\na,1,5\nb,1,4\n", encoding="utf-8")
+    with pytest.raises(InvalidInput) as refusal:
+        set_up(scenario('tenant_weights = "weights.csv"\n'))
+    (problem,) = refusal.value.problems
+    assert (problem.row, problem.column) == (7, "workload.tenant_weights")
+
+
+def test_what_is_wrong_with_a_list_is_told_in_words_of_tenants(
+    scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    said = []
+    for rows in ("a,1\na,2\n", ""):
+        (tmp_path / "weights.csv").write_text(f"tenant,weight\n{rows}", encoding="utf-8")
+        with pytest.raises(InvalidInput) as refusal:
+            set_up(scenario('tenant_weights = "weights.csv"\n'))
+        said.append(refusal.value.problems[0])
+    assert said[0].mend == "keep one of the two rows"
+    assert said[1].rule == "a list of weights must hold at least one tenant"
+
+
+def test_tenants_of_the_scenario_that_own_no_job_are_told(scenario: Callable[..., Scenario]) -> None:
+    none = "[tenants] names who owns no job of the workload: A, a/x."
+    assert set_up(scenario('[tenants]\na = {}\nA = { quota = 5 }\n"a/x" = {}\n')).notes == (none,)
+    assert set_up(scenario("[tenants]\na = {}\nb = {}\n")).notes == ()
+
+
 def test_what_happens_to_nameless_jobs_is_one_of_three_words(
     complaints: Callable[..., tuple[object, ...]],
 ) -> None:
     text = '[cluster]\naccelerators = { v100 = 8 }\n[workload]\ntrace = "jobs.csv"\nmissing_vc = "scatter"\n'
     (problem,) = complaints(text)
     assert "must be spread, spread(seed), drop or own" in str(problem)
+    assert str(problem).count("leave it out") == 1
 
 
 def test_philly_has_fifteen_clusters() -> None:

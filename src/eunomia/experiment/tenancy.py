@@ -22,6 +22,7 @@ _QUOTA = Rule(
     what="a number of accelerators, at least 0", least=0.0, mend="write it, or leave it empty", empty=math.nan
 )
 _SPREAD = 4  # number of the seed's stream
+_TOLD = 5  # names in a note
 # Philly's virtual clusters by the first six digits of their names: weights of Ye et al., "ASTRAEA", TPDS 2022, in the
 # configuration of its public artifact. They are relative: a quota is a part of whatever cluster is simulated.
 PHILLY = {
@@ -55,6 +56,14 @@ def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]
     return replace(trace, tenant=tuple(map(str, tenant.tolist()))), (note,)
 
 
+def without_jobs(scenario: Scenario, trace: Trace) -> tuple[str, ...]:
+    """Return a note about tenants that the scenario names, and that own no job, nor does one below them."""
+    owners = {f"{name or NOBODY}/" for name in trace.tenant}
+    idle = [name for name in scenario.tenants if not any(owner.startswith(f"{name}/") for owner in owners)]
+    more = f" and {len(idle) - _TOLD} more" if len(idle) > _TOLD else ""
+    return (f"[tenants] names who owns no job of the workload: {', '.join(idle[:_TOLD])}{more}.",) if idle else ()
+
+
 def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict[str, Tenant]:
     """Return what is known of every tenant, those of the jobs included.
 
@@ -62,14 +71,18 @@ def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict
     exceed what there is to give.
     """
     owners = dict.fromkeys(job.tenant for job in jobs)
-    known = {**_listed(scenario, owners), **{name: _tenant(said) for name, said in scenario.tenants.items()}}
+    listed = _listed(scenario, owners)
+    known = listed | {name: _said_over(listed.get(name, Tenant()), said) for name, said in scenario.tenants.items()}
     tenants = known | {name: Tenant() for name in owners if name and name not in known}
     _refuse_too_much(scenario, tenants, capacity)
     return tenants
 
 
-def _tenant(said: Said) -> Tenant:
-    return Tenant(said.weight, said.inner, math.nan if said.quota is None else said.quota, said.may_borrow)
+def _said_over(listed: Tenant, said: Said) -> Tenant:
+    """Return a tenant as listed, but for what the scenario says of it."""
+    field = {"weight": "weight", "inner": "inner", "quota": "quota", "may_borrow": "borrows"}
+    over = {field[key]: getattr(said, key) for key in field if key in said.model_fields_set}
+    return replace(listed, **{key: value for key, value in over.items() if value is not None})
 
 
 def _listed(scenario: Scenario, owners: Iterable[str]) -> dict[str, Tenant]:
@@ -101,8 +114,9 @@ def _listed(scenario: Scenario, owners: Iterable[str]) -> dict[str, Tenant]:
 def _read(scenario: Scenario, name: str) -> dict[str, Tenant]:
     """Return the tenants of a table. Raises InvalidInput with all that is wrong with it."""
     sheet = read_sheet(scenario.resolve(name))
-    sheet.expect(["tenant", "weight"], ["quota"])
-    names, weight, quota = sheet.unique("tenant"), sheet.number("weight", WEIGHT), sheet.number("quota", _QUOTA)
+    sheet.expect(["tenant", "weight"], ["quota"], "a list of weights must hold at least one tenant")
+    names = sheet.unique("tenant", "keep one of the two rows")
+    weight, quota = sheet.number("weight", WEIGHT), sheet.number("quota", _QUOTA)
     sheet.raise_if_any()
     return {
         owner: Tenant(share, quota=own)
@@ -119,12 +133,13 @@ def _refuse_too_much(scenario: Scenario, tenants: Mapping[str, Tenant], capacity
         said = float(sum(tree.said_quota[mine]))
         if said > whole:
             names, last = [tree.names[row] for row in mine], tree.names[mine[-1]]
-            file, row = scenario.where(("tenants", last, "quota"))
+            listed = last not in scenario.tenants
+            file, row = scenario.where(("workload", "tenant_weights") if listed else ("tenants", last, "quota"))
             problems.append(
                 Problem(
                     file=file,
                     row=row,
-                    column=f"tenants.{last}.quota",
+                    column="workload.tenant_weights" if listed else f"tenants.{last}.quota",
                     value=f"{tree.said_quota[mine[-1]]:g}",
                     rule=f"the quotas of {', '.join(names)} add up to {said:g} accelerators, and "
                     f"{'the cluster' if parent < 0 else tree.names[parent]} has {whole:g}",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
-from eunomia.experiment.tenancy import owned
+from eunomia.experiment.tenancy import owned, without_jobs
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.problems import Problems
@@ -77,7 +77,7 @@ def _checked(
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
     """Return the trace, and of each job its type and total steps, and the notes; all can run."""
     trace, spread = owned(read_trace(scenario), scenario.workload.missing_vc, scenario.seed)
-    notes = [*trace.notes, *spread]
+    notes = [*trace.notes, *spread, *without_jobs(scenario, trace)]
     job_type = trace.job_type
     if job_type is None:
         job_type, note = _drawn_types(scenario, trace, speeds)

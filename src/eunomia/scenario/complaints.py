@@ -29,7 +29,7 @@ _RULES = {
     "less_than": ("must be below {lt:g}", "give a number below {lt:g}"),
     "less_than_equal": ("must be at most {le:g}", "give {le:g} or less"),
     "space": ("each entry is a range or a list of choices", "write lr = {{ low = 1e-4, high = 0.1, log = true }}"),
-    "missing_vc": ("must be spread, spread(seed), drop or own", 'write missing_vc = "spread", or leave it out'),
+    "missing_vc": ("must be spread, spread(seed), drop or own", 'write missing_vc = "spread"'),
     "model_type": ("must be a table", "write [{name}] and its keys below it, or {{ key = value }}"),
     "string_pattern_mismatch": ("must be a whole number of at least 1", "name a number of accelerators"),
     "string_too_short": ("must not be empty", "write a name, or leave the key out"),

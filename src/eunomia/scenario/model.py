@@ -87,6 +87,7 @@ class Scenario(Section):
         """Return every key with its value, in JSON's types, as `scenario_from_dict` reads it: inf is "inf"."""
         said: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
         said["cluster"] = {"nodes": [group.model_dump() for group in self.cluster.nodes], "prices": self.cluster.prices}
+        said["tenants"] = {name: one.model_dump(exclude_unset=True) for name, one in self.tenants.items()}
         if self.workload.generator is not None:
             del said["workload"]["format"]
         if self.mechanism is not None and self.mechanism.name != "leases":

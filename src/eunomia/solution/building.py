@@ -60,7 +60,7 @@ def _axes(fields: Mapping[str, object], problems: Problems) -> Names | None:
         )
     jobs = len(rates) if sized else 0  # type: ignore[arg-type]
     if sized and jobs == 0:
-        problems.add("a problem has at least one job", "give one list for each job", column="throughput")
+        problems.add("has no job, and a problem has at least one", "give one list for each job", column="throughput")
     return None if types is None or jobs == 0 else Names(jobs, tuple(types.tolist()))
 
 
@@ -77,7 +77,7 @@ def _check_reach(columns: Mapping[str, Any], names: Names, problems: Problems) -
     if capacity is None or rate is None:
         return
     if not capacity.any():
-        problems.add("there is no accelerator", "give the accelerators of each type", column="capacity")
+        problems.add("holds no accelerator", "give the accelerators of each type", column="capacity")
         return
     if size is None:
         size = np.ones(names.jobs)

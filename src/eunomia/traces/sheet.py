@@ -82,12 +82,12 @@ class Sheet:
             self.refuse(name, self.empty(name), "may not be empty", "give every job one")
         return values
 
-    def unique(self, name: str) -> tuple[str, ...]:
+    def unique(self, name: str, mend: str = "give each job its own") -> tuple[str, ...]:
         """Return a column of text in which no cell may be empty or repeat an earlier one."""
         self.filled(name)
-        return self.distinct(name)
+        return self.distinct(name, mend)
 
-    def distinct(self, name: str) -> tuple[str, ...]:
+    def distinct(self, name: str, mend: str = "give each job its own") -> tuple[str, ...]:
         """Return a column of text in which no cell may repeat an earlier one, unless empty."""
         values = self.text(name)
         if name in self.columns and len(set(values)) < len(values):
@@ -97,7 +97,7 @@ class Sheet:
                 name,
                 again,
                 lambda m: f"must be unique, but row {self.line[first[values[m]]]} has it too",
-                "give each job its own",
+                mend,
             )
         return values
 

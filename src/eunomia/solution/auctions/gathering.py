@@ -41,7 +41,7 @@ def gathered(fields: Mapping[str, object], problems: Problems) -> list[Table]:
                 "a bidder has one table", "put its rows together", row=place + 1, column=layouts[0], value=name
             )
     if not tables and not problems.count:
-        problems.add("nobody bids", "give the table of one bidder at least", column=layouts[0])
+        problems.add("names nobody who bids", "give the table of one bidder at least", column=layouts[0])
     return tables
 
 

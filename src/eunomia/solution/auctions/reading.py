@@ -71,7 +71,7 @@ def _offer(said: Mapping[str, Any], problems: Problems) -> Offer | None:
         return None
     capacity: Ints = np.array(counts, dtype=np.int64)
     if not capacity.any():
-        problems.add("there is no accelerator", "say how many are offered", column="capacity")
+        problems.add("holds no accelerator", "say how many are offered", column="capacity")
         return None
     return Offer(tuple(map(str, names)), capacity, plain)
 
