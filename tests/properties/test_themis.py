@@ -149,3 +149,8 @@ def test_an_app_of_many_jobs_bids_for_one_two_and_all_of_them() -> None:
     seen = look(replace(view, columns=one))
     table = bid_table(seen, 0, np.full(view.topology.nodes, 99), turn=0)
     assert {len(bid.gangs) for bid in table} == set(range(seen.wants.sum() + 1))
+
+
+def test_leases_last_as_long_as_the_policy_says() -> None:
+    assert Themis(lease_s=300.0).info.mechanism.length_s == 300.0
+    assert Themis().info.mechanism.length_s == 1200.0

@@ -24,7 +24,7 @@ Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -102,6 +102,7 @@ class Themis:
 
         if not self.patience_s >= 0:
             raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
+        object.__setattr__(self, "info", replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s)))
 
     def auction(self, bids: Bids) -> Partial:
         """Return who wins what of bids that others made, and which part of it they keep."""
