@@ -69,6 +69,17 @@ def test_a_search_goes_on_through_failures_and_lost_machines(scene: Scene) -> No
     assert ended["jobs_unfinished"] == 0
 
 
+def test_a_trial_that_comes_when_its_search_is_over_is_cancelled_on_arrival(scene: Scene, tmp_path: Path) -> None:
+    scenario = scene("hyperdrive")
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text(jobs.read_text(encoding="utf-8") + "late,90000,1,2700,any,app\n", encoding="utf-8")
+    path = tmp_path / "record.jsonl.gz"
+    ended = simulate(scenario, record_to=path).jobs
+    (row,) = np.flatnonzero(ended["job_id"] == "late")
+    assert (ended["status"][row], ended["attained_service_s"][row]) == ("cancelled", 0.0)
+    assert first_difference(Record(path)) is None
+
+
 @pytest.mark.parametrize(
     ("apps", "rule"),
     [

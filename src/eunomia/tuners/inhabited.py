@@ -26,6 +26,8 @@ class Inhabited:
             self._trials[job.app].append(job)
         self._begun: set[str] = set()
         self._failures: dict[str, int] = {}
+        self._submitted: set[str] = set()
+        self._unwanted: set[str] = set()  # given up before they were submitted; cancelled when they are
         self._unheard: list[Wish] = []  # wishes that came while something was carried out
 
     def moments(self) -> Iterator[Moment]:
@@ -57,6 +59,9 @@ class Inhabited:
         match event:
             case JobSubmitted(job) if job.job_id in self._jobs:
                 tuner, wishes = self._tuners[job.app], NOTHING
+                self._submitted.add(job.job_id)
+                if job.job_id in self._unwanted:
+                    return Wishes(events=[JobCancelled(job.job_id)])
                 if job.app not in self._begun:
                     self._begun.add(job.app)
                     wishes = tuner.begin(job.app, self._trials[job.app])
@@ -79,4 +84,11 @@ class Inhabited:
         """Let wishes come true; return those that did."""
         for name, steps in wishes.watch.items():
             self._world.watch(name, steps)
-        return [wish for wish in wishes.events if self._world.accept(wish)]
+        return [wish for wish in wishes.events if not self._is_early(wish) and self._world.accept(wish)]
+
+    def _is_early(self, wish: Wish) -> bool:
+        """Say whether a trial is given up that nobody else has heard of yet, and keep it in mind."""
+        if not isinstance(wish, JobCancelled) or wish.job_id in self._submitted:
+            return False
+        self._unwanted.add(wish.job_id)
+        return True
