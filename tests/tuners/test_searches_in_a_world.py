@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from eunomia.experiment.simulation import simulate
+from eunomia.experiment.wiring import set_up
 from eunomia.model.curves import curve_of
-from eunomia.model.events import AppFinished, JobCancelled, JobUpdated, Measured
+from eunomia.model.events import AppFinished, JobCancelled, JobSubmitted, JobUpdated, Measured, Moment
 from eunomia.model.problems import InvalidInput
 from eunomia.record import Record
 from eunomia.replay import first_difference
@@ -61,6 +62,17 @@ def test_everything_a_search_does_is_in_the_record_and_a_replay_needs_no_tuner(s
 def test_a_search_gives_up_work_and_so_ends_sooner(scene: Scene, tuner: str) -> None:
     whole, cut = (simulate(scene(one)).jobs for one in ("all", tuner))
     assert np.nansum(cut["attained_service_s"]) < np.nansum(whole["attained_service_s"])
+
+
+def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> None:
+    said = {"mechanism": {"name": "gavel"}, "policy": {"name": "max_min_fairness"}}
+    scenario = scenario_from_dict(scene("halving", **said), Path())
+    setup = set_up(scenario)
+    core = setup.scheduler()
+    core.handle(Moment.of(0.0, [JobSubmitted(setup.jobs[0]), JobUpdated(setup.jobs[0].job_id, 4.0, 900.0)]))
+    assert core.state.jobs.weight[0] == 4.0
+    assert core.belief.total[0] == 900.0
+    assert simulate(scenario).summary["jobs_unfinished"] == 0
 
 
 def test_a_search_goes_on_through_failures_and_lost_machines(scene: Scene) -> None:

@@ -24,7 +24,7 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, Refuse, Stop, WakeAt
-from eunomia.model.events import Answered, Event, JobCancelled, JobFinished, JobSubmitted, Moment
+from eunomia.model.events import Answered, Event, JobCancelled, JobFinished, JobSubmitted, JobUpdated, Moment
 from eunomia.model.life import Cause, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
@@ -113,6 +113,8 @@ class GavelScheduler(Scheduler):
                     self.clock.withdraw(row)
                     books.leave(row, at, Cause.CANCELLED)
                 return [Stop((name,), (epoch,), save=False)] if running else []
+            case JobUpdated(name, weight, total_steps):
+                books.update(self.state.row_of[name], weight, total_steps)
         return []
 
     # ---- from round to round ---------------------------------------------------------------------------------
