@@ -15,13 +15,14 @@ import numpy as np
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.prices.alike import sorts
 from eunomia.solvers.prices.barrier import barrier
+from eunomia.solvers.prices.newton import Market, widths
 from eunomia.solvers.prices.response import classify
 from eunomia.solvers.prices.rows import Rows, drawn, sample
 
 FEW = 1024  # rows that the interior point method takes at once
 LAST = 120  # rows for the exact program
 _EXACT = 0.05  # gap of a sampled program, in half widths of the box that it is for
-_MARGIN = 1.25  # half width of a box in standard errors
+_MARGIN = 0.95  # half width of a box in standard errors of a sample's prices
 _UNLUCKY, _LEARNT = 8, 0.25  # boxes missed from which on they are wider, and by how much of it for each
 _ROUGH, _FINE, _SHARP = 1e-3, 1e-4, 1e-9  # gaps
 _POINT = 1e-5  # half width of a box that is not meant to be an estimate
@@ -30,7 +31,10 @@ _NOTHING = 1e-6  # value of all capacity, in parts of the level, from which on i
 _LEVEL = 2.0  # half width of the level's interval, in those of the prices: it hardly matters to what is certain
 _BENT = 2e-4  # relative: as far from where it is exact the expansion of a curved demand in t serves
 _WIDER = 2.0  # of a box that was missed
-_FLOOR = 0.5  # smallest price for a relative width, in mean prices
+_ASIDE = 2.0  # half widths beside a box that was missed, up to which prices are still taken as known
+_TRUST = 4.0  # half width of a box in what Newton's method takes for its error
+_AT_ONCE = 0.025  # part of the rows that it is meant to leave: to leave fewer, later passes over few rows are cheaper
+_GAIN = 0.5  # a box that is not smaller than so much of the last one is not worth its pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Centre:
 
     value: Floats
     t: float
+    looked: bool = False  # all rows were looked at: beyond the box it is for this is still about right
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,16 @@ class Box:
         t = float(np.clip(centre.t, self.t[0], self.t[2]))
         return Centre(np.clip(centre.value, self.low, self.high), t)
 
+    def leads_to(self, centre: Centre) -> bool:
+        """Return whether a centre is known well enough, and near enough, for a box of the same width around it."""
+        width = self.spread * widths(centre.value)
+        near = np.abs(centre.value - np.clip(centre.value, self.low, self.high)) <= _ASIDE * width
+        reach = _ASIDE * _LEVEL * self.spread
+        return centre.looked and bool(near.all()) and self.t[0] * (1 - reach) <= centre.t <= self.t[2] * (1 + reach)
+
     def misses(self, centre: Centre, spread: float) -> bool:
         """Return whether a centre known to within `spread` is surely outside, or too close to a side to tell."""
-        width = spread * np.maximum(centre.value, _FLOOR / len(centre.value))
+        width = spread * widths(centre.value)
         low, high = np.maximum(self.low, centre.value - width), np.minimum(self.high, centre.value + width)
         reach = _LEVEL * spread
         level = self.t[0] <= centre.t * (1 + reach) and centre.t * (1 - reach) <= self.t[2]
@@ -110,6 +122,7 @@ class Search:
     top: float
     alike: bool = False
     renew: Callable[[Part, float], Part] | None = None  # adds up the settled rows anew at another level, if they bend
+    slope: Floats | None = None  # (column, column) derivative of what all rows ask for in the values, if it is known
 
     def merged(self, part: Part) -> Rows:
         """Return what stands for the rows of a part: themselves, or one of each sort where many have equal speeds."""
@@ -132,7 +145,7 @@ class Search:
 
     def box(self, centre: Centre, spread: float, within: Box | None) -> Box:
         """Return the box of relative half width `spread` around a centre, cut off where it leaves `within`."""
-        width = spread * np.maximum(centre.value, _FLOOR / len(centre.value))
+        width = spread * widths(centre.value)
         low, high = np.maximum(centre.value - width, 0.0), np.minimum(centre.value + width, 1.0)
         if spread >= 1:  # nothing is known
             low, high = np.zeros(len(low)), np.ones(len(low))
@@ -167,14 +180,34 @@ class Search:
         Up to `most` rows are looked at one and all.
         """
         t = float(part.box.t[1])
+        seen = self.balance(part) if attempt < _UNLUCKY else None
+        if seen is not None:
+            return seen
         if rows.count <= most:
             return self.centre(rows, part.fixed, part.anchor, t, _SHARP), _POINT
         weight = rows.size * rows.need(t)[0] / np.maximum(rows.T.max(axis=0), rows.base)
         some = sample(rows, weight, FEW, attempt)
         load = part.load if rows is part.rows else part.load * drawn(weight, FEW)
-        margin = _MARGIN * (1 + _LEARNT * max(attempt - _UNLUCKY, 0))
-        spread = max(margin / float(np.sqrt(FEW)) * load, _POINT)
+        margin = 1 + _LEARNT * max(attempt - _UNLUCKY, 0)
+        spread = max(margin * self.doubt(FEW) * load, _POINT)
         return self.centre(some, part.fixed, part.anchor, t, min(_ROUGH, _EXACT * spread)), spread
+
+    def doubt(self, count: int) -> float:
+        """Return how far prices of a sample may be off, relative: the worst of all columns."""
+        return _MARGIN * float(np.sqrt(np.log(2 * len(self.limit)) / count))
+
+    def balance(self, part: Part) -> tuple[Centre, float] | None:
+        """Return the same by Newton's method, which looks at all rows; None where it does not get near."""
+        if self.slope is None or self.alike:
+            return None
+        few = part.box.spread * max(0.3 * LAST / part.rows.count, _AT_ONCE)  # a box of this width leaves few rows open
+        market = Market(part.rows, part.fixed, part.anchor, self.limit)
+        found = market.balance(part.box.middle, float(part.box.t[1]), self.top, self.slope, few / _TRUST)
+        if found is None:
+            return None
+        value, t, off = found
+        spread = max(_TRUST * off, few)
+        return (Centre(value / value.sum(), t, True), spread) if spread < _GAIN * part.box.spread else None
 
     def descend(self, stack: list[Part], codes: Codes | None, last: int = LAST, attempt: int = 0) -> Centre | None:
         """Put smaller and smaller parts on the stack until few rows are open, or no box helps.
@@ -200,19 +233,29 @@ class Search:
                 return None
         return None
 
-    def approach(self, rows: Rows, fixed: Floats, whole: bool) -> tuple[Centre, float]:
-        """Return the optimum of rows that stand for all, or are all, and the half width of a box to draw around it."""
+    def approach(self, rows: Rows, fixed: Floats, whole: bool) -> tuple[Centre, float, Floats | None]:
+        """Return the optimum of rows that stand for all, or are all, the half width of a box to draw around it.
+
+        Third, the derivative of what is asked for in the values, if it was measured.
+        """
         begin = 0.1 * self.top
         if whole:
-            return self.centre(rows, fixed, 0.0, begin, _SHARP), _POINT
+            return self.centre(rows, fixed, 0.0, begin, _SHARP), _POINT, None
         if rows.count <= 1.5 * FEW:
-            return self.centre(rows, fixed, 0.0, begin, _ROUGH), _MARGIN / float(np.sqrt(rows.count))
+            return self.centre(rows, fixed, 0.0, begin, _ROUGH), self.doubt(rows.count), None
         best = rows.T.max(axis=0)
         some = sample(rows, rows.size * rows.need(0.5 * self.top)[0] / best, FEW)
         centre = self.centre(some, fixed, 0.0, begin, _ROUGH)
-        spread = _MARGIN / float(np.sqrt(FEW))
+        spread = self.doubt(FEW)
         if not centre.value.any():
-            return centre, spread
+            return centre, spread, None
+        slope = None
+        if not self.alike and centre.value.all():
+            market, fine = Market(rows, fixed, 0.0, self.limit), self.doubt(rows.count)
+            slope = market.slope(centre.value, centre.t)
+            found = market.balance(centre.value, centre.t, self.top, slope, _EXACT * fine)
+            if found is not None and found[2] < fine:
+                return Centre(found[0] / found[0].sum(), found[1]), fine, slope
         box = self.box(centre, spread, None)
         part = Part(rows, np.arange(rows.count), fixed, 0.0, 1.0, box, 0.0)
         stack = [self.settle(part, box, None)]
@@ -221,16 +264,13 @@ class Search:
         if missed is None and part.rows.count <= 2 * FEW:
             centre = self.centre(part.rows, part.fixed, part.anchor, float(last.t[1]), _FINE)
             if not last.misses(centre, _EXACT * last.spread):
-                return centre, _MARGIN / float(np.sqrt(rows.count))
-        return Centre(last.middle, (missed or centre).t), _WIDER * last.spread
+                return centre, self.doubt(rows.count), slope
+        return Centre(last.middle, (missed or centre).t), _WIDER * last.spread, slope
 
     def over(self, rows: Rows, value: Floats, fixed: Floats, t: float) -> tuple[float, float]:
         """Return what level t costs at given values (column,) beyond all capacity, and the derivative in t."""
-        price, demand = value / self.limit, fixed.copy()
-        left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
-        unsure = np.empty(rows.count + 1, dtype=np.int64)
-        classify(rows.T, rows.base, rows.size, *rows.curve, price, price, np.full(3, t), left, right, demand, unsure)
-        return float(price @ demand[0]) - 1, float(price @ demand[1])
+        excess, rise = Market(rows, fixed, 0.0, self.limit).excess(value, t)
+        return float(value @ excess), float(value @ rise)
 
     def level_at(self, rows: Rows, value: Floats, fixed: Floats) -> float:
         """Return about the level at which what rows ask for costs all capacity, at given values (column,)."""

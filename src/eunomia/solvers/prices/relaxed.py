@@ -16,6 +16,7 @@ from eunomia.solvers.prices.alike import sorts
 from eunomia.solvers.prices.assemble import demand_at
 from eunomia.solvers.prices.narrow import Box, Centre, Codes, Part, Search
 from eunomia.solvers.prices.response import FREE, screen
+from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.prices.table import Table
 from eunomia.solvers.prices.vertex import Vertex, vertex
 from eunomia.solvers.program import NoOptimum
@@ -24,12 +25,14 @@ _TRIES = 40
 _MANY = 3000  # rows that the exact program takes only where there is no other way
 _TRADED = 1e-10  # parts of a column's capacity
 _WIDER = 2.0
+_TRUSTING = 4  # tries in which a box that was missed may be drawn anew without being wider
+_TRIED, _WORTH = 2048, 0.8  # rows that are tried, and the part of them left open below which a pass is worth while
 _ANCHORED = 1e-5  # relative: how far from its anchor a curved demand is exact to the last digits
 _NO_PLACES = np.empty(0, dtype=np.int64)
 
 
 def relaxed(
-    table: Table, centre: Centre, spread: float, priced: Ints, free: Ints, *, patient: bool
+    table: Table, centre: Centre, spread: float, priced: Ints, free: Ints, slope: Floats | None, *, patient: bool
 ) -> tuple[Vertex, Codes] | None:
     """Solve with unlimited capacity of the free columns; return the optimum and what every row does.
 
@@ -39,7 +42,10 @@ def relaxed(
     codes = Codes(np.full(n, FREE, dtype=np.int8), np.full(n, FREE, dtype=np.int8), _NO_PLACES)
     if len(priced) == 0:
         return Vertex(np.empty((0, 0)), np.empty(0), table.top, table.top, np.empty(0), 0.0), codes
-    search = Search(table.limit[priced], table.top, table.alike, _renewal(table, priced, free, codes))
+    if slope is not None:
+        priced_open = np.searchsorted(table.open, priced)
+        slope = slope[np.ix_(priced_open, priced_open)]
+    search = Search(table.limit[priced], table.top, table.alike, _renewal(table, priced, free, codes), slope)
     value = centre.value[priced]
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
@@ -56,10 +62,12 @@ def relaxed(
                 return found, replace(codes, open=part.places)
             met = Centre(found.value if found.value.any() else part.box.middle, found.t)
         missed = stack[-1].box
-        centre = missed.nearest(met)
+        known = attempt < _TRUSTING and missed.leads_to(met)
+        centre = met if known else missed.nearest(met)
         while len(stack) > 1 and stack[-2].box.touches(centre, table.top):
             stack.pop()
-        spread = min(_WIDER * stack.pop().box.spread, 1.0)
+        spread = stack.pop().box.spread * (1.0 if known else _WIDER)
+        spread = min(spread, 1.0)
         if stack:
             stack.append(search.settle(stack[-1], search.box(centre, spread, stack[-1].box), codes))
         else:
@@ -67,27 +75,32 @@ def relaxed(
     raise NoOptimum(f"prices still leave their boxes after {_TRIES} tries; check the data for ties of many rows")
 
 
-def _part(table: Table, priced: Ints, free: Ints, places: Ints, box: Box, fixed: Floats) -> Part:
-    """Return the rows listed as a program over the priced columns."""
-    rows = table.rows.some(places)
-    base = rows.T[free].max(axis=0) if len(free) else rows.base
-    load = float(table.weight[places].sum() / max(table.weight.sum(), 1e-300))
-    return Part(replace(rows, T=rows.T[priced], base=base), places, fixed, float(box.t[1]), load, box, float(box.t[1]))
-
-
 def screened(table: Table, search: Search, priced: Ints, free: Ints, box: Box, codes: Codes) -> Part:
     """Settle all rows that are certain in the box, and return the others."""
-    rows, limit = table.rows, table.limit[priced]
-    unsure = np.empty(rows.count + 1, dtype=np.int64)
-    demand = np.zeros((3, len(priced)))
+    rows, limit, K = table.rows, table.limit[priced], len(priced)
+    unsure, store = np.empty(rows.count + 1, dtype=np.int64), np.empty((rows.count, K + 5))
+    demand = np.zeros((3, K))
     low, high = box.low / limit, box.high / limit
-    found = screen(
-        rows.T, rows.size, *rows.curve, priced, free, low, high, box.t, codes.left, codes.right, demand, unsure
-    )
+    left, right = codes.left, codes.right
+    found = screen(rows.T, rows.size, *rows.curve, priced, free, low, high, box.t, left, right, demand, unsure, store)
     given, t = table.fixed[:, priced], float(box.t[1])
     moved = np.stack((given[0] + t * (given[1] + t * given[2]), given[1] + 2 * t * given[2], given[2]))
-    part = _part(table, priced, free, unsure[:found].copy(), box, moved + demand)
-    return search.settle(part, box, codes)
+    places, kept = unsure[:found].copy(), np.ascontiguousarray(store[:found].T)
+    b, e = (None, None) if rows.b is None else kept[K + 3 :]
+    cap = None if rows.cap is None else kept[K + 3]
+    some = Rows(kept[:K], kept[K], kept[K + 1], kept[K + 2], b, e, cap)
+    load = float(table.weight[places].sum() / max(table.weight.sum(), 1e-300))
+    part = Part(some, places, moved + demand, t, load, box, t)
+    return search.settle(part, box, codes) if _curbed(search, part, box) else part
+
+
+def _curbed(search: Search, part: Part, box: Box) -> bool:
+    """Return whether many rows seem to be certain of another than their first edge: some are tried."""
+    if part.rows.count <= _TRIED:
+        return True
+    tried = part.rows.some(np.arange(0, part.rows.count, part.rows.count // _TRIED))
+    left = search.settle(replace(part, rows=tried, places=np.arange(tried.count)), box, None).rows.count
+    return left < _WORTH * tried.count
 
 
 def _finish(search: Search, part: Part) -> Vertex:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.solvers.prices.needs import HUGE, Curve, needs
+from eunomia.solvers.prices.needs import HUGE, Curve, asked, needs
 
 _BLOCK = 256
 FREE = -1  # code of the free alternative
@@ -36,12 +36,14 @@ def screen(
     right: Array,
     demand: Floats,
     unsure: Ints,
+    store: Floats,
 ) -> int:
     """Settle the rows whose first edge (free, R) is certain: most of them where capacity is scarce.
 
     T (column, row); priced, free: columns of either sort; low, high (priced,) prices; t = (least, middle, most).
     Writes codes to left, right (row,), adds to demand (3, priced) the coefficients of (t − middle)^0, 1, 2, and lists
-    the others in unsure; returns their number. A row that needs no price gets right = FREE.
+    the others in unsure; returns their number. A row that needs no price gets right = FREE. What is known of the others
+    is copied while it is at hand: speeds, base, size, a, and b and e or cap go to the first rows of store.
     """
     n, K = T.shape[1], len(priced)
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
@@ -57,8 +59,8 @@ def screen(
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         size, lefts, rights = s[o : o + nb], left[o : o + nb], right[o : o + nb]
-        needs(a, b, e, cap, o, nb, t[0], least, slope, bend)
-        needs(a, b, e, cap, o, nb, t[2], most, slope, bend)
+        asked(a, b, e, cap, o, nb, t[0], least)
+        asked(a, b, e, cap, o, nb, t[2], most)
         needs(a, b, e, cap, o, nb, t[1], need, slope, bend)
         for j in range(nb):
             base[j] = 0.0
@@ -103,20 +105,31 @@ def screen(
             lefts[j] = FREE
         for k in range(K):
             mark = float(k)
-            zeroth, first, second = 0.0, 0.0, 0.0
+            zeroth, first = 0.0, 0.0
             for j in range(nb):
                 mine = code[j] == mark
                 zeroth += own[j] if mine else 0.0
                 first += slope[j] if mine else 0.0
-                second += bend[j] if mine else 0.0
             demand[0, k] += zeroth
             demand[1, k] += first
-            demand[2, k] += second
+            if b is not None:
+                for j in range(nb):
+                    demand[2, k] += bend[j] if code[j] == mark else 0.0
         for j in range(nb):
             rights[j] = np.int8(code[j])
+        before = found
         for j in range(nb):
             unsure[found] = o + j
             found += int(best[j])
+        for i in range(before, found):
+            place = unsure[i]
+            for k in range(K):
+                store[i, k] = T[priced[k], place]
+            store[i, K], store[i, K + 1], store[i, K + 2] = base[place - o], s[place], a[place]
+            if b is not None and e is not None:
+                store[i, K + 3], store[i, K + 4] = b[place], e[place]
+            elif cap is not None:
+                store[i, K + 3] = cap[place]
     return found
 
 
@@ -181,8 +194,8 @@ def classify(
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         size, lefts, rights = s[o : o + nb], left[o : o + nb], right[o : o + nb]
-        needs(a, b, e, cap, o, nb, t[0], least, slope, bend)
-        needs(a, b, e, cap, o, nb, t[2], most, slope, bend)
+        asked(a, b, e, cap, o, nb, t[0], least)
+        asked(a, b, e, cap, o, nb, t[2], most)
         needs(a, b, e, cap, o, nb, t[1], need, slope, bend)
         f = base[o : o + nb]
         walk(T, base, o, nb, price, need, L, R)

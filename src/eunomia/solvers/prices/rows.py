@@ -11,6 +11,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.prices.needs import FIXED, Curve, fullness, needs
 
 _BLOCK = 256
+_STRIDE = 16  # rows looked at together to tell that none of them is drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
     return worst
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, fastmath=True, error_model="numpy")
 def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: Ints, times: Floats) -> int:
     """Draw rows along the running sum of even + per_weight · weight, one at a random place of each unit of it.
 
@@ -146,18 +147,24 @@ def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: I
     """
     total, found = 0.0, 0
     unit, point = 0, dice[0]
-    for i in range(len(weight)):
-        chance = even + per_weight * weight[i]
-        total += chance
-        hits = 0
-        while point < total and unit + 1 < len(dice):
-            hits += 1
-            unit += 1
-            point = unit + dice[unit]
-        if chance >= 1.0 or hits > 0:
-            chosen[found] = i
-            times[found] = 1.0 if chance >= 1.0 else hits / chance
-            found += 1
+    for o in range(0, len(weight), _STRIDE):
+        some = weight[o : o + _STRIDE]
+        ahead = even * len(some) + per_weight * some.sum()
+        if ahead < 1.0 and total + ahead <= point:  # none of them is drawn
+            total += ahead
+            continue
+        for j in range(len(some)):
+            chance = even + per_weight * some[j]
+            total += chance
+            hits = 0
+            while point < total and unit + 1 < len(dice):
+                hits += 1
+                unit += 1
+                point = unit + dice[unit]
+            if chance >= 1.0 or hits > 0:
+                chosen[found] = o + j
+                times[found] = 1.0 if chance >= 1.0 else hits / chance
+                found += 1
     return found
 
 

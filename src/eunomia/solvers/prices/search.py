@@ -53,12 +53,12 @@ def highest(
     Raises Unserved where a row has a need that no column with capacity serves, NoOptimum where no proof is found.
     """
     table = table_of(rows, limit, fixed, top)
-    centre, spread, scarce = guess(table, start)
+    centre, spread, scarce, slope = guess(table, start)
     free = table.open if centre.t >= _NEAR_TOP * table.top and not scarce else cheap(table, centre, spread)
     looked = False  # whether capacity suffices for the top has been looked at
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
-        some = relaxed(table, centre, spread, priced, free, patient=looked)
+        some = relaxed(table, centre, spread, priced, free, slope, patient=looked)
         if some is None:
             free = table.open
             continue
@@ -140,7 +140,7 @@ def _at_once(table: Table, t: float) -> tuple[Edges, Floats] | None:
 
     Returns None where nothing has a price.
     """
-    centre, _, _ = guess(table, rough=True)
+    centre, _, _, _ = guess(table, rough=True)
     if not centre.value.any():
         return None
     rows, opened = table.rows, table.open

@@ -55,7 +55,9 @@ def table_of(rows: Rows, limit: Floats, fixed: Floats | None, top: float) -> Tab
     return Table(rows, limit, opened, fixed, float(top), weight, few_speeds(rows))
 
 
-def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> tuple[Centre, float, bool]:
+def guess(
+    table: Table, start: Floats | None = None, *, rough: bool = False
+) -> tuple[Centre, float, bool, Floats | None]:
     """Return where the values of the open columns seem to be, on all columns, and the half width of a box for them.
 
     Third, whether at these prices the top seems to cost more than all capacity: then it is out of reach. A rough guess
@@ -63,33 +65,33 @@ def guess(table: Table, start: Floats | None = None, *, rough: bool = False) -> 
     """
     rows, opened = table.rows, table.open
     search = Search(table.limit[opened], table.top)
-    count = FEW if rough else max(FEW, rows.count // 32)
+    count = FEW if rough else max(4 * FEW, rows.count // 64)
     warm = None if start is None or rows.count < _MANY else _warm(table, search, start)
     if warm is not None:
-        some, centre, spread = warm
+        some, centre, spread, slope = warm
     elif rows.count <= FEW:
         some = rows.some(np.flatnonzero(table.weight > 0)).over(opened)
-        centre, spread = search.approach(some, table.fixed[:, opened], whole=True)
+        centre, spread, slope = search.approach(some, table.fixed[:, opened], whole=True)
     else:
         some = sample(rows, table.weight, count).over(opened)
-        centre, spread = search.approach(some, table.fixed[:, opened], whole=False)
+        centre, spread, slope = search.approach(some, table.fixed[:, opened], whole=False)
     value = np.zeros(len(table.limit))
     value[opened] = centre.value
-    return Centre(value, centre.t), spread, _scarce(table, search, some, centre.value)
+    return Centre(value, centre.t), spread, _scarce(table, search, some, centre.value), slope
 
 
-def _warm(table: Table, search: Search, start: Floats) -> tuple[Rows, Centre, float] | None:
+def _warm(table: Table, search: Search, start: Floats) -> tuple[Rows, Centre, float, Floats | None] | None:
     """Return a sample, the earlier values of the open columns with their level, and the half width of a box for them.
 
     Returns None where a small sample says that they are out of date.
     """
     some, fixed = sample(table.rows, table.weight, 2 * FEW).over(table.open), table.fixed[:, table.open]
-    seeming, spread = search.approach(some.some(np.arange(0, some.count, 2), 2.0), fixed, whole=False)
+    seeming, spread, slope = search.approach(some.some(np.arange(0, some.count, 2), 2.0), fixed, whole=False)
     value = start[table.open] / max(start[table.open].sum(), 1e-300)
     far = np.abs(value - seeming.value) > _ASTRAY * spread * np.maximum(seeming.value, 0.5 / len(value))
     if far.any() or not seeming.value.any():
         return None
-    return some, Centre(value, search.level_at(some, value, fixed)), _WARM
+    return some, Centre(value, search.level_at(some, value, fixed)), _WARM, slope
 
 
 def _scarce(table: Table, search: Search, some: Rows, value: Floats) -> bool:

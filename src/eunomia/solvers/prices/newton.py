@@ -1,0 +1,143 @@
+"""Newton's method for prices of many rows: what they ask for is nearly smooth in prices, the more so the more they are.
+
+Unknown are the value q of each column (sum 1) and the level t; wanted is that what rows ask for, D(q, t), is all
+capacity. One pass over the rows tells D and its derivative in t; that in q changes slowly: it is measured once, by
+finite differences on some of the rows, and mended after each step by what the step did (C. G. Broyden, "A Class of
+Methods for Solving Nonlinear Simultaneous Equations", Mathematics of Computation 19, 1965). Where prices are not
+smooth (rows that are alike, a column without a price) steps do not get smaller, and the caller goes another way:
+nothing here is a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from eunomia.model.arrays import Floats
+from eunomia.solvers.prices.needs import Curve, needs
+from eunomia.solvers.prices.response import walk
+from eunomia.solvers.prices.rows import Rows
+
+_BLOCK = 256
+_SOME = 8192  # rows from which the derivative is measured
+_NUDGE = 0.02  # relative step of the finite differences
+_FLOOR = 0.5  # smallest price for a relative width, in mean prices
+_PASSES = 8
+_SHRINK = 0.6  # a step longer than so much of the last one is not on its way to anywhere
+_FAR = 0.5  # relative step that no derivative is good for
+
+
+@njit(cache=True, fastmath=True, error_model="numpy")
+def answers(
+    T: Floats,
+    base: Floats,
+    s: Floats,
+    a: Floats,
+    b: Curve,
+    e: Curve,
+    cap: Curve,
+    price: Floats,
+    t: float,
+    demand: Floats,
+) -> None:
+    """Add what the rows ask of each column at these prices and this level, and its derivative in t, (2, column)."""
+    n, K = T.shape[1], T.shape[0]
+    need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    L, R, up, down = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
+    for o in range(0, n, _BLOCK):
+        nb = min(_BLOCK, n - o)
+        size, f = s[o : o + nb], base[o : o + nb]
+        needs(a, b, e, cap, o, nb, t, need, slope, bend)
+        walk(T, base, o, nb, price, need, L, R)
+        for j in range(nb):
+            asks = (need[j] > f[j]) & (R[2, j] >= 0.0)
+            gain = size[j] / (R[0, j] - L[0, j]) if asks else 0.0
+            up[j] = (need[j] - L[0, j]) * gain
+            down[j] = size[j] - up[j] if asks else 0.0
+            slope[j] *= gain
+        for k in range(K):
+            zeroth, first = 0.0, 0.0
+            for j in range(nb):
+                right, left = R[2, j] == k, L[2, j] == k
+                zeroth += (up[j] if right else 0.0) + (down[j] if left else 0.0)
+                first += (slope[j] if right else 0.0) - (slope[j] if left else 0.0)
+            demand[0, k] += zeroth
+            demand[1, k] += first
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """Rows, what is settled besides them, Σ_d fixed[d] (t − anchor)^d (3, column), and capacities (column,)."""
+
+    rows: Rows
+    fixed: Floats
+    anchor: float
+    limit: Floats
+
+    def excess(self, value: Floats, t: float) -> tuple[Floats, Floats]:
+        """Return what is asked for beyond capacity, in parts of it, and its derivative in t, (column,) each."""
+        rows, d = self.rows, t - self.anchor
+        demand = np.stack(
+            (self.fixed[0] + d * (self.fixed[1] + d * self.fixed[2]), self.fixed[1] + 2 * d * self.fixed[2])
+        )
+        answers(rows.T, rows.base, rows.size, *rows.curve, value / self.limit, t, demand)
+        return demand[0] / self.limit - 1, demand[1] / self.limit
+
+    def slope(self, value: Floats, t: float) -> Floats:
+        """Return the derivative of the excess in the values, (column, column), measured on some of the rows."""
+        every = max(self.rows.count // _SOME, 1)
+        some = self.rows if every == 1 else self.rows.some(np.arange(0, self.rows.count, every), float(every))
+        market = Market(some, np.zeros_like(self.fixed), 0.0, self.limit)
+        here, _ = market.excess(value, t)
+        slope = np.empty((len(value), len(value)))
+        for k, width in enumerate(_NUDGE * widths(value)):
+            there = value.copy()
+            there[k] += width
+            slope[:, k] = (market.excess(there, t)[0] - here) / width
+        return 0.5 * (slope + slope.T)
+
+    def balance(
+        self, value: Floats, t: float, top: float, slope: Floats, goal: float
+    ) -> tuple[Floats, float, float] | None:
+        """Return values and level with next to no excess, and how far off they may be, relative; None if not found.
+
+        Stops where an error of `goal` is reached, or where steps get no smaller.
+        """
+        last, off, K = np.inf, np.inf, len(value)
+        matrix = np.ones((K + 1, K + 1))
+        matrix[:K, :K], matrix[K, K] = slope, 0.0
+        excess, rise = self.excess(value, t)
+        for _ in range(_PASSES):
+            matrix[:K, K] = rise * t
+            step = _solved(matrix, np.append(-excess, 1 - value.sum()))
+            length = np.inf if step is None else float(np.abs(step[:K] / widths(value)).max())
+            if step is None or length > min(_FAR, _SHRINK * last):
+                break
+            value, went, climbed = value + step[:K], step[:K], t * float(step[K])
+            if (value <= 0).any() or not 0 < t + climbed <= top:
+                return None
+            t += climbed
+            off = length * min(length / last, _SHRINK) if np.isfinite(last) else length
+            last = length
+            if off <= goal:
+                break
+            foreseen = excess + matrix[:K, :K] @ went + rise * climbed
+            excess, rise = self.excess(value, t)
+            matrix[:K, :K] += np.outer(excess - foreseen, went) / (went @ went)
+        return (value, t, off) if off < _FAR else None
+
+
+def widths(value: Floats) -> Floats:
+    """Return what a relative width of 1 is for each column (column,)."""
+    return np.maximum(value, _FLOOR / len(value))
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats | None:
+    """Return the solution, or None where there is none."""
+    try:
+        found = np.linalg.solve(matrix, right)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(found) if np.isfinite(found).all() else None
