@@ -14,10 +14,15 @@ from numba import njit
 
 from eunomia.model.arrays import Bools, Floats
 from eunomia.solvers.filling.crowd import Costs, Crowd
+from eunomia.solvers.prices.newton import balanced, widths
 
 _CUTS = 400
 _NEWTON = 40
 _NEAR = 0.02  # parts of the error aimed at, by which a moment may be late
+_CLOSE = 0.6  # relative: bounds of worth so close are near enough for Newton's method
+_SOME = 4096  # rows from which derivatives are measured
+_NUDGE = 0.02  # relative step of a finite difference
+_TRUST = 2.0  # radius in what Newton's method takes for its error
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,47 @@ class Place:
 
 def localise(crowd: Crowd, low: float, high: float, goal: float) -> Place:
     """Return where the last moment in [low, high] is, its prices to about a relative error `goal`."""
+    return balance(crowd, low, high, goal) or cut(crowd, low, high, goal)
+
+
+def balance(crowd: Crowd, low: float, high: float, goal: float) -> Place | None:
+    """Return the same by Newton's method from the middle of the bounds of worth; None where it does not get there."""
+    costly = np.isfinite(crowd.capacity)
+    if costly.sum() < 2 or (crowd.most - crowd.least > _CLOSE * crowd.least)[costly].any():
+        return None
+    worth, inverse = _start(crowd)[0], np.divide(1.0, crowd.capacity)
+    costs = Costs(crowd)
+    moment = 0.5 * (low + high)
+    if high - low > _CLOSE * low:
+        moment = costs.passed(worth * inverse, low, high, goal)
+    if not low < moment < high:
+        return None
+    every = max(len(crowd.load) // _SOME, 1)
+    few = Costs(crowd.gather(np.arange(0, len(crowd.load), every), float(every))) if every > 1 else costs
+    width = np.minimum(_NUDGE * widths(worth), 0.5 * (crowd.most - crowd.least))[costly]
+    later = min(_NUDGE * moment, 0.25 * (high - low))
+
+    def excess(costs: Costs, value: Floats, at: float) -> Floats:
+        price = np.zeros_like(worth)
+        price[costly] = value
+        return (costs.demand(price * inverse, at) * inverse - 1)[costly]
+
+    value = worth[costly]
+    here = excess(few, value, moment)
+    rise = (excess(few, value, moment + later) - here) / later
+    slope = np.stack([(excess(few, there, moment) - here) for there in value + np.diag(width)], axis=1) / width
+    slope = 0.5 * (slope + slope.T)
+    found = balanced(lambda value, at: (excess(costs, value, at), rise), value, moment, (low, high), slope, goal)
+    if found is None:
+        return None
+    worth[costly], moment, off = found
+    if (worth < crowd.least).any() or (worth > crowd.most).any():
+        return None
+    return Place(moment, worth, np.where(costly, _TRUST * off * widths(worth), 0.0))
+
+
+def cut(crowd: Crowd, low: float, high: float, goal: float) -> Place:
+    """Return the same by cutting planes, from anywhere."""
     costs = Costs(crowd)
     worth, side, bound = _start(crowd)
     inverse = np.divide(1.0, crowd.capacity)

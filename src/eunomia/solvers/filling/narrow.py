@@ -91,9 +91,9 @@ def _guess(crowd: Crowd, size: int, low: float, high: float, rng: np.random.Gene
         place = localise(_wider(crowd), low, high, goal)
         return Guess(place.moment, *_named(crowd, place.worth, 3 * place.radius), goal, _levels(crowd, place.moment))
     some, noise = _wider(_sample(crowd, size, rng)), crowd.part / np.sqrt(size)
-    inner = _between(some, size, low, high, rng)
-    place = localise(inner, low, high, 0.2 * noise)
-    if inner is not some and _at_side(inner, place.worth):
+    inner, soon, late = _between(some, size, low, high, rng)
+    place = localise(inner, soon, late, 0.2 * noise)
+    if inner is not some and (_at_side(inner, place.worth) or not soon < place.moment < late):
         place = localise(some, low, high, 0.2 * noise)
     part = some if size <= _SAMPLE else some.gather(np.arange(0, len(some.load), 4), 4.0)
     error, spread = errors(part, place.worth, place.moment, noise, float(some.load.mean()))
@@ -102,14 +102,17 @@ def _guess(crowd: Crowd, size: int, low: float, high: float, rng: np.random.Gene
     return Guess(place.moment, *_named(crowd, place.worth, blur), off, _levels(some, place.moment))
 
 
-def _between(some: Crowd, size: int, low: float, high: float, rng: np.random.Generator) -> Crowd:
-    """Return the rows of a large sample with bounds of worth that are sure by a small one."""
+def _between(some: Crowd, size: int, low: float, high: float, rng: np.random.Generator) -> tuple[Crowd, float, float]:
+    """Return the rows of a large sample with bounds of worth, and of the moment, that are sure by a small one."""
     if size <= _SAMPLE:
-        return some
+        return some, low, high
     rough = _guess(some, _SAMPLE // 2, low, high, rng)
     worth, width = rough.worth[some.column], 2 * rough.blur[some.column]
     least, most = np.maximum(some.least, worth - width), np.minimum(some.most, worth + width)
-    return replace(some, least=least, most=most) if worth.any() and (least < most).all() else some
+    if not worth.any() or not (least < most).all():
+        return some, low, high
+    reach = 2 * min(rough.spread, 0.25) * rough.moment
+    return replace(some, least=least, most=most), max(low, rough.moment - reach), min(high, rough.moment + reach)
 
 
 def _at_side(crowd: Crowd, worth: Floats) -> bool:

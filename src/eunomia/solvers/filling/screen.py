@@ -15,6 +15,7 @@ from numba import njit
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.boxes import Box, Guess, Look, around, maybe_free, without_free
 from eunomia.solvers.filling.crowd import Crowd, Sums
+from eunomia.solvers.filling.first import first_edges
 from eunomia.solvers.filling.tree import Clock
 from eunomia.solvers.prices.response import walk
 
@@ -22,6 +23,9 @@ LARGE = 50_000  # rows from which on it is worth while
 _BLOCK = 256
 _HUGE = 1e200  # what stands for no end
 _MARGIN = 1e-3, 0.3  # of v: least relative margin, and in parts of what the correction moved it by
+_TRIED = 4_096  # rows
+_MOST = 0.1  # part of the rows that the quick look may leave open
+_WORTH = 1.1  # times the rows that the other leaves open, that the quick look may leave
 _NEARLY_FULL = 1 - 1e-3  # part of its room that a group has got, from which on it may be full
 
 
@@ -47,10 +51,10 @@ def screened(crowd: Crowd, guess: Guess, times: float, low: float, high: float) 
     for k in np.flatnonzero(free):
         np.maximum(floor, crowd.rate[k], out=floor)
     some = slice(priced[0], priced[-1] + 1) if len(priced) and priced[-1] - priced[0] < len(priced) else priced
-    rows = floor, crowd.load, crowd.need, crowd.room, crowd.weight, crowd.group
-    found = screen(
-        crowd.rate[some], *rows, names, cheap, dear, least, np.minimum(most, _HUGE), left, right, unsure, *into
-    )
+    rows = crowd.rate[some], floor, crowd.load, crowd.need, crowd.room, crowd.weight, crowd.group
+    box_of = names, cheap, dear, least, np.minimum(most, _HUGE)
+    look = first_edges if _scarce(rows, box_of, tuple(np.zeros_like(sum) for sum in into)) else screen
+    found = look(*rows, *box_of, left, right, unsure, *into)
     kept = unsure[:found].copy()
     fewer = replace(
         without_free(crowd.gather(kept), free),
@@ -60,6 +64,18 @@ def screened(crowd: Crowd, guess: Guess, times: float, low: float, high: float) 
         most=box.most,
     )
     return Look(left, right, kept, fewer, box, head, (least, most))
+
+
+def _scarce(rows: tuple[Array, ...], box_of: tuple[Array, ...], into: tuple[Floats, ...]) -> bool:
+    """Return whether most rows seem to be certain of their first edge: some are tried."""
+    every = max(rows[0].shape[1] // _TRIED, 1)
+    some = tuple(np.ascontiguousarray(values[..., ::every]) for values in rows)
+    count = some[0].shape[1]
+    left, right = np.empty(count, dtype=np.int8), np.empty(count, dtype=np.int8)
+    unsure = np.empty(count + 1, dtype=np.int64)
+    known = *some, *box_of, left, right, unsure, *into
+    quick = int(first_edges(*known))
+    return quick <= _MOST * count or quick <= _WORTH * int(screen(*known))
 
 
 def _corrected(crowd: Crowd, guess: Guess, low: float, high: float) -> tuple[Guess, Clock | None, Bools]:

@@ -207,7 +207,7 @@ class Search:
             return None
         value, t, off = found
         spread = max(_TRUST * off, few)
-        return (Centre(value / value.sum(), t, True), spread) if spread < _GAIN * part.box.spread else None
+        return (Centre(value, t, True), spread) if spread < _GAIN * part.box.spread else None
 
     def descend(self, stack: list[Part], codes: Codes | None, last: int = LAST, attempt: int = 0) -> Centre | None:
         """Put smaller and smaller parts on the stack until few rows are open, or no box helps.
@@ -255,7 +255,7 @@ class Search:
             slope = market.slope(centre.value, centre.t)
             found = market.balance(centre.value, centre.t, self.top, slope, _EXACT * fine)
             if found is not None and found[2] < fine:
-                return Centre(found[0] / found[0].sum(), found[1]), fine, slope
+                return Centre(found[0], found[1]), fine, slope
         box = self.box(centre, spread, None)
         part = Part(rows, np.arange(rows.count), fixed, 0.0, 1.0, box, 0.0)
         stack = [self.settle(part, box, None)]
