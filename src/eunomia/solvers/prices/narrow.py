@@ -233,6 +233,15 @@ class Search:
                 return None
         return None
 
+    def steps(self, rows: Rows, fixed: Floats, begin: Centre) -> tuple[Centre, float, Floats] | None:
+        """Return the optimum of rows that stand for all, from near it: else None. The rest as `approach` does."""
+        if self.alike or not begin.value.all():
+            return None
+        market, doubt = Market(rows, fixed, 0.0, self.limit), self.doubt(rows.count)
+        slope = market.slope(begin.value, begin.t)
+        found = market.balance(begin.value, begin.t, self.top, slope, _EXACT * doubt)
+        return None if found is None or found[2] >= doubt else (Centre(found[0], found[1]), doubt, slope)
+
     def approach(self, rows: Rows, fixed: Floats, whole: bool) -> tuple[Centre, float, Floats | None]:
         """Return the optimum of rows that stand for all, or are all, the half width of a box to draw around it.
 
@@ -249,13 +258,9 @@ class Search:
         spread = self.doubt(FEW)
         if not centre.value.any():
             return centre, spread, None
-        slope = None
-        if not self.alike and centre.value.all():
-            market, fine = Market(rows, fixed, 0.0, self.limit), self.doubt(rows.count)
-            slope = market.slope(centre.value, centre.t)
-            found = market.balance(centre.value, centre.t, self.top, slope, _EXACT * fine)
-            if found is not None and found[2] < fine:
-                return Centre(found[0], found[1]), fine, slope
+        found = self.steps(rows, fixed, centre)
+        if found is not None:
+            return found
         box = self.box(centre, spread, None)
         part = Part(rows, np.arange(rows.count), fixed, 0.0, 1.0, box, 0.0)
         stack = [self.settle(part, box, None)]
@@ -264,8 +269,8 @@ class Search:
         if missed is None and part.rows.count <= 2 * FEW:
             centre = self.centre(part.rows, part.fixed, part.anchor, float(last.t[1]), _FINE)
             if not last.misses(centre, _EXACT * last.spread):
-                return centre, self.doubt(rows.count), slope
-        return Centre(last.middle, (missed or centre).t), _WIDER * last.spread, slope
+                return centre, self.doubt(rows.count), None
+        return Centre(last.middle, (missed or centre).t), _WIDER * last.spread, None
 
     def over(self, rows: Rows, value: Floats, fixed: Floats, t: float) -> tuple[float, float]:
         """Return what level t costs at given values (column,) beyond all capacity, and the derivative in t."""

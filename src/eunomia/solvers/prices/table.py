@@ -9,6 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.prices.alike import few_speeds
 from eunomia.solvers.prices.narrow import FEW, Centre, Search
+from eunomia.solvers.prices.newton import widths
 from eunomia.solvers.prices.rows import Rows, sample, survey
 from eunomia.solvers.program import NoOptimum
 
@@ -85,13 +86,16 @@ def _warm(table: Table, search: Search, start: Floats) -> tuple[Rows, Centre, fl
 
     Returns None where a small sample says that they are out of date.
     """
-    some, fixed = sample(table.rows, table.weight, 2 * FEW).over(table.open), table.fixed[:, table.open]
-    seeming, spread, slope = search.approach(some.some(np.arange(0, some.count, 2), 2.0), fixed, whole=False)
+    some, fixed = sample(table.rows, table.weight, 4 * FEW).over(table.open), table.fixed[:, table.open]
     value = start[table.open] / max(start[table.open].sum(), 1e-300)
-    far = np.abs(value - seeming.value) > _ASTRAY * spread * np.maximum(seeming.value, 0.5 / len(value))
+    t = search.level_at(some, value, fixed)
+    near = search.steps(some, fixed, Centre(value, t))
+    few = some if near else some.some(np.arange(0, some.count, 4), 4.0)
+    seeming, spread, slope = near or search.approach(few, fixed, whole=False)
+    far = np.abs(value - seeming.value) > _ASTRAY * spread * widths(seeming.value)
     if far.any() or not seeming.value.any():
         return None
-    return some, Centre(value, search.level_at(some, value, fixed)), _WARM, slope
+    return some, Centre(value, t), _WARM, slope
 
 
 def _scarce(table: Table, search: Search, some: Rows, value: Floats) -> bool:
