@@ -24,12 +24,13 @@ def show_awards(found: Awards) -> None:
     console.print(reached, markup=False, soft_wrap=True)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("bidder")
-    for name in ("fair", "c", "granted"):
+    shortened = problem.indivisible == "lease"
+    for name in ("fair", "c", "granted", *["for, s"] * shortened):
         table.add_column(name, justify="right")
     for i, name in enumerate(problem.bidders[:SHOWN]):
         table.add_row(
             escape(name), escape(_amounts(found.pf[i], names)), f"{found.c[i]:.4f}",
-            escape(_amounts(found.grants[i], names)),
+            escape(_amounts(found.grants[i], names)), *[f"{found.leases_s[i]:.4g}"] * shortened,
         )  # fmt: skip
     console.print(table)
     if bidders > SHOWN:

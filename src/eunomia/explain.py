@@ -20,6 +20,7 @@ REASONS = (
     *("cannot_run", "no_capacity", "fragmentation", "behind", "share_exhausted", "type_drawn", "policy"),
     *("next_round", "not_chosen"),  # of Gavel's clock
     *("next_question", "no_share"),  # of the ideal
+    "paused",  # by its user
 )
 
 
@@ -70,6 +71,8 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
             first = moment.at
         if stage == Stage.WAITING:
             _note(waits, diagnose(scheduler, row, moment.at))
+        if stage == Stage.PAUSED:
+            _note(waits, _resting(scheduler, moment.at))
     if scheduler is None or job_id not in scheduler.state.row_of:
         known = scheduler.state.row_of if scheduler else ()
         problem = Problem(
@@ -105,10 +108,20 @@ def _note(waits: list[Wait], now: Wait) -> None:
     waits.append(now)
 
 
+def _free(scheduler: Scheduler) -> dict[str, int]:
+    """Return the accelerators of each type that nobody uses."""
+    return {name: int(count) for name, count in zip(scheduler.state.topology.types, scheduler.free, strict=True)}
+
+
+def _resting(scheduler: Scheduler, at: float) -> Wait:
+    """Say of a paused job that it waits for its user and not for the cluster."""
+    text = "its user has paused it, and it asks for nothing until it is resumed"
+    return Wait(from_s=at, to_s=None, reason="paused", text=text, free=_free(scheduler))
+
+
 def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
     """Say why a waiting job waits, from the state right after a decision."""
-    state, types = scheduler.state, scheduler.state.topology.types
-    free = {name: int(count) for name, count in zip(types, scheduler.free, strict=True)}
+    state, free = scheduler.state, _free(scheduler)
     runs = scheduler.belief.throughput[row] > 0
     ahead = _ahead(scheduler, row)
     names = tuple(state.submitted[job].job_id for job in ahead[:SHOWN])

@@ -12,9 +12,14 @@ import sys
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 ROOMS = ("backends/simulated", "core", "metrics", "placing", "policies", "solvers")  # where kernels stand
 KEPT = 3  # folders
+# How `njit` compiles a step that makes no array: without counting who holds one, which costs more than a small step
+# does. numba refuses one that makes an array after all. One that returns an array may be called by its like alone.
+BARE: dict[str, Any] = {"cache": True, "_nrt": False}
+COUNTING: dict[str, Any] = {"cache": True, "_nrt": True}  # one that makes arrays, though a bare step calls it
 VARIABLE = "NUMBA_CACHE_DIR"
 
 

@@ -13,6 +13,7 @@ from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.failures.retrying import comes_again
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, one_by_one
 from eunomia.model.events import Moment
@@ -67,6 +68,7 @@ def header(
             "remembers": dict(info.remembers),
             "complete": info.complete,
             "separable": info.separable,
+            "renews": info.renews,
         },
         "mechanism": to_json({**asdict(mechanism), **clock}),
         "overheads": asdict(overheads),
@@ -98,6 +100,7 @@ def fresh_scheduler(record: Record) -> Scheduler:
             remembers=policy["remembers"],
             complete=policy["complete"],
             separable=policy["separable"],
+            renews=policy.get("renews", False),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
@@ -107,7 +110,8 @@ def fresh_scheduler(record: Record) -> Scheduler:
             return GavelScheduler(topology, info, GavelRounds(**cut), belief, seed=head["seed"])
         if name == "ideal":
             return IdealScheduler(topology, info, Ideal(**cut), belief, seed=head["seed"])
-        return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"])
+        again = comes_again if head.get("retry") == "adaptive" else None
+        return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"], comes_again=again)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(
             file=str(record.path), row=1, rule=f"the header is not complete ({error})", mend="record again"

@@ -2,67 +2,110 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.model.curve_fits import FirstOrder, SecondOrder, curve, first_order, fit, second_order
+from eunomia.model.arrays import Floats
+from eunomia.model.curve_fits import FEWEST, fitted, known_curves, losses_at, until_flat
 from eunomia.model.curves import Curve
 
 SEEN = np.arange(61.0)
+FIRST = np.array([0.1, 0.0, 0.05, 0.5, 0.0])  # 1 / (0.05 k + 0.5) + 0.1
+SECOND = np.array([0.2, 0.0, 0.0, 0.9**10, math.log(0.9)])  # 0.9^(k − 10) + 0.2
 
 
-def test_losses_of_first_order_methods_foretell_later_ones() -> None:
-    """l(k) = 1 / (0.05 k + 0.5) + 0.1: 2.1 at first, 0.28182 after 100 steps, 0.19524 after 200."""
-    truth = FirstOrder(0.0, 0.05, 0.5, 0.1)
-    assert truth.loss(np.array([0.0, 100.0])) == pytest.approx([2.1, 0.28182], abs=1e-5)
-    for squared in (False, True):
-        found = first_order(SEEN, truth.loss(SEEN), squared=squared)
-        assert found.loss(np.array([200.0])) == pytest.approx(0.19524, rel=0.02)
+def history(*curves: Floats, steps: Floats = SEEN) -> Floats:
+    """Return what is seen of these curves, (run, loss, 2)."""
+    return np.stack([np.stack((steps, losses_at(curve, steps)), axis=1) for curve in curves])
+
+
+def at(curve: Floats, k: float) -> float:
+    return float(losses_at(curve, np.array(k)))
+
+
+@pytest.mark.parametrize("slaq", [False, True])
+def test_losses_of_first_order_methods_foretell_later_ones(slaq: bool) -> None:
+    """1 / 0.5 + 0.1 = 2.1 at first, 0.28182 after 100 steps, 0.19524 after 200."""
+    assert [at(FIRST, k) for k in (0, 100)] == pytest.approx([2.1, 0.28182], abs=1e-5)
+    (found,) = fitted(history(FIRST), slaq=slaq)
+    assert at(found, 200) == pytest.approx(0.19524, rel=0.02)
 
 
 def test_losses_of_second_order_methods_foretell_later_ones() -> None:
-    """l(k) = 0.9^(k − 10) + 0.2: 1.2 after 10 steps, 0.21478 after 50."""
-    truth = SecondOrder(np.log(0.9), -10 * np.log(0.9), 0.2)
-    assert truth.loss(np.array([10.0, 50.0])) == pytest.approx([1.2, 0.21478], abs=1e-5)
-    found = second_order(SEEN[:31], truth.loss(SEEN[:31]))
-    assert found.loss(np.array([50.0])) == pytest.approx(0.21478, rel=0.02)
+    """0.9^0 + 0.2 = 1.2 after 10 steps, 0.21478 after 50."""
+    assert [at(SECOND, k) for k in (10, 50)] == pytest.approx([1.2, 0.21478], abs=1e-5)
+    (found,) = fitted(history(SECOND, steps=SEEN[:31]))
+    assert at(found, 50) == pytest.approx(0.21478, rel=0.02)
 
 
 def test_the_family_that_fits_the_end_of_the_history_is_chosen() -> None:
-    sublinear, linear = FirstOrder(0.0, 0.05, 0.5, 0.1), SecondOrder(-0.1, 1.0, 0.2)
-    assert isinstance(fit(SEEN, sublinear.loss(SEEN)), FirstOrder)
-    assert isinstance(fit(SEEN, linear.loss(SEEN)), SecondOrder)
+    first, second = fitted(history(FIRST, SECOND))
+    assert first[4] == 0
+    assert first[2] > 0
+    assert second[4] < 0
+    assert (second[1:3] == 0).all()
 
 
 def test_a_noisy_history_still_foretells() -> None:
-    truth = FirstOrder(0.0, 0.05, 0.5, 0.1)
-    noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(len(SEEN))
-    found = first_order(SEEN, truth.loss(SEEN) * noise, squared=False)
-    assert found.loss(np.array([200.0])) == pytest.approx(0.19524, rel=0.15)
+    seen = history(FIRST)
+    seen[0, :, 1] *= 1 + 0.01 * np.random.default_rng(0).standard_normal(len(SEEN))
+    (found,) = fitted(seen, slaq=False)
+    assert at(found, 200) == pytest.approx(0.19524, rel=0.15)
 
 
-@given(st.floats(0.3, 5.0), st.floats(0.0, 0.5), st.floats(2.0, 100.0))
-@settings(max_examples=20, deadline=None)
-def test_a_run_whose_first_half_was_seen_has_its_curve_known(start: float, floor: float, rate: float) -> None:
-    truth = Curve(start, floor * start, rate)
-    steps = np.linspace(0, 500, 40)
-    found = curve(steps, np.asarray(truth.loss(steps / 1000)), total=1000.0)
-    assert found.loss(1.0) == pytest.approx(truth.loss(1.0), rel=0.02)
-    assert found.start == pytest.approx(truth.start, rel=0.02)
+@given(st.floats(0.3, 5.0), st.floats(0.0, 0.5), st.floats(2.0, 100.0), st.floats(10.0, 1e6))
+@settings(max_examples=30, deadline=None)
+def test_a_run_whose_first_half_was_seen_has_its_curve_known(
+    start: float, floor: float, rate: float, total: float
+) -> None:
+    (truth,) = known_curves(np.array([Curve(start, floor * start, rate)]), np.array([total]))
+    assert at(truth, total / 4) == pytest.approx(float(Curve(start, floor * start, rate).loss(0.25)))
+    (found,) = fitted(history(truth, steps=np.linspace(0, total / 2, 40)), slaq=False)
+    assert at(found, total) == pytest.approx(at(truth, total), rel=0.02)
+    assert at(found, 0) == pytest.approx(start, rel=0.02)
 
 
 def test_losses_that_do_not_fall_are_a_constant() -> None:
-    flat = np.full(len(SEEN), 0.7)
-    assert fit(SEEN, flat).loss(np.array([500.0])) == pytest.approx(0.7, rel=1e-3)
-    rising = second_order(SEEN, 1 + SEEN / 100)
-    assert rising.s == 0
+    seen = history(FIRST, FIRST)
+    seen[0, :, 1], seen[1, :, 1] = 0.7, 1 + SEEN / 100
+    flat, rising = fitted(seen)
+    assert at(flat, 500) == pytest.approx(0.7, rel=1e-3)
+    assert at(rising, 500) == pytest.approx(at(rising, 0), rel=1e-9)
 
 
-def test_what_no_curve_can_be_fitted_to_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 4"):
-        first_order(SEEN[:3], np.ones(3))
-    for bad in (0.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="leave such losses out"):
-            second_order(SEEN, np.where(SEEN == 7, bad, 1.0))
+def test_each_run_is_fitted_by_itself_whoever_else_is_and_however_much_was_seen() -> None:
+    """What was not seen is nan: at the end, or in between."""
+    seen = np.full((3, 80, 2), np.nan)
+    seen[0, :61], seen[2, 5:66] = history(FIRST)[0], history(SECOND)[0]
+    seen[1, : FEWEST - 1] = history(FIRST)[0, : FEWEST - 1]
+    together = fitted(seen)
+    assert np.isnan(together[1]).all()  # too few
+    for row, alone in ((0, history(FIRST)), (2, history(SECOND))):
+        assert together[row] == pytest.approx(fitted(alone)[0], rel=1e-6, abs=1e-9)
+
+
+def test_a_loss_that_is_no_number_above_0_is_left_out() -> None:
+    seen = history(FIRST)
+    seen[0, 7, 1], seen[0, 9, 1], seen[0, 11, 1] = math.inf, -1.0, 0.0
+    assert at(fitted(seen)[0], 200) == pytest.approx(0.19524, rel=0.02)
+
+
+def test_a_curve_is_flat_when_it_falls_by_less_than_a_part_of_its_first_loss() -> None:
+    """1 / (k + 1): from k to k + 2 it falls by 2 / ((k + 1)(k + 3)), which is 1/12 at k = 3. One that stays is flat."""
+    curves = np.array([[0.0, 0.0, 1.0, 1.0, 0.0], [0.5, 0.0, 0.0, 2.0, 0.0]])
+    assert until_flat(curves, np.array([2.0, 2.0]), 1 / 12) == pytest.approx([3.0, 0.0])
+    assert until_flat(curves[:1], np.array([2.0]), 0.9) == pytest.approx([0.0])  # from the beginning
+
+
+@pytest.mark.parametrize("slaq", [False, True])
+def test_later_losses_tell_more(slaq: bool) -> None:
+    """Losses l that rise from third to third are a constant. Of 1/l it is the mean by 1, 4 and 16 times l⁴, an error of
+    1/l being l² times one of l: Σ w l⁴ / Σ w l³ = 4.4225 / 6.477. Alike they would tell 0.632.
+    """
+    seen = np.stack((np.arange(12.0), np.repeat([0.5, 0.6, 0.7], 4)), axis=1)[None]
+    (found,) = fitted(seen, slaq=slaq)
+    assert [at(found, k) for k in (0, 50)] == pytest.approx([4.4225 / 6.477] * 2, rel=1e-6)

@@ -83,5 +83,6 @@ def test_ranking_is_a_stable_sort(keys: list[float]) -> None:
 
 def test_ranking_many_numbers_in_few_heaps_is_a_stable_sort() -> None:
     rng = np.random.default_rng(0)
-    for key in (rng.integers(0, 5, 3000).astype(float), rng.normal(0, 1, 3000), rng.lognormal(0, 5, 3000)):
+    few, far = rng.integers(0, 5, 3000).astype(float), np.where(rng.random(3000) < 0.5, 1e9, 1.0) * rng.random(3000)
+    for key in (few, far, -far, rng.normal(0, 1, 3000), rng.lognormal(0, 5, 3000)):
         assert rising(key).tolist() == np.argsort(key, kind="stable").tolist()

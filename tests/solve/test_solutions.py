@@ -98,9 +98,10 @@ def test_a_problem_shows_a_policy_columns_of_the_kind_that_a_simulation_shows(fu
 
     solve(Looks(Shares(np.zeros((7, 3))), COLUMNS), full())
     simulated = full_view(0)
-    for column in COLUMNS - {"apps", "tenants", "topology"}:
+    for column in COLUMNS - {"apps", "lease", "tenants", "topology"}:
         mine, theirs = seen[0].columns[column], simulated.columns[column]
         assert (mine.ndim, mine.dtype) == (theirs.ndim, theirs.dtype), column
+    assert type(seen[0].lease) is type(simulated.lease) is float
     assert type(seen[0].tenants) is type(simulated.tenants)
     assert type(seen[0].apps) is type(simulated.apps)
     assert seen[0].topology.capacity().tolist() == [4.0, 6.0, 8.0]

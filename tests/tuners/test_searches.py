@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.model.curves import Curve, curve_of
-from eunomia.model.events import AppFinished, JobCancelled, JobUpdated
+from eunomia.model.events import AppFinished, JobCancelled, JobPaused, JobResumed, JobUpdated
 from eunomia.model.job import Job
-from eunomia.tuners.halving import Halving, brackets_of, rungs_of
+from eunomia.tuners.brackets import brackets_of, rungs_of
+from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive, foretold, threshold
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner, Wishes
@@ -52,14 +53,14 @@ def test_hyperbands_brackets_of_its_paper() -> None:
 
 def test_a_trial_is_watched_at_the_rungs_of_its_paper() -> None:
     """81 trials of 81 steps: 1, 3, 9, 27 and 81 steps."""
-    search = Halving(3)
+    search = Halving(3, pauses=False)
     assert set(search.begin("a", trials(81)).watch.values()) == {1.0}
     assert search.measured("t00", 1.0, 0.1).watch == {"t00": 3.0}
     assert search.measured("t00", 3.0, 0.1).watch == {"t00": 9.0}
 
 
-def test_a_trial_goes_when_enough_others_are_known_to_be_better() -> None:
-    search = Halving(3)
+def test_where_nobody_is_paused_a_trial_goes_when_enough_others_are_known_to_be_better() -> None:
+    search = Halving(3, pauses=False)
     search.begin("a", trials(9))
     assert cancelled(search.measured("t00", 9.0, 0.9)) == []
     assert cancelled(search.measured("t01", 9.0, 0.8)) == []
@@ -79,12 +80,91 @@ def test_who_waits_for_nobody_goes_at_once_if_it_is_not_among_the_best_so_far() 
 
 def test_what_a_trial_is_expected_to_do_grows_as_it_rises() -> None:
     """9 trials of 9 steps, η = 3: 1 + 2/3 + 6/9 steps at first, 1 + 2 + 6/3 after the first rung."""
-    search = Halving(3)
+    search = Halving(3, pauses=False)
     jobs = trials(9, 9.0)
     search.begin("a", jobs)
     assert list(search.submitted(jobs[0]).events) == [JobUpdated("t00", total_steps=pytest.approx(1 + 2 / 3 + 6 / 9))]
     (update,) = search.measured("t00", 1.0, 0.5).events
     assert update == JobUpdated("t00", total_steps=pytest.approx(1 + 2 + 6 / 3))
+
+
+def told(wishes: Wishes, kind: type) -> list[str]:
+    return [event.job_id for event in wishes.events if isinstance(event, kind)]
+
+
+def test_four_trials_wait_for_each_other_on_two_rungs() -> None:
+    """Four trials of 8 steps and η = 2: rungs at 2 and 4 steps, on which two and one go on.
+
+    t1 comes to 2 first, then t0 and t3: they rest. t2 comes last: t0 and t2 are the best two, so t0 is resumed, t2 goes
+    on as it is, and t1 and t3 are given up. t2 comes to 4 first and rests; t0 comes, is better, and goes on to its end.
+    """
+    search = Halving(2)
+    assert search.begin("a", trials(4, 8.0)).watch == {f"t0{m}": 2.0 for m in range(4)}
+    for name, loss in (("t01", 0.7), ("t00", 0.4), ("t03", 0.6)):
+        wishes = search.measured(name, 2.0, loss)
+        assert list(wishes.events) == [JobPaused(name)]
+        assert wishes.watch == {}
+    wishes = search.measured("t02", 2.0, 0.5)
+    assert cancelled(wishes) == ["t03", "t01"]
+    assert (told(wishes, JobPaused), told(wishes, JobResumed)) == ([], ["t00"])
+    assert wishes.watch == {"t00": 4.0, "t02": 4.0}
+    assert list(search.measured("t02", 4.0, 0.3).events) == [JobPaused("t02")]
+    wishes = search.measured("t00", 4.0, 0.2)
+    assert cancelled(wishes) == ["t02"]
+    assert (told(wishes, JobPaused), told(wishes, JobResumed), wishes.watch) == ([], [], {})
+    assert found(search.ended("t00", 0.1)) == [AppFinished("a", "t00", 0.1)]
+
+
+def test_nobody_waits_for_a_trial_that_has_ended_and_the_next_best_takes_its_place() -> None:
+    """As above, but t3 fails for good before its rung: the three others decide. t0, which goes on, fails in turn."""
+    search = Halving(2)
+    search.begin("a", trials(4, 8.0))
+    for name, loss in (("t00", 0.4), ("t01", 0.7), ("t02", 0.5)):
+        assert told(search.measured(name, 2.0, loss), JobPaused) == [name]
+    wishes = search.ended("t03", math.nan)
+    assert (cancelled(wishes), told(wishes, JobResumed)) == (["t01"], ["t00", "t02"])
+    assert told(search.measured("t02", 4.0, 0.3), JobPaused) == ["t02"]
+    assert told(search.ended("t00", math.nan), JobResumed) == ["t02"]
+    assert found(search.ended("t02", 0.2)) == [AppFinished("a", "t02", 0.2)]
+
+
+def test_a_report_from_below_the_rung_or_from_one_that_rests_there_decides_nothing() -> None:
+    """Real trials report when they write a checkpoint, which may be before their rung or while they are stopped."""
+    search = Halving(2)
+    search.begin("a", trials(2, 8.0))
+    assert not search.measured("t00", 3.0, 0.1).events
+    assert told(search.measured("t00", 4.5, 0.5), JobPaused) == ["t00"]
+    assert not search.measured("t00", 5.0, 0.1).events
+    wishes = search.measured("t01", 4.0, 0.4)
+    assert (cancelled(wishes), told(wishes, JobResumed)) == (["t00"], [])
+
+
+def test_trials_are_asked_for_a_few_at_a_time_and_not_all() -> None:
+    """At most two at a time and four of five in all: t2 when t0 has ended, t3 when t2 has been given up by its user."""
+    search = Trials(parallel=2, most=4)
+    search.begin("a", trials(5))
+    assert list(search.ask()) == ["t00", "t01"]
+    assert list(search.ask()) == []
+    search.ended("t00", 0.5)
+    assert list(search.ask()) == ["t02"]
+    search.ended("t02", math.nan)
+    assert list(search.ask()) == ["t03"]
+    search.ended("t01", 0.4)
+    assert list(search.ask()) == []
+    assert found(search.ended("t03", 0.6)) == [AppFinished("a", "t01", 0.4)]
+
+
+def test_asha_starts_another_trial_at_the_bottom_when_one_is_given_up() -> None:
+    """t0 is alone on the rung and goes on; t1 is worse and given up, so t2 is asked for; better, it goes on too."""
+    search = Halving(3, waits=False, parallel=2)
+    search.begin("a", trials(9))
+    assert list(search.ask()) == ["t00", "t01"]
+    search.measured("t00", 9.0, 0.5)
+    assert list(search.ask()) == []
+    assert cancelled(search.measured("t01", 9.0, 0.6)) == ["t01"]
+    assert list(search.ask()) == ["t02"]
+    assert cancelled(search.measured("t02", 9.0, 0.4)) == []
+    assert list(search.ask()) == []
 
 
 def play(
@@ -94,10 +174,13 @@ def play(
     watch = dict(search.begin("a", jobs).watch)
     alive = {job.job_id: job for job in jobs}
     finished: set[str] = set()
+    paused: set[str] = set()
     ends: list[AppFinished] = []
     turn = 0
     while alive:
-        name = sorted(alive)[order[turn % len(order)] % len(alive)]
+        running = sorted(alive.keys() - paused)
+        assert running, "somebody always runs, or those that rest would do so for ever"
+        name = running[order[turn % len(order)] % len(running)]
         turn += 1
         job = alive[name]
         steps = watch.pop(name, math.inf)
@@ -110,6 +193,12 @@ def play(
         watch |= wishes.watch
         for gone in cancelled(wishes):
             del alive[gone]
+        for event in wishes.events:
+            if isinstance(event, JobPaused):
+                paused.add(event.job_id)
+            elif isinstance(event, JobResumed):
+                paused.remove(event.job_id)  # which was paused before
+        paused &= alive.keys()
         ends += found(wishes)
     return finished, ends
 
@@ -131,12 +220,13 @@ def test_however_trials_overtake_each_other_the_same_survive_as_if_all_had_waite
 ) -> None:
     jobs = trials(count)
     curves = {job.job_id: curve_of(seed, job.job_id) for job in jobs}
-    finished, ends = play(Halving(eta), jobs, curves, order)
     expected = survivors(jobs, curves, eta)
-    assert finished >= expected  # some may have come to their end before it was known that they lose
-    assert len(ends) == 1
-    best = min(finished, key=lambda name: (curves[name].loss(1.0), name))
-    assert ends[0].best == best
+    for pauses in (True, False):
+        finished, ends = play(Halving(eta, pauses=pauses), jobs, curves, order)
+        assert finished == expected if pauses else finished >= expected  # who is beaten may not know in time
+        assert len(ends) == 1
+        best = min(finished, key=lambda name: (curves[name].loss(1.0), name))
+        assert ends[0].best == best
 
 
 @given(st.integers(1, 30), st.integers(0, 2**32 - 1), st.lists(st.integers(0, 50), min_size=1))
@@ -149,7 +239,7 @@ def test_every_search_ends_once(count: int, seed: int, order: list[int]) -> None
 
 
 def test_a_trial_that_failed_holds_up_nobody() -> None:
-    search = Halving(3)
+    search = Halving(3, pauses=False)
     search.begin("a", trials(3))
     search.measured("t00", 27.0, 0.9)
     assert cancelled(search.measured("t01", 27.0, 0.5)) == ["t00"]

@@ -12,8 +12,18 @@ import pytest
 
 from eunomia.experiment.simulation import simulate
 from eunomia.experiment.wiring import set_up
+from eunomia.explain import explain
 from eunomia.model.curves import curve_of
-from eunomia.model.events import AppFinished, JobCancelled, JobSubmitted, JobUpdated, Measured, Moment
+from eunomia.model.events import (
+    AppFinished,
+    JobCancelled,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    JobUpdated,
+    Measured,
+    Moment,
+)
 from eunomia.model.problems import InvalidInput
 from eunomia.record import Record
 from eunomia.replay import first_difference
@@ -64,9 +74,38 @@ def test_a_search_gives_up_work_and_so_ends_sooner(scene: Scene, tuner: str) -> 
     assert np.nansum(cut["attained_service_s"]) < np.nansum(whole["attained_service_s"])
 
 
+def test_a_replay_pauses_and_resumes_as_the_run_did_and_a_rest_is_explained(scene: Scene, tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl.gz"
+    jobs = simulate(scene("halving"), record_to=path).jobs
+    record = Record(path)
+    events = [(m.at, event) for _, m, _ in record.steps() for event in m.events]
+    name = next(event.job_id for _, event in events if isinstance(event, JobResumed))
+    begin = [at for at, event in events if isinstance(event, JobPaused) and event.job_id == name]
+    over = [at for at, event in events if isinstance(event, JobResumed | JobCancelled) and event.job_id == name]
+    end = over[: len(begin)]  # one that is given up while it runs rests no more
+    assert sum(end) - sum(begin) == pytest.approx(jobs["paused_s"][jobs["job_id"] == name][0])
+    assert first_difference(record) is None
+    rests = [wait for wait in explain(record, name).waits if wait.reason == "paused"]
+    assert [(wait.from_s, wait.to_s) for wait in rests] == list(zip(begin, end, strict=True))
+
+
+@pytest.mark.parametrize(("tuner", "names"), [("asha", 6), ("all", 6), ("hyperdrive", 6)])
+def test_a_search_asks_for_trials_one_after_the_other(scene: Scene, tmp_path: Path, tuner: str, names: int) -> None:
+    path = tmp_path / "record.jsonl.gz"
+    limits = {"apps": {"tuner": tuner, "parallel": 2, "max_trials": names}}
+    jobs = simulate(scene(tuner, 9, **limits), record_to=path).jobs
+    there = sorted(name for name in jobs["job_id"].tolist() if name != "alone")
+    assert set(there) <= {f"t{m}" for m in range(names)}
+    assert there[:2] == ["t0", "t1"]
+    submitted = jobs["submitted_s"][jobs["app"] == "app"]
+    assert (submitted == 0).sum() == 2
+    assert first_difference(Record(path)) is None
+
+
 def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> None:
     said = {"mechanism": {"name": "gavel"}, "policy": {"name": "max_min_fairness"}}
-    scenario = scenario_from_dict(scene("halving", **said), Path())
+    told = {"tuner": "halving", "pause": False}
+    scenario = scenario_from_dict({**scene("halving", **said), "apps": told}, Path())
     setup = set_up(scenario)
     core = setup.scheduler()
     core.handle(Moment.of(0.0, [JobSubmitted(setup.jobs[0]), JobUpdated(setup.jobs[0].job_id, 4.0, 900.0)]))
@@ -75,10 +114,31 @@ def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> 
     assert simulate(scenario).summary["jobs_unfinished"] == 0
 
 
-def test_a_search_goes_on_through_failures_and_lost_machines(scene: Scene) -> None:
-    rough = {"world": {"job_failures_per_hour": 0.5, "node_failures_per_hour": 0.2, "node_repair_s": 600.0}}
-    ended = simulate(scene("asha", 12, **rough)).summary
-    assert ended["jobs_unfinished"] == 0
+@pytest.mark.parametrize(
+    ("apps", "rule"),
+    [
+        ({"tuner": "hyperband"}, "know no pause; set pause = false"),
+        ({"tuner": "asha", "parallel": 2}, "count the jobs that are still to come"),
+    ],
+)
+def test_what_gavels_clock_cannot_do_is_refused(scene: Scene, apps: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        scenario_from_dict({**scene("off"), "mechanism": {"name": "gavel"}, "apps": apps}, Path())
+
+
+@pytest.mark.parametrize(
+    "apps", [{"tuner": "asha"}, {"tuner": "halving"}, {"tuner": "hyperband"}, {"tuner": "asha", "parallel": 2}]
+)
+def test_a_search_goes_on_through_failures_kills_and_lost_machines(scene: Scene, apps: dict[str, Any]) -> None:
+    rough = {
+        "job_failures_per_hour": 0.5,
+        "cancel_fraction": 0.2,
+        "node_failures_per_hour": 0.2,
+        "node_repair_s": 600.0,
+    }
+    for seed in range(5):
+        ended = simulate(scene("", 12, world=rough, seed=seed, apps=apps)).summary
+        assert ended["jobs_unfinished"] == 0
 
 
 def test_a_trial_that_comes_when_its_search_is_over_is_cancelled_on_arrival(scene: Scene, tmp_path: Path) -> None:
@@ -98,6 +158,9 @@ def test_a_trial_that_comes_when_its_search_is_over_is_cancelled_on_arrival(scen
         ({"tuner": "all", "eta": 4}, "does nothing with tuner = 'all'"),
         ({"tuner": "optuna"}, "it searches among real trials"),
         ({"tuner": "halving", "eta": 1}, "must be at least 2"),
+        ({"tuner": "asha", "pause": False}, "does nothing with tuner = 'asha'"),
+        ({"tuner": "halving", "parallel": 4}, "trials wait on a rung for all others"),
+        ({"tuner": "off", "max_trials": 4}, "does nothing with tuner = 'off'"),
         ({"tuner": "optuna", "space": {"lr": {"low": 1.0, "high": 0.1}}}, "each entry is a range or a list of choices"),
     ],
 )

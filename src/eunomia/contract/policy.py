@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from eunomia.contract.views import a_view, only, permuted, without_jobs, without_ties
+from eunomia.contract.views import a_view, everybody_sits, only, permuted, without_jobs, without_ties
 from eunomia.contract.worlds import draw, play
 from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
@@ -117,6 +117,8 @@ class PolicyContract:
             check_complete(self.policy, view, full_view(seed))
         if info.separable:
             check_separable(self.policy, view)
+        if info.renews:
+            check_renews(self.policy, everybody_sits(view, seed))
 
     def test_an_empty_view_is_answered(self) -> None:
         answer = self.policy.decide(without_jobs(a_view(self.policy, 0), self.policy.info.remembers))
@@ -243,6 +245,16 @@ def check_separable(policy: Policy, view: View) -> None:
     fewer = policy.decide(view.part(some, view.capacity))
     assert isinstance(fewer, Order)
     assert some[fewer.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
+
+
+def check_renews(policy: Policy, view: View) -> None:
+    """Raise AssertionError unless all whose leases have ended go on where they sit, and nobody else is named."""
+    answer = policy.decide(view)
+    assert isinstance(answer, Grants)
+    assert len(answer.stop) == 0 and not answer.refuse
+    assert np.array_equal(np.sort(answer.rows.job), np.flatnonzero(view.until <= view.at))
+    assert np.array_equal(answer.rows.type, view.on_type[answer.rows.job])
+    assert np.array_equal(answer.rows.job[answer.row], view.holder[answer.device])
 
 
 def check_grants(answer: Grants, view: View) -> None:

@@ -96,6 +96,20 @@ def permuted(view: View, order: Ints, remembers: Mapping[str, float]) -> View:
     return replace(view, columns=columns, memory=memory)
 
 
+def everybody_sits(view: View, seed: int) -> View:
+    """Return the view without those that wait; of the others each lease has ended with a chance of a half."""
+    sits = np.flatnonzero(view.on_type >= 0)
+    place = np.full(view.jobs, -1)
+    place[sits] = np.arange(len(sits))
+    columns = {name: column if name in NOT_BY_JOB else column[sits] for name, column in view.columns.items()}
+    holder = view.columns["holder"]
+    columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
+    ended = np.random.default_rng(seed).random(len(sits)) < 1 / 2
+    columns["until"] = np.where(ended, view.at, view.at + 100.0)
+    memory = {name: kept[sits] for name, kept in view.memory.items()}
+    return replace(view, jobs=len(sits), columns=columns, memory=memory)
+
+
 def without_jobs(view: View, remembers: Mapping[str, float]) -> View:
     """Return the view of the same cluster, empty."""
     columns = {name: column if name in NOT_BY_JOB else column[:0] for name, column in view.columns.items()}

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from eunomia.core.belief import Belief
-from eunomia.core.claims import Present
+from eunomia.core.claims import OF_TENANTS, Present
 from eunomia.core.ledger import Ledger
-from eunomia.core.moves import leave, start_all, stop_all
+from eunomia.core.moves import come_back, leave, start_all, stop_all
+from eunomia.core.passes import sheets
 from eunomia.core.state import State
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.life import FINAL, Cause, step
+from eunomia.model.life import FINAL, PRESENT, Cause, Stage, step
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
+
+
+def _never(reason: str) -> bool:
+    return False
 
 
 class Books:
@@ -34,8 +39,10 @@ class Books:
     ):
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         self.changes = 0
+        self.comes_again: Callable[[str], bool] = _never  # whether a failure for such a reason is not tried again
         self._layout = (0, 0, 0)
         self._lay_out()
+        self._sheets, self._written = sheets(0, len(topology.types), topology.devices), 0
 
     def _lay_out(self) -> None:
         """Take hold of the arrays again if they have grown."""
@@ -49,14 +56,21 @@ class Books:
                 belief.throughput, belief.cost, belief.prefer, state.floor.up, *state.floor.index,
             )  # fmt: skip
 
+    def paper(self) -> tuple[Ints, Ints, Ints]:
+        """Return paper for a pass over all who are active now, as `core.passes` writes on it."""
+        if self.state.alive > self._written:
+            self._written = 2 * self.state.alive
+            self._sheets = sheets(self._written, len(self.state.topology.types), self.state.topology.devices)
+        return self._sheets
+
     def reckon(self, at: float) -> None:
         """Let time pass until then, with everything as it is."""
         state = self.state
         if state.claims is not None:
-            active, jobs = state.active, state.jobs
-            present = Present(
-                active, jobs.owner[active], jobs.scale_factor[active], self.ledger.width[active], jobs.weight[active]
-            )
+            active, jobs, present = state.active, state.jobs, None
+            if state.claims.kept & OF_TENANTS:
+                owner, size, weight = jobs.owner[active], jobs.scale_factor[active], jobs.weight[active]
+                present = Present(active, owner, size, self.ledger.width[active], weight)
             state.claims.advance(at, present, state.owners.tree, float(state.capacity.sum()))
 
     def submit(self, job: Job) -> None:
@@ -101,12 +115,31 @@ class Books:
     def leave(self, row: int, at: float, cause: Cause) -> None:
         """Take a job off its seats, if it has any; a partner goes on alone."""
         state = self.state
-        stage = step(int(state.jobs.stage[row]), cause, state.ids[row])
-        leave(row, at, int(stage), stage in FINAL, *self.arrays)
+        before = int(state.jobs.stage[row])
+        stage = step(before, cause, state.ids[row])
+        leave(row, at, int(stage), stage not in PRESENT and before in PRESENT, *self.arrays)
         if stage in FINAL and state.claims is not None:
+            if before == Stage.PAUSED:
+                state.claims.resume(row, float(self.ledger.service[row]))
             state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
         state.jobs.unsaved[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # no checkpoint was written, nor is paid for
         self.changes += cause is not Cause.STOPPED
+
+    def pause(self, row: int, at: float) -> None:
+        """Take a job off its seats, if it has any, and out of the active rows until it is resumed."""
+        unsaved = self.state.jobs.unsaved[row] and self.state.jobs.on_type[row] < 0
+        self.leave(row, at, Cause.PAUSED)
+        self.state.jobs.unsaved[row] = unsaved
+        if self.state.claims is not None:
+            self.state.claims.pause(row, float(self.ledger.service[row]))
+
+    def resume(self, row: int, at: float) -> None:
+        """Let a paused job wait for seats again. Raises IllegalStep for one that is not paused."""
+        step(int(self.state.jobs.stage[row]), Cause.RESUMED, self.state.ids[row])
+        come_back(row, at, *self.arrays)
+        if self.state.claims is not None:
+            self.state.claims.resume(row, float(self.ledger.service[row]))
+        self.changes += 1
 
     def lose(self, node: int) -> None:
         """A node is gone; its gangs have left."""

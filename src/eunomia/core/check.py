@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.state import State
-from eunomia.model.life import FINAL, Stage
+from eunomia.model.life import PRESENT, Stage
 
 
 class BrokenInvariant(AssertionError):
@@ -22,8 +22,8 @@ def check_lives(state: State) -> None:
     n = len(state.jobs)
     stage, on_type = state.jobs.stage[:n], state.jobs.on_type[:n]
     _demand(((stage == Stage.RUNNING) == (on_type >= 0)).all(), "a job runs exactly when it holds seats")
-    live = np.flatnonzero(~np.isin(stage, list(FINAL)))
-    _demand(np.array_equal(state.active, live), "the active jobs are those that have not ended, in row order")
+    live = np.flatnonzero(np.isin(stage, list(PRESENT)))
+    _demand(np.array_equal(state.active, live), "the active jobs are those that wait or run, in row order")
     _demand(state.waiting == int((stage[live] == Stage.WAITING).sum()), "the count of waiting jobs is right")
 
 

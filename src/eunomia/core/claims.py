@@ -17,11 +17,12 @@ import numpy as np
 from eunomia.core.columns import Columns
 from eunomia.model import deserved
 from eunomia.model.apps import Apps
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
 
-NEEDED_BY = frozenset({"deserved", "hourly", "app", "apps", "past_service"})
+OF_TENANTS = frozenset({"deserved", "hourly"})  # columns that take a pass over all jobs at every moment
+NEEDED_BY = OF_TENANTS | {"app", "apps", "past_service"}
 HOURS = 168  # hours of tenants' sums that are kept
 _HOUR = 3600.0
 
@@ -39,28 +40,34 @@ class Present(NamedTuple):
 class _Apps(Columns):
     submitted: Floats
     before: Floats  # ∫ apps alive dt until then
-    service: Floats  # accelerator-seconds of its jobs that have ended
+    service: Floats  # accelerator-seconds of its jobs that have ended or are paused
+    present: Ints  # its jobs that wait or run
 
     def __init__(self) -> None:
-        super().__init__(dict.fromkeys(("submitted", "before", "service"), (np.float64, 0.0)))
+        floats = dict.fromkeys(("submitted", "before", "service"), (np.float64, 0.0))
+        super().__init__({**floats, "present": (np.int64, 0)})
 
 
 class Claims(Columns):
-    """The sums, one row per job; `advance` must be called before anything changes."""
+    """The sums that the columns `kept` need, one row per job; `advance` must be called before anything changes."""
 
     app: Ints
     deserved: Floats  # accelerator-seconds
 
-    def __init__(self) -> None:
+    def __init__(self, kept: frozenset[str] = NEEDED_BY) -> None:
         super().__init__({"app": (np.int64, 0), "deserved": (np.float64, 0.0)})
+        self.kept = kept
         self._at = 0.0
         self._apps = _Apps()
         self._names: list[str] = []
+        self._asked: tuple[Ints, tuple[str, ...]] = NO_INTS, ()  # apps whose names were asked for last
         self._row_of_app: dict[str, int] = {}
         self._rivals = 0.0  # ∫ apps alive dt
+        self._alive = 0  # apps of which a job waits or runs
         self._past: list[float] = []
         self._quotas: tuple[Tenants, float, Floats] | None = None  # of which tree and capacity
         self._hours: deque[tuple[int, Floats]] = deque(maxlen=HOURS)  # number of the hour, (tenant, 3)
+        self._table: tuple[tuple[int, int], Floats] = (0, 0), np.zeros((0, 0, 3))  # last hour and tenants of which
 
     def submit(self, job: Job) -> None:
         """Take in a new job."""
@@ -70,24 +77,51 @@ class Claims(Columns):
             self._names.append(name)
             self._apps.submitted[app], self._apps.before[app] = job.submitted, self._rivals
         self.app[row] = self._row_of_app[name]
+        self._come(row)
 
     def end(self, row: int, service: float, *, finished: bool) -> None:
         """Note what a job attained that has ended."""
         self._apps.service[self.app[row]] += service
+        self._go(row)
         if finished:
             self._past.append(service)
 
-    def advance(self, at: float, present: Present, tree: Tenants, capacity: float) -> None:
-        """Add up the time since the last call, in which these jobs were there on so many accelerators."""
+    def pause(self, row: int, service: float) -> None:
+        """Note what a job attained that nobody sees until it is resumed."""
+        self._apps.service[self.app[row]] += service
+        self._go(row)
+
+    def resume(self, row: int, service: float) -> None:
+        """Take back what was noted of a job when it was paused."""
+        self._apps.service[self.app[row]] -= service
+        self._come(row)
+
+    def _come(self, row: int) -> None:
+        app = self.app[row]
+        self._apps.present[app] += 1
+        self._alive += self._apps.present[app] == 1
+
+    def _go(self, row: int) -> None:
+        app = self.app[row]
+        self._apps.present[app] -= 1
+        self._alive -= self._apps.present[app] == 0
+
+    def advance(self, at: float, present: Present | None, tree: Tenants, capacity: float) -> None:
+        """Add up the time since the last call, in which these jobs were there on so many accelerators.
+
+        `present` may be left out where nothing of the tenants is kept.
+        """
         seconds, since, self._at = at - self._at, self._at, at
         if seconds <= 0:
+            return
+        self._rivals += self._alive * seconds
+        if present is None:
             return
         active, owner, size, width, weight = present
         tenants, quota = len(tree.names), self._quota_in(tree, capacity)
         if len(active):
             together = np.bincount(owner, weight, minlength=tenants)
             self.deserved[active] += deserved.of_jobs(size, weight, together[owner], quota[owner]) * seconds
-            self._rivals += len(np.unique(self.app[active])) * seconds
         demand, used = (np.bincount(owner, of, minlength=tenants) for of in (size, width))
         self._count_hours(since, at, np.stack((used * 1.0, deserved.of_tenants(demand, quota), quota), axis=1))
 
@@ -112,24 +146,50 @@ class Claims(Columns):
 
     def apps_of(self, rows: Ints) -> Ints:
         """Return the row of each job's app in `apps` of the same jobs, (job,)."""
-        return np.unique(self.app[rows], return_inverse=True)[1].reshape(-1)
+        app = self.app[rows]
+        named, first = _named(app)
+        return np.asarray(np.cumsum(named)[app - first] - 1)
 
     def apps(self, at: float, rows: Ints) -> Apps:
         """Return the apps of these jobs."""
-        mine = np.unique(self.app[rows])
+        named, first = _named(self.app[rows])
+        mine = np.flatnonzero(named) + first
         table = self._apps
         submitted, before, service = (column[mine] for column in table.floats)
         life = at - submitted
         rivals = np.divide(self._rivals - before, life, out=np.ones(len(mine)), where=life > 0)
-        return Apps(tuple(self._names[app] for app in mine.tolist()), submitted, np.maximum(rivals, 1.0), service)
+        return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service)
+
+    def _names_of(self, apps: Ints) -> tuple[str, ...]:
+        """Return the names of apps; those that were asked for last are kept, for apps seldom change."""
+        if not np.array_equal(self._asked[0], apps):
+            self._asked = apps, tuple(self._names[app] for app in apps.tolist())
+        return self._asked[1]
 
     def hourly(self, tenants: int) -> Floats:
         """Return used, deserved and entitled accelerator-seconds, (hour, tenant, 3), the present hour last."""
-        table = np.zeros((len(self._hours), tenants, 3))
-        for place, (_, sums) in enumerate(self._hours):
-            table[place, : len(sums)] = sums
-        return table
+        if not self._hours:
+            return np.zeros((0, tenants, 3))
+        hour, present = self._hours[-1]
+        if self._table[0] != (hour, tenants):  # hours that are over stay as they are
+            table = np.zeros((len(self._hours), tenants, 3))
+            for place, (_, sums) in enumerate(self._hours):
+                table[place, : len(sums)] = sums
+            self._table = (hour, tenants), table
+        shown = self._table[1].copy()
+        shown[-1, : len(present)] = present
+        return shown
 
     def past_service(self) -> Floats:
         """Return the accelerator-seconds of every job that has finished, (sample,)."""
         return np.array(self._past)
+
+
+def _named(numbers: Ints) -> tuple[Ints, int]:
+    """Return 1 for each number from the lowest to the highest that is among them, else 0; and the lowest."""
+    if len(numbers) == 0:
+        return np.zeros(0, dtype=np.int64), 0
+    first = int(numbers.min())
+    named = np.zeros(int(numbers.max()) - first + 1, dtype=np.int64)
+    named[numbers - first] = 1
+    return named, first

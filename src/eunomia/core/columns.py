@@ -8,7 +8,7 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 
-_FIRST = 64
+_FIRST = 56  # rows; doubled and 8 more, which never makes columns a power of two apart: see `Columns`
 
 
 class Columns:
@@ -16,7 +16,8 @@ class Columns:
 
     `spec` maps a name to (dtype, value of a new row) or (dtype, value, width) for a column of vectors. Every array is
     longer than `len(self)`; rows past the end hold the value of a new row. Plain columns of one dtype lie in one
-    table (column, row), in the order of `spec`, so that compiled code takes them all as a single array.
+    table (column, row), in the order of `spec`, so that compiled code takes them all as a single array. Columns are no
+    multiple of 4 KiB apart, or a step that reads many of one job would find them in each other's place in the cache.
     """
 
     ints: Ints  # (column, row)
@@ -67,11 +68,11 @@ class Columns:
 
     def _double(self) -> None:
         for table, names in self._tables.items():
-            fresh = self._fresh_table(names, table, self.room)
+            fresh = self._fresh_table(names, table, self.room + 8)
             setattr(self, table, np.concatenate((getattr(self, table), fresh), axis=1))
         for name in self._wide:
-            setattr(self, name, np.concatenate((getattr(self, name), self._fresh(name, self.room))))
-        self.room *= 2
+            setattr(self, name, np.concatenate((getattr(self, name), self._fresh(name, self.room + 8))))
+        self.room += self.room + 8
         self._name_columns()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from eunomia.core.belief import Belief
 from eunomia.core.claims import Claims
 from eunomia.core.ledger import Ledger
+from eunomia.core.losses import SeenLosses
 from eunomia.core.state import State
 from eunomia.model.arrays import Ints
 from eunomia.model.equal_part import alone_throughput
@@ -26,6 +27,11 @@ def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief)
 def _claims(state: State) -> Claims:
     assert state.claims is not None  # kept from the first moment for whoever needs a column made of them
     return state.claims
+
+
+def _losses(state: State) -> SeenLosses:
+    assert state.losses is not None  # likewise
+    return state.losses
 
 
 READERS: Mapping[str, Reader] = {
@@ -57,6 +63,7 @@ READERS: Mapping[str, Reader] = {
     "started": lambda at, rows, state, ledger, belief: ledger.started(rows),
     "first_started": lambda at, rows, state, ledger, belief: state.jobs.first_started[rows],
     "until": lambda at, rows, state, ledger, belief: state.jobs.until[rows],
+    "lease": lambda at, rows, state, ledger, belief: state.lease,
     "attempts": lambda at, rows, state, ledger, belief: state.jobs.failures[rows],
     "total": lambda at, rows, state, ledger, belief: belief.total[rows],
     "slowdown": lambda at, rows, state, ledger, belief: belief.slowdown(rows),
@@ -66,6 +73,7 @@ READERS: Mapping[str, Reader] = {
     "app": lambda at, rows, state, ledger, belief: _claims(state).apps_of(rows),
     "apps": lambda at, rows, state, ledger, belief: _claims(state).apps(at, rows),
     "past_service": lambda at, rows, state, ledger, belief: _claims(state).past_service(),
+    "losses": lambda at, rows, state, ledger, belief: _losses(state).of(rows),
     "loss_curve": lambda at, rows, state, ledger, belief: belief.loss_curves(rows),
     "demand": lambda at, rows, state, ledger, belief: state.jobs.demand[rows],
     "room": lambda at, rows, state, ledger, belief: state.topology.room(state.floor.up),

@@ -5,21 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.books import Books
-from eunomia.model.decisions import Decision, Stop
+from eunomia.model.decisions import Decision, Refuse, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
     JobFailed,
     JobFinished,
+    JobPaused,
+    JobResumed,
     JobSubmitted,
     JobUpdated,
+    Measured,
     NodeJoined,
     NodeLost,
     Progressed,
 )
 from eunomia.model.life import Cause, Stage
 
-_WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
+_WAITS, _RUNS, _PAUSED = int(Stage.WAITING), int(Stage.RUNNING), int(Stage.PAUSED)
 
 
 def take(event: Event, at: float, books: Books) -> list[Decision]:
@@ -30,13 +33,20 @@ def take(event: Event, at: float, books: Books) -> list[Decision]:
         case JobFinished(name, epoch):
             if _runs(name, epoch, books):
                 books.leave(books.state.row_of[name], at, Cause.FINISHED)
-        case JobFailed(name, epoch):
+        case JobFailed(name, epoch, reason):
             if _runs(name, epoch, books):
-                _fail(books.state.row_of[name], at, books)
+                return _fail(name, reason, at, books)
         case JobCancelled(name):
             return _cancel(name, at, books)
+        case JobPaused(name):
+            return _pause(name, at, books)
+        case JobResumed(name):
+            if books.state.jobs.stage[books.state.row_of[name]] == _PAUSED:
+                books.resume(books.state.row_of[name], at)
         case JobUpdated(name, weight, total_steps):
             books.update(books.state.row_of[name], weight, total_steps)
+        case Measured(name, steps, loss):
+            books.state.hear_loss(books.state.row_of[name], steps, loss)
         case Progressed(names, steps):
             books.belief.hear_progress(books.state.register.rows(names), np.asarray(steps, dtype=float), at)
         case NodeLost(node) if books.state.floor.up[node]:
@@ -52,19 +62,31 @@ def _runs(name: str, epoch: int, books: Books) -> bool:
     return bool(jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch)
 
 
-def _fail(row: int, at: float, books: Books) -> None:
-    failures = books.state.jobs.failures
+def _fail(name: str, reason: str, at: float, books: Books) -> list[Decision]:
+    """Let a job wait again while it has retries; the world is told when one is given up before they are used up."""
+    row, failures = books.state.row_of[name], books.state.jobs.failures
     failures[row] += 1
-    again = failures[row] <= books.state.submitted[row].retries
+    left = failures[row] <= books.state.submitted[row].retries
+    again = left and not books.comes_again(reason)
     books.leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
+    return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if left and not again else []
 
 
 def _cancel(name: str, at: float, books: Books) -> list[Decision]:
     row, jobs = books.state.row_of[name], books.state.jobs
     stage, epoch = jobs.stage[row], int(jobs.epoch[row])
-    if stage in (_RUNS, _WAITS):
+    if stage in (_RUNS, _WAITS, _PAUSED):
         books.leave(row, at, Cause.CANCELLED)
     return [Stop((name,), (epoch,), save=False)] if stage == _RUNS else []
+
+
+def _pause(name: str, at: float, books: Books) -> list[Decision]:
+    """Take a job out of the running; one that has ended, or rests already, is left as it is."""
+    row, jobs = books.state.row_of[name], books.state.jobs
+    stage, epoch = jobs.stage[row], int(jobs.epoch[row])
+    if stage in (_RUNS, _WAITS):
+        books.pause(row, at)
+    return [Stop((name,), (epoch,))] if stage == _RUNS else []
 
 
 def _lose(node: int, at: float, books: Books) -> list[Decision]:

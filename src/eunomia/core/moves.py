@@ -32,6 +32,7 @@ from eunomia.core.tables import (
     Tables,
     tables,
 )
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Ints
 from eunomia.model.life import Stage
 from eunomia.placing.index import free_chain, take
@@ -39,14 +40,14 @@ from eunomia.placing.index import free_chain, take
 _WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _reckon(t: Tables, row: int, at: float) -> None:
     """Count the steps that a job is believed to have done since its rate began."""
     floats = t.belief_floats
     floats[DONE, row] += max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _receive(t: Tables, row: int, at: float) -> None:
     """Write what a job received on its seats into the ledger; from now on it receives nothing."""
     held = at - t.ledger_floats[SERVED_SINCE, row]
@@ -56,7 +57,7 @@ def _receive(t: Tables, row: int, at: float) -> None:
     t.ledger_floats[SERVED_SINCE, row] = at  # it waits from now on
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _leave_alone(t: Tables, row: int, mate: int, at: float) -> None:
     """Give a pair's lease to the one that stays."""
     kind = t.ints[ON_TYPE, mate]
@@ -70,7 +71,7 @@ def _leave_alone(t: Tables, row: int, mate: int, at: float) -> None:
         seat = t.after[seat]
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def rise(t: Tables, row: int, at: float) -> None:
     """Take a job off its seats: it waits. A partner stays on them alone."""
     ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
@@ -88,7 +89,7 @@ def rise(t: Tables, row: int, at: float) -> None:
     t.counts[WAITING] += 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
     """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
     ints = t.ints
@@ -105,7 +106,7 @@ def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, 
     t.counts[WAITING] -= 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def sit(t: Tables, row: int, mate: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
     """Give seats that the floor has taken to a job that waits, or to two that share them."""
     size = len(seats)
@@ -119,7 +120,7 @@ def sit(t: Tables, row: int, mate: int, kind: int, shape: int, seats: Ints, at: 
         t.ints[HELD, mate], t.floats[UNTIL, mate] = 0, until
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _forget(t: Tables, row: int) -> None:
     """Take a job that ended out of the active rows."""
     alive = t.counts[ALIVE]
@@ -133,18 +134,33 @@ def _forget(t: Tables, row: int) -> None:
 # ---- steps called from outside --------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def leave(row: int, at: float, stage: int, final: bool, *arrays: Any) -> None:
-    """Take a job off its seats, if it has any; it is in `stage` now, and out of the active rows if that is final."""
+@njit(**BARE)
+def leave(row: int, at: float, stage: int, gone: bool, *arrays: Any) -> None:
+    """Take a job off its seats, if it has any; it is in `stage` now, and no longer among the active rows if `gone`."""
     t = tables(*arrays)
     if t.ints[ON_TYPE, row] >= 0:
         rise(t, row, at)
     t.ints[STAGE, row] = stage
-    if final:
+    if gone:
         _forget(t, row)
 
 
-@njit(cache=True)
+@njit(**BARE)
+def come_back(row: int, at: float, *arrays: Any) -> None:
+    """Put a job that is not among the active rows back into its place there: it waits from now on."""
+    t = tables(*arrays)
+    alive = t.counts[ALIVE]
+    place = np.searchsorted(t.active[:alive], row)
+    for i in range(alive, place, -1):
+        t.active[i] = t.active[i - 1]
+    t.active[place] = row
+    t.counts[ALIVE] = alive + 1
+    t.counts[WAITING] += 1
+    t.ints[STAGE, row] = _WAITS
+    t.ledger_floats[SERVED_SINCE, row] = at
+
+
+@njit(**BARE)
 def stop_all(rows: Ints, at: float, *arrays: Any) -> None:
     """Take these jobs off their seats: they wait."""
     t = tables(*arrays)
@@ -152,7 +168,7 @@ def stop_all(rows: Ints, at: float, *arrays: Any) -> None:
         rise(t, row, at)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def start_all(
     lead: Ints, mate: Ints, kind: Ints, shape: Ints, first: Ints, seats: Ints, at: float, until: float, *arrays: Any
 ) -> None:

@@ -1,4 +1,7 @@
-"""One pass over everybody: which seats may change hands, who gets them, who stops, goes on or starts. All compiled."""
+"""One pass over everybody: which seats may change hands, who gets them, who stops, goes on or starts. All compiled.
+
+A pass makes no array: it writes on `paper`, a table of numbers that the books keep at hand (see `sheets`).
+"""
 
 from __future__ import annotations
 
@@ -26,45 +29,63 @@ from eunomia.core.tables import (
     Tables,
     tables,
 )
+from eunomia.kernels import BARE
 from eunomia.model.answers import ONE_MACHINE
-from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.placing.choose import RESERVE, Candidates, Seated, choose, choose_spare
+from eunomia.model.arrays import Floats, Ints
+from eunomia.placing.choose import RESERVE, Candidates, Seated, choose_into, choose_spare_into
 from eunomia.placing.index import seat_gang
 
 NOBODY, ENDED, RESTED, EVERYBODY = range(
     4
 )  # whose seats are open: nobody's, of leases that ended, those that rested too
-# What `follow` returns is one array: these counts, then the columns that `Told` in core.seating names.
+# What `follow` writes down are these counts, then the columns that `Told` in core.seating names.
 STOPS, RENEWALS, STARTS, SEATS, MISPLACED, ODD, HEAD = range(7)
+_WORDS = 10  # of what is written down about one job at the most
+# Columns of the paper: jobs whose seats are open; of each gang its candidate (-1 = none), jobs, type, size and shape,
+# and whether it keeps its seats; jobs that stop, with epochs, and go on; gangs that start, and where their seats begin.
+(
+    _FREE, _OPENED, _ROW, _JOB, _MATE, _TYPE, _SIZE, _SHAPE, _KEPT, _STOPS, _EPOCHS, _RENEWED, _ANEW, _LEAD, _FIRST,
+    _MISPLACED, _COLUMNS,
+) = range(17)  # fmt: skip
 
 
-@njit(cache=True, forceinline=True)
-def _open(t: Tables, at: float, opening: int) -> Ints:
-    """Mark and return the jobs whose seats may be given anew now, in row order."""
-    alive = t.counts[ALIVE]
-    opened = np.empty(alive, dtype=np.int64)
+def sheets(jobs: int, types: int, devices: int) -> tuple[Ints, Ints, Ints]:
+    """Return paper for a pass over so many active jobs, for the seats that it gives, and for what it tells."""
+    rows = max(jobs, types) + 1
+    told = HEAD + _WORDS * rows + devices
+    return np.empty((_COLUMNS, rows), np.int64), np.empty((2, devices + 2), np.int64), np.empty(told, np.int64)
+
+
+@njit(**BARE, forceinline=True)
+def _open(t: Tables, at: float, opening: int, opened: Ints, free: Ints) -> int:
+    """Write down the jobs whose seats may be given anew now, in row order, and what is free then; return how many."""
     count = 0
-    for row in t.active[:alive]:
-        if t.ints[ON_TYPE, row] < 0:
-            continue
-        ended = opening >= ENDED and t.floats[UNTIL, row] <= at  # those given at this very instant are not open again
-        ended |= opening == EVERYBODY or (opening == RESTED and t.flags[RESTING, row])
+    for k in range(len(free)):
+        free[k] = t.floor.total[k]
+    for row in t.active[: t.counts[ALIVE]]:  # few branches: who sits cannot be foreseen
+        k = t.ints[ON_TYPE, row]
+        ended = (opening >= ENDED) & (t.floats[UNTIL, row] <= at)  # those given at this very instant are not open again
+        ended |= (opening == EVERYBODY) | ((opening == RESTED) & t.flags[RESTING, row])
+        ended &= k >= 0
         t.flags[OPEN, row] = ended
-        if ended:
-            opened[count] = row
+        opened[count] = row
+        count += ended
+        free[max(k, 0)] += t.ints[HELD, row] * ended
+    return count
+
+
+@njit(**BARE, forceinline=True)
+def _busy(t: Tables, busy: Ints) -> int:
+    """Write down the jobs that hold seats, in row order; return how many."""
+    count = 0
+    for row in t.active[: t.counts[ALIVE]]:
+        if t.ints[ON_TYPE, row] >= 0:
+            busy[count] = row
             count += 1
-    return opened[:count]
+    return count
 
 
-@njit(cache=True, forceinline=True)
-def _busy(t: Tables) -> Ints:
-    """Return the jobs that hold seats, in row order."""
-    active = t.active[: t.counts[ALIVE]]
-    busy: Ints = active[t.ints[ON_TYPE][active] >= 0]
-    return busy
-
-
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _stop(t: Tables, row: int, at: float, stops: Ints, epochs: Ints, count: int) -> int:
     """Stop a job and whoever shares with it, unless they have stopped already; return how many stopped so far."""
     mate = t.ints[PARTNER, row]
@@ -76,68 +97,107 @@ def _stop(t: Tables, row: int, at: float, stops: Ints, epochs: Ints, count: int)
     return count
 
 
-@njit(cache=True, forceinline=True)
-def _renew(t: Tables, opened: Ints, job: Ints, partner: Ints, kept: Bools, until: float) -> Ints:
-    """Let those who keep their seats have them until then; return them in row order."""
-    renewed = np.empty(len(opened), dtype=np.int64)
+@njit(**BARE, forceinline=True)
+def _renew(t: Tables, opened: Ints, gangs: int, paper: Ints, until: float) -> int:
+    """Let those who keep their seats have them until then; write them down in row order and return how many."""
     count = 0
     if until < np.inf:
-        for g in range(len(job)):
-            if kept[g]:
-                t.flags[OPEN, job[g]] = False
-                if partner[g] >= 0:
-                    t.flags[OPEN, partner[g]] = False
+        for g in range(gangs):
+            if paper[_KEPT, g]:
+                t.flags[OPEN, paper[_JOB, g]] = False
+                if paper[_MATE, g] >= 0:
+                    t.flags[OPEN, paper[_MATE, g]] = False
         for row in opened:
             if not t.flags[OPEN, row]:
                 t.floats[UNTIL, row], t.flags[RESTING, row] = until, False
-                renewed[count] = row
+                paper[_RENEWED, count] = row
                 count += 1
-    return renewed[:count]
+    return count
 
 
-@njit(cache=True, forceinline=True)
-def _largest_first(size: Ints, kept: Bools) -> Ints:
-    """Return the gangs that sit down anew, the largest first so that they sit close, else as they stand."""
-    anew = np.flatnonzero(~kept)
-    if len(anew) < 2:
-        return anew
-    widest = size.max()
-    place = np.zeros(widest + 2, dtype=np.int64)  # (widest - size,) where the next gang of that size goes
-    for g in anew:
-        place[widest - size[g] + 1] += 1
+@njit(**BARE, forceinline=True)
+def _largest_first(gangs: int, paper: Ints, place: Ints) -> int:
+    """Write down who sits down anew, the largest first so that they sit close, else as they stand; return how many.
+
+    `place` is scratch space for a number by size.
+    """
+    size, kept, anew = paper[_SIZE], paper[_KEPT], paper[_ANEW]
+    widest = count = 0
+    for g in range(gangs):
+        widest = max(widest, size[g])
+        count += not kept[g]
+    place[: widest + 2] = 0  # (widest - size,) where the next gang of that size goes
+    for g in range(gangs):
+        if not kept[g]:
+            place[widest - size[g] + 1] += 1
     for smaller in range(widest + 1):
         place[smaller + 1] += place[smaller]
-    order = np.empty(len(anew), dtype=np.int64)
-    for g in anew:
-        order[place[widest - size[g]]] = g
-        place[widest - size[g]] += 1
-    return order
+    for g in range(gangs):
+        if not kept[g]:
+            anew[place[widest - size[g]]] = g
+            place[widest - size[g]] += 1
+    return count
 
 
-@njit(cache=True, forceinline=True)
-def _told(
-    t: Tables, stops: Ints, epochs: Ints, renewed: Ints, lead: Ints, first: Ints, seats: Ints, misplaced: Ints, odd: int
-) -> Ints:
-    """Return what was done as one array, which is cheaper to hand out than nine."""
-    told = np.empty(
-        HEAD + 2 * len(stops) + len(renewed) + 6 * len(lead) + 1 + len(seats) + len(misplaced), dtype=np.int64
-    )
-    told[STOPS], told[RENEWALS], told[STARTS] = len(stops), len(renewed), len(lead)
-    told[SEATS], told[MISPLACED], told[ODD] = len(seats), len(misplaced), odd
+@njit(**BARE, forceinline=True)
+def _told(t: Tables, counts: tuple[int, ...], paper: Ints, seats: Ints, told: Ints) -> int:
+    """Write down what was done, which is cheaper to hand out as one array than as nine; return how much it is."""
+    stopped, renewed, started, missed, odd = counts
+    taken = paper[_FIRST, started]
+    told[STOPS], told[RENEWALS], told[STARTS] = stopped, renewed, started
+    told[SEATS], told[MISPLACED], told[ODD] = taken, missed, odd
     place = HEAD
-    for part in (stops, epochs, renewed, lead, first, seats, misplaced):
-        told[place : place + len(part)] = part
-        place += len(part)
-    for row in lead:
+    for part in (
+        paper[_STOPS, :stopped], paper[_EPOCHS, :stopped], paper[_RENEWED, :renewed], paper[_LEAD, :started],
+        paper[_FIRST, : started + 1], seats[:taken], paper[_MISPLACED, :missed],
+    ):  # fmt: skip
+        for word in part:
+            told[place] = word
+            place += 1
+    for row in paper[_LEAD, :started]:
         mate = t.ints[PARTNER, row]
-        told[place], told[place + len(lead)] = t.ints[EPOCH, row], t.ints[SHAPE, row]
-        told[place + 2 * len(lead)] = mate
-        told[place + 3 * len(lead)] = t.ints[EPOCH, mate] if mate >= 0 else 0
+        told[place], told[place + started] = t.ints[EPOCH, row], t.ints[SHAPE, row]
+        told[place + 2 * started] = mate
+        told[place + 3 * started] = t.ints[EPOCH, mate] if mate >= 0 else 0
         place += 1
-    return told
+    return place + 3 * started
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
+def _gangs(
+    t: Tables,
+    at: float,
+    stamp: int,
+    misfit: int,
+    fill: bool,
+    line: Ints,
+    rows: Candidates,
+    opened: Ints,
+    free: Ints,
+    paper: Ints,
+) -> int:
+    """Write down who is to sit, gang by gang, those of the line first; return how many gangs they are."""
+    ints = t.ints
+    seated = Seated(ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[OPEN], ints[HELD], t.floats[END])
+    busy = paper[_STOPS, : _busy(t, paper[_STOPS])] if misfit == RESERVE else opened
+    chosen: int = choose_into(rows, line, seated, free, busy, ints[TAKEN], stamp, misfit, at, paper[_ROW], paper[_KEPT])
+    for g in range(chosen):
+        row = paper[_ROW, g]
+        paper[_JOB, g], paper[_MATE, g], paper[_TYPE, g] = rows.job[row], rows.partner[row], rows.type[row]
+        paper[_SIZE, g], paper[_SHAPE, g] = rows.size[row], rows.shape[row]
+    if not fill:
+        return chosen
+    gangs: int = chosen + choose_spare_into(
+        t.active[: t.counts[ALIVE]], ints[SCALE_FACTOR], t.belief_ints[KIND], t.prefer, t.throughput, seated, free,
+        ints[TAKEN], stamp, paper[_JOB, chosen:], paper[_TYPE, chosen:], paper[_KEPT, chosen:],
+    )  # fmt: skip
+    for g in range(chosen, gangs):
+        paper[_ROW, g] = paper[_MATE, g] = -1
+        paper[_SIZE, g], paper[_SHAPE, g] = ints[SCALE_FACTOR, paper[_JOB, g]], 0
+    return gangs
+
+
+@njit(**BARE)
 def follow(
     at: float,
     until: float,
@@ -153,72 +213,57 @@ def follow(
     shape: Ints,
     within: Ints,
     run_time: Floats,
+    paper: Ints,
+    seats: Ints,
+    told: Ints,
     *arrays: Any,
-) -> Ints:
+) -> int:
     """Seat gangs as they stand in `line` (rows of the candidates); who sits on an open seat and is not chosen stops.
 
-    With `fill` what is then still free goes to any active job that can use it. The result holds what changed, and the
-    candidates that were chosen but found no seats near enough to each other.
+    With `fill` what is then still free goes to any active job that can use it. `told` holds what changed, and the
+    candidates that were chosen but found no seats near enough to each other; returned is how long that is.
     """
     t = tables(*arrays)
-    ints = t.ints
-    seated = Seated(ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[OPEN], ints[HELD], t.floats[END])
-    opened, free = _open(t, at, opening), t.floor.total.copy()
-    for row in opened:
-        free[ints[ON_TYPE, row]] += ints[HELD, row]
-    busy = _busy(t) if misfit == RESERVE else opened
+    ints, free = t.ints, paper[_FREE, : len(t.floor.total)]
+    opened = paper[_OPENED, : _open(t, at, opening, paper[_OPENED], free)]
     rows = Candidates(job, type, size, partner, shape, run_time)
-    chosen, kept = choose(rows, line, seated, free, busy, ints[TAKEN], stamp, misfit, at)
-    active = t.active[: t.counts[ALIVE] if fill else 0]
-    more, on, more_kept = choose_spare(
-        active, ints[SCALE_FACTOR], t.belief_ints[KIND], t.prefer, t.throughput, seated, free, ints[TAKEN], stamp
-    )
-    # ---- gangs, those of the line first
-    n, spare = len(chosen), len(more)
-    gang, mate, kept = np.concatenate((job[chosen], more)), np.full(n + spare, -1), np.concatenate((kept, more_kept))
-    mate[:n] = partner[chosen]
-    wide = np.concatenate((size[chosen], ints[SCALE_FACTOR][more]))
-    # ---- who stops
-    stops, epochs = np.empty(t.counts[ALIVE], dtype=np.int64), np.empty(t.counts[ALIVE], dtype=np.int64)
+    gangs = _gangs(t, at, stamp, misfit, fill, line, rows, opened, free, paper)
     stopped = 0
     for row in opened:
         if ints[TAKEN, row] != stamp and ints[ON_TYPE, row] >= 0:
-            stopped = _stop(t, row, at, stops, epochs, stopped)
-    renewed = _renew(t, opened, gang, mate, kept, until)
-    for movers in (gang, mate):
-        for g in range(n + spare):
-            if not kept[g] and movers[g] >= 0 and ints[ON_TYPE, movers[g]] >= 0:
-                stopped = _stop(t, movers[g], at, stops, epochs, stopped)
-    # ---- who starts
-    anew = _largest_first(wide, kept)
-    lead, misplaced = np.empty(len(anew), dtype=np.int64), np.empty(len(anew), dtype=np.int64)
-    first, seats = np.zeros(len(anew) + 1, dtype=np.int64), np.empty(wide[anew].sum(), dtype=np.int64)
-    started, missed, odd = 0, 0, 0
-    for g in anew:
-        k, form, near = (type[chosen[g]], shape[chosen[g]], within[chosen[g]]) if g < n else (on[g - n], 0, -1)
-        low, high = first[started], first[started] + wide[g]
-        if not seat_gang(t.floor, k, wide[g], near == ONE_MACHINE, seats[low:high]):
-            misplaced[missed] = chosen[g]
-            missed += 1
-            ints[TAKEN, gang[g]] = 0
-            if mate[g] >= 0:
-                ints[TAKEN, mate[g]] = 0
+            stopped = _stop(t, row, at, paper[_STOPS], paper[_EPOCHS], stopped)
+    renewed = _renew(t, opened, gangs, paper, until)
+    for column in (_JOB, _MATE):
+        for g in range(gangs):
+            mover = paper[column, g]
+            if not paper[_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
+                stopped = _stop(t, mover, at, paper[_STOPS], paper[_EPOCHS], stopped)
+    started, missed, odd, first = 0, 0, 0, paper[_FIRST]
+    first[0] = 0
+    for g in paper[_ANEW, : _largest_first(gangs, paper, seats[1])]:
+        lead, mate, form, row = paper[_JOB, g], paper[_MATE, g], paper[_SHAPE, g], paper[_ROW, g]
+        mine = seats[0, first[started] : first[started] + paper[_SIZE, g]]
+        close = row >= 0 and within[row] == ONE_MACHINE
+        if seat_gang(t.floor, paper[_TYPE, g], len(mine), close, mine):
+            sit(t, lead, mate, paper[_TYPE, g], form, mine, at, until)
+            paper[_LEAD, started], first[started + 1] = lead, first[started] + len(mine)
+            odd += mate >= 0 or form != 0
+            started += 1
             continue
-        sit(t, gang[g], mate[g], k, form, seats[low:high], at, until)
-        lead[started], first[started + 1] = gang[g], high
-        odd += mate[g] >= 0 or form != 0
-        started += 1
-    return _told(
-        t, stops[:stopped], epochs[:stopped], renewed, lead[:started], first[: started + 1],
-        seats[: first[started]], misplaced[:missed], odd,
-    )  # fmt: skip
+        paper[_MISPLACED, missed] = row
+        missed += 1
+        ints[TAKEN, lead] = 0
+        if mate >= 0:
+            ints[TAKEN, mate] = 0
+    length: int = _told(t, (stopped, renewed, started, missed, odd), paper, seats[0], told)
+    return length
 
 
-@njit(cache=True)
-def seat_only(at: float, until: float, *arrays: Any) -> Ints:
+@njit(**BARE)
+def seat_only(at: float, until: float, told: Ints, *arrays: Any) -> int:
     """Seat the one waiting job that fits, on its fastest type that has room; do nothing if several fit, or none does.
 
-    Return how many fit (2 = several), then its row and epoch and its seats.
+    Return how many fit (2 = several), and write down its row and epoch, how many seats it has, and which.
     """
     t = tables(*arrays)
     ints, free = t.ints, t.floor.total
@@ -234,11 +279,10 @@ def seat_only(at: float, until: float, *arrays: Any) -> Ints:
             if t.throughput[row, k] > 0 and ints[SCALE_FACTOR, row] <= free[k]:
                 fits, found, on = fits + 1, row, k
                 break
-    if fits != 1:
-        return np.array([fits])
-    size = ints[SCALE_FACTOR, found]
-    told = np.empty(3 + size, dtype=np.int64)
-    seat_gang(t.floor, on, size, False, told[3:])
-    sit(t, found, -1, on, 0, told[3:], at, until)
-    told[0], told[1], told[2] = 1, found, ints[EPOCH, found]
-    return told
+    if fits == 1:
+        size = ints[SCALE_FACTOR, found]
+        seats = told[3 : 3 + size]
+        seat_gang(t.floor, on, size, False, seats)
+        sit(t, found, -1, on, 0, seats, at, until)
+        told[0], told[1], told[2] = found, ints[EPOCH, found], size
+    return fits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from eunomia.core.glance import look
 from eunomia.core.intake import take
 from eunomia.core.mechanisms.dues import Dues
 from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.running_on import catch_up, let_run_on
 from eunomia.core.seating import Seating, seat_only_one
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
 from eunomia.model.events import Answered, Moment
@@ -33,7 +34,8 @@ from eunomia.model.view import View
 class Scheduler:
     """Events in, decisions out. `handle` alone changes the state.
 
-    With `checked` every moment ends with the invariants (`core.check`), which raise when one is broken.
+    With `checked` every moment ends with the invariants (`core.check`), which raise when one is broken. A job that
+    fails for a reason that `comes_again` is not tried again; left out: every job is, while it has retries.
     """
 
     def __init__(
@@ -47,13 +49,16 @@ class Scheduler:
         checked: bool = False,
         price: Floats | None = None,
         tenants: Mapping[str, Tenant] | None = None,
+        comes_again: Callable[[str], bool] | None = None,
     ):
         self.info, self.mechanism, self.seed = info, mechanism, seed
         self._books = Books(topology, belief, price, tenants)
+        self._books.comes_again = comes_again or self._books.comes_again
         self.state, self.ledger, self.belief = self._books.state, self._books.ledger, belief
         self.state.keep_claims(info.needs)
+        self.state.lease = mechanism.length
         self.dues = Dues(len(topology.types))
-        self.why: dict[int, str] = {}  # job row -> what the last answer says of its wait
+        self._told: tuple[Ints, Mapping[int, str]] = (NO_INTS, {})  # what the last answer says of waits, and of whom
         self.certificate: Certificate | None = None  # of the last answer, where it was optimised
         self._last_order: Question | None = None
         self._line: Ints | None = None  # of dues: the last pass went by it
@@ -83,6 +88,8 @@ class Scheduler:
         if self.info.remembers:
             while len(self._memory) < len(self.state.jobs):
                 self._memory.add()
+        if self.info.renews:
+            self._note_calm(moment.at)
         if answer is not None:
             self._adopt(answer, moment.at, orders)
         elif self._question is None and self._must_ask(moment.at):
@@ -96,9 +103,20 @@ class Scheduler:
         return orders
 
     @property
+    def why(self) -> dict[int, str]:
+        """What the last answer says of each job's wait, by row."""
+        rows, told = self._told
+        return {int(rows[m]): text for m, text in told.items()}
+
+    @property
     def _stale(self) -> bool:
         """Jobs or devices came or went since the last ask."""
         return self._books.changes != self._known
+
+    @property
+    def _calm(self) -> bool:
+        """Nobody waits, and then everybody goes on, by what the policy promises."""
+        return self.info.renews and self.state.waiting == 0 and not self.state.ends_apart
 
     @property
     def last_order(self) -> Question | None:
@@ -123,13 +141,20 @@ class Scheduler:
 
     # ---- asking ----------------------------------------------------------------------------------------------
 
+    def _note_calm(self, at: float) -> None:
+        """Know all that happened while nobody waits; else let leases end when they are due again."""
+        if self._calm:
+            self._known, self._again_at = self._books.changes, math.inf
+        elif not self.mechanism.aligned:
+            catch_up(self.state, at, self.mechanism.length)
+
     def _must_ask(self, at: float) -> bool:
         """Say whether an answer is needed and could change anything now."""
         state, cut = self.state, self.mechanism
         if self._unasked and not state.ends_apart:
             due = state.waiting > 0 and (self._stale or at >= self._again_at)
             return due and (cut.recall or bool(state.floor.free.any()))
-        if state.alive == 0:
+        if state.alive == 0 or self._calm:
             return False
         rounds, due = cut.is_boundary(at), self._stale or at >= self._again_at
         if self.info.door == "shares":
@@ -209,7 +234,7 @@ class Scheduler:
         self._again_at = answer.again_at
         self._remember(answer, question)
         self._refuse(answer, question, at, orders)
-        self.why = {int(question.active[m]): text for m, text in answer.why.items()}
+        self._told = question.active, answer.why
         self.certificate = answer.certificate
         seating = Seating(self._books, self.mechanism, at)
         if isinstance(answer, Order):
@@ -272,6 +297,10 @@ class Scheduler:
         if self._unasked and not self.state.ends_apart:
             if at < self._again_at < math.inf and self.state.alive:
                 wake = self._again_at
+        elif self._calm and not self.mechanism.aligned:
+            rows = let_run_on(self.state)
+            if len(rows):
+                orders.append(Renew(self.state.names(rows), math.inf))
         elif self.state.alive:
             coming = (self._again_at, self._gap_ends(at), self.mechanism.next_end(self.state), math.inf)
             wake = min(when for when in coming if when > at)

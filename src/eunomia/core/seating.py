@@ -33,6 +33,7 @@ class Told(NamedTuple):
     shape: Ints
     partner: Ints
     partner_epochs: Ints
+    odd: int  # gangs that start in pairs or in other shapes
 
     @classmethod
     def of(cls, told: Ints) -> Told:
@@ -47,7 +48,21 @@ class Told(NamedTuple):
         for size in sizes:
             parts.append(told[place : place + size])
             place += size
-        return cls(*parts)
+        stops, stop_epochs, renewed, lead, first, seats, misplaced, epochs, shape, partner, partner_epochs = parts
+        return cls(
+            stops,
+            stop_epochs,
+            renewed,
+            lead,
+            first,
+            seats,
+            misplaced,
+            epochs,
+            shape,
+            partner,
+            partner_epochs,
+            head[ODD],
+        )
 
 
 class Seating:
@@ -74,18 +89,19 @@ class Seating:
         state.passes += 1
         opening = self._opening
         while True:
-            told = follow(
+            paper, seats, words = self._books.paper()
+            length = follow(
                 self.at, self._until, state.passes, MISFIT[misfit], opening, fill, line, named.job, named.type, size,
-                named.partner, named.shape, named.within, run_time, *self._books.arrays,
+                named.partner, named.shape, named.within, run_time, paper, seats, words, *self._books.arrays,
             )  # fmt: skip
-            if told.any():
-                self._tell(Told.of(told), odd=bool(told[ODD]))
-            if not told[MISPLACED]:
+            told = Told.of(words[:length].copy())
+            self._tell(told)
+            if not len(told.misplaced):
                 return
             # Seats were free but not near enough to each other: the next in line may have them.
-            line, opening = line[~np.isin(line, Told.of(told).misplaced)], NOBODY
+            line, opening = line[~np.isin(line, told.misplaced)], NOBODY
 
-    def _tell(self, told: Told, *, odd: bool) -> None:
+    def _tell(self, told: Told) -> None:
         """Write down what a pass changed."""
         names = self.state.names
         if len(told.stops):
@@ -94,7 +110,7 @@ class Seating:
             self.orders.append(Renew(names(told.renewed), self._until))
         if len(told.lead):
             self.orders.append(self._starts(told))
-        if odd:
+        if told.odd:
             type = self.state.jobs.on_type[told.lead]
             self._books.correct_rates(told.lead, type, told.shape, np.diff(told.first), told.partner)
 
@@ -209,14 +225,16 @@ def seat_only_one(books: Books, at: float, until: float) -> tuple[int, Starts | 
 
     Return how many fit, 2 for several, and the start; nothing is done unless just one fits.
     """
-    told = seat_only(at, until, *books.arrays)
-    if told[0] != 1:
-        return int(told[0]), None
-    names = books.state.names
+    words = books.paper()[2]
+    fits = seat_only(at, until, words, *books.arrays)
+    if fits != 1:
+        return fits, None
+    size, names = words.item(2), books.state.names
+    told = words[: 3 + size].copy()
     return 1, Starts(
-        jobs=names(told[1:2]),
-        epochs=told[2:3],
-        first=np.array([0, len(told) - 3]),
+        jobs=names(told[:1]),
+        epochs=told[1:2],
+        first=np.array([0, size]),
         seats=told[3:],
         until=np.array([until]),
         shape=_ZERO,

@@ -10,6 +10,7 @@ import numpy as np
 
 from eunomia.core.claims import NEEDED_BY, Claims
 from eunomia.core.columns import Columns
+from eunomia.core.losses import SeenLosses
 from eunomia.core.owners import Owners
 from eunomia.core.tables import ALIVE, FLAGS, FLOATS, INTS, WAITING
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
@@ -64,6 +65,7 @@ class State:
         self.price = np.zeros(len(topology.types)) if price is None else price
         self.owners = Owners(tenants or {})
         self.claims: Claims | None = None  # kept for policies that look at them; see `keep_claims`
+        self.losses: SeenLosses | None = None  # likewise
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
         self.register = Register()
@@ -76,11 +78,15 @@ class State:
         self.counts = np.zeros(2, dtype=np.int64)  # active jobs, and those of them that wait
         self.ends_apart = False  # a policy gave a lease an end of its own
         self.passes = 0  # choosing passes so far
+        self.lease = math.inf  # seconds that a lease given now lasts at most
 
     def keep_claims(self, needs: frozenset[str]) -> None:
-        """Keep claims from now on if one of these columns of a view is made of them."""
+        """Keep claims, or losses, from now on if one of these columns of a view is made of them."""
         if needs & NEEDED_BY:
-            self.claims = Claims()
+            before = frozenset() if self.claims is None else self.claims.kept
+            self.claims = Claims(before | (needs & NEEDED_BY))
+        if "losses" in needs:
+            self.losses = SeenLosses()
 
     @property
     def active(self) -> Ints:
@@ -118,7 +124,7 @@ class State:
         """Take in a new job and return its row."""
         row = self.jobs.add()
         if len(self.rows) < self.jobs.room:
-            self.rows = np.concatenate((self.rows, np.empty_like(self.rows)))
+            self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
         self.jobs.scale_factor[row] = job.scale_factor
         self.jobs.weight[row] = job.weight
         self.jobs.submitted[row] = job.submitted
@@ -127,11 +133,18 @@ class State:
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
         if self.claims is not None:
             self.claims.submit(job)
+        if self.losses is not None:
+            self.losses.add()
         self.submitted.append(job)
         self.register.add(job.job_id)
         self.rows[self.counts[ALIVE]] = row
         self.counts += 1
         return row
+
+    def hear_loss(self, row: int, steps: float, loss: float) -> None:
+        """A job told how good it is; noted for policies that look at losses."""
+        if self.losses is not None:
+            self.losses.hear(row, steps, loss)
 
     def lose(self, node: int) -> None:
         """Mark a node as gone; its gangs have left."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placing.index import Index
 
@@ -53,7 +54,7 @@ class Tables(NamedTuple):
     up: Bools  # (node,)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def tables(
     ints: Ints,
     floats: Floats,

@@ -9,7 +9,7 @@ from eunomia.backends.door import Backend
 from eunomia.backends.local import LocalWorld
 from eunomia.experiment.endings import Refusals
 from eunomia.experiment.measure import measured_figures, measured_jobs, measured_note
-from eunomia.experiment.searching import settings_of
+from eunomia.experiment.searching import is_told_losses, lived_in, settings_of
 from eunomia.experiment.simulation import Progress, Result, Teller, timing
 from eunomia.experiment.wiring import set_up
 from eunomia.experiment.worlds import with_losses
@@ -17,7 +17,6 @@ from eunomia.model.problems import InvalidInput, Problem
 from eunomia.record import Record, Recorder
 from eunomia.run import InlineAdviser, Observer, run
 from eunomia.scenario import Scenario
-from eunomia.tuners.inhabited import Inhabited
 
 
 def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = None) -> Result:
@@ -45,9 +44,10 @@ def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = No
     adviser, metrics, refusals = InlineAdviser(setup.policy), setup.metrics(), Refusals()
     workdir = folder / "work" if scenario.world.workdir is None else scenario.resolve(scenario.world.workdir)
     path = folder / "record.jsonl.gz"
-    settings = settings_of(setup.jobs, setup.tuners) if setup.tuners else None
+    told = setup.tuners or is_told_losses(setup.policy)
+    settings = settings_of(setup.jobs, setup.tuners) if told else None
     world = LocalWorld(setup.jobs, setup.topology, workdir=workdir, cwd=scenario.base, settings=settings)
-    backend: Backend = Inhabited(world, setup.jobs, setup.tuners, world.loss) if setup.tuners else world
+    backend: Backend = lived_in(world, setup.jobs, setup.tuners, world.loss)
     with Recorder(path, setup.record_header()) as recorder, world:
         observers: list[Observer] = [metrics, refusals, recorder]
         if progress is not None:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from eunomia.backends.door import Backend, Habitable
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
+from eunomia.model.policy import Policy
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive
-from eunomia.tuners.inhabited import Loss
+from eunomia.tuners.inhabited import Inhabited, Loss
+from eunomia.tuners.reporting import Reporting
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner
 from eunomia.tuners.with_optuna import INSTALL, OptunaSearch
@@ -22,6 +25,19 @@ from eunomia.tuners.with_optuna import INSTALL, OptunaSearch
 def is_searching(scenario: Scenario) -> bool:
     """Say whether apps have tuners."""
     return scenario.apps.tuner != "off"
+
+
+def is_told_losses(policy: Policy) -> bool:
+    """Say whether a policy goes by what jobs tell of how good they are."""
+    return "losses" in policy.info.needs
+
+
+def lived_in(
+    world: Habitable, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss, *, reports: bool = False
+) -> Backend:
+    """Return the world with users in it; with `reports` every job tells its loss as it goes on."""
+    told: Habitable = Reporting(world, jobs, loss) if reports else world
+    return Inhabited(told, jobs, tuners, loss) if tuners else told
 
 
 def tuners_of(scenario: Scenario, jobs: Sequence[Job]) -> dict[str, Tuner]:
@@ -37,25 +53,26 @@ def tuners_of(scenario: Scenario, jobs: Sequence[Job]) -> dict[str, Tuner]:
 
 def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
     said = scenario.apps
+    parallel, most = said.parallel, said.max_trials
     match said.tuner:
         case "halving":
-            return Halving(said.eta)
+            return Halving(said.eta, pauses=said.pause, parallel=parallel, most=most)
         case "hyperband":
-            return Halving(said.eta, brackets=True)
+            return Halving(said.eta, brackets=True, pauses=said.pause, parallel=parallel, most=most)
         case "asha":
-            return Halving(said.eta, waits=False)
+            return Halving(said.eta, waits=False, parallel=parallel, most=most)
         case "hyperdrive":
-            curves = [_curve(scenario.seed, job.job_id) for job in trials]
-            return HyperDrive(min(float(curve.loss(said.target)) for curve in curves))
+            curves = [_curve(scenario.seed, job.job_id) for job in trials[:most]]
+            return HyperDrive(min(float(curve.loss(said.target)) for curve in curves), parallel=parallel, most=most)
         case "optuna":
             try:
-                return OptunaSearch(said.space, scenario.seed + number)
+                return OptunaSearch(said.space, scenario.seed + number, parallel=parallel, most=most)
             except ImportError as error:
                 file, row = scenario.where(("apps", "tuner"))
                 rule, mend = "the package optuna is not installed", f"type {INSTALL}, or choose another tuner"
                 problem = Problem(file=file, row=row, column="apps.tuner", value="optuna", rule=rule, mend=mend)
                 raise InvalidInput([problem]) from error
-    return Trials()
+    return Trials(parallel=parallel, most=most)
 
 
 @lru_cache(maxsize=100_000)

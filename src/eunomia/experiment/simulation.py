@@ -18,7 +18,7 @@ from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.experiment.endings import Refusals, endings
 from eunomia.experiment.files import write_columns, write_json
 from eunomia.experiment.measure import UntilEnded, measured_figures, measured_jobs, measured_note
-from eunomia.experiment.searching import drawn_loss
+from eunomia.experiment.searching import drawn_loss, is_told_losses, lived_in
 from eunomia.experiment.variation import spelling
 from eunomia.experiment.wiring import Setup, set_up
 from eunomia.experiment.worlds import simulated_world, with_losses
@@ -29,7 +29,6 @@ from eunomia.model.events import Moment
 from eunomia.record import Record, Recorder
 from eunomia.run import InlineAdviser, Observer, run
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.tuners.inhabited import Inhabited
 
 Progress = Callable[[int, int, float], None]  # jobs ended, jobs in all, seconds of virtual time
 _EVERY = 500  # moments between two looks at the progress
@@ -121,9 +120,10 @@ def simulate(
             observers.append(Teller(len(setup.jobs), metrics, progress))
         world = simulated_world(setup)
         backend: Backend = world
-        if setup.tuners:
-            assert isinstance(world, PhysicalWorld)  # searches watch their trials, which other worlds do not
-            backend = Inhabited(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed))
+        told = is_told_losses(setup.policy)
+        if setup.tuners or told:
+            assert isinstance(world, PhysicalWorld)  # in which jobs can be watched, as in no other
+            backend = lived_in(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=told)
         if measured is not None and scenario.measure.stop:
             backend = UntilEnded(backend, measured)
         run(setup.scheduler(), backend, adviser, observers)

@@ -57,11 +57,15 @@ def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]
 
 
 def without_jobs(scenario: Scenario, trace: Trace) -> tuple[str, ...]:
-    """Return a note about tenants that the scenario names, and that own no job, nor does one below them."""
+    """Return notes about tenants that the scenario names, and that own no job, nor does one below them."""
     owners = {f"{name or NOBODY}/" for name in trace.tenant}
     idle = [name for name in scenario.tenants if not any(owner.startswith(f"{name}/") for owner in owners)]
     more = f" and {len(idle) - _TOLD} more" if len(idle) > _TOLD else ""
-    return (f"[tenants] names who owns no job of the workload: {', '.join(idle[:_TOLD])}{more}.",) if idle else ()
+    notes = [f"[tenants] names who owns no job of the workload: {', '.join(idle[:_TOLD])}{more}."] if idle else []
+    if scenario.workload.tenant_weights is not None and not any(trace.tenant):
+        name = scenario.workload.tenant_weights
+        notes.append(f"The workload names no tenants, so the weights of tenant_weights = {name!r} count for nobody.")
+    return tuple(notes)
 
 
 def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict[str, Tenant]:
@@ -140,7 +144,7 @@ def _refuse_too_much(scenario: Scenario, tenants: Mapping[str, Tenant], capacity
                     file=file,
                     row=row,
                     column="workload.tenant_weights" if listed else f"tenants.{last}.quota",
-                    value=f"{tree.said_quota[mine[-1]]:g}",
+                    value=str(scenario.workload.tenant_weights) if listed else f"{tree.said_quota[mine[-1]]:g}",
                     rule=f"the quotas of {', '.join(names)} add up to {said:g} accelerators, and "
                     f"{'the cluster' if parent < 0 else tree.names[parent]} has {whole:g}",
                     mend="lower one of them, or leave it out and give it a weight",

@@ -18,9 +18,10 @@ from eunomia.experiment.mechanism import Mechanism, mechanism_of
 from eunomia.experiment.noise import NoisySpeeds
 from eunomia.experiment.outages import demand_progress
 from eunomia.experiment.policy import find_policy
-from eunomia.experiment.searching import is_searching, tuners_of
+from eunomia.experiment.searching import is_searching, is_told_losses, tuners_of
 from eunomia.experiment.tenancy import tenants_of
 from eunomia.experiment.workload import Workload, workload_of
+from eunomia.failures.retrying import comes_again
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.arrays import Floats
@@ -71,7 +72,8 @@ class Setup:
             return GavelScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
         if isinstance(self.mechanism, Ideal):
             return IdealScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
-        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
+        again = comes_again if self.scenario.world.retry == "adaptive" else None
+        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=again, **common)
 
     def price(self) -> Floats:
         """Return US$ per accelerator-hour, (type,); 0 where none is known."""
@@ -92,7 +94,7 @@ class Setup:
         jobs, nodes = list(self.jobs), list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
-        return core | made_from
+        return core | made_from | ({} if self.scenario.world.retry == "always" else {"retry": "adaptive"})
 
 
 def _sha256(scenario: Scenario) -> dict[str, str]:
@@ -123,10 +125,11 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
         for group in scenario.cluster.nodes
         for _ in range(group.count)
     )
-    topology = Topology.of(nodes)
+    topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
     work = work or workload_of(scenario, topology, truth)
-    real = physics.situated(scenario, topology, truth) if physics.is_on(scenario) or is_searching(scenario) else truth
+    watched = is_searching(scenario) or is_told_losses(policy)
+    real = physics.situated(scenario, topology, truth) if watched or physics.is_on(scenario) else truth
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)

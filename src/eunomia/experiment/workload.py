@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
+from eunomia.experiment.apps import demand_speeds_of_searches, refuse_shared_apps
 from eunomia.experiment.tenancy import owned, without_jobs
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
@@ -76,12 +77,15 @@ def _checked(
     scenario: Scenario, topology: Topology, speeds: Throughputs
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
     """Return the trace, and of each job its type and total steps, and the notes; all can run."""
-    trace, spread = owned(read_trace(scenario), scenario.workload.missing_vc, scenario.seed)
+    read = read_trace(scenario)
+    refuse_shared_apps(read)
+    trace, spread = owned(read, scenario.workload.missing_vc, scenario.seed)
     notes = [*trace.notes, *spread, *without_jobs(scenario, trace)]
     job_type = trace.job_type
     if job_type is None:
         job_type, note = _drawn_types(scenario, trace, speeds)
         notes.append(note)
+    demand_speeds_of_searches(scenario, job_type, speeds)
     total_steps = _steps(scenario, trace, job_type, speeds)
     _refuse_impossible(trace, job_type, speeds, topology)
     notes += _extrapolated(trace, job_type, speeds)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.metrics import users
 from eunomia.metrics.alone import Alone
 from eunomia.metrics.apps import Apps
 from eunomia.metrics.heard import STATUSES, Heard
@@ -85,7 +86,7 @@ def figures_of(
     alone = Alone.of(heard.jobs, speeds, heard.topology.capacity())
     apps = _apps(heard, alone)
     jobs, accounts = _columns(heard, apps), Accounts.of(heard, tenants)
-    jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split)
+    jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split) | users.of_jobs(heard)
     table = apps.table(heard.jobs, heard.app_ends, jobs["attained_service_s"])
     begin = float(np.min(jobs["submitted_s"])) if heard.jobs else 0.0
     edges = np.linspace(begin, max(heard.end_s, begin), bins + 1)

@@ -10,7 +10,8 @@ import numpy as np
 from eunomia.metrics import lives
 from eunomia.metrics.apps import AppEnd
 from eunomia.metrics.flows import Flows
-from eunomia.metrics.lives import BUSY, CANCELLED, FINISHED, LIFE, NARROWEST, POINT, PRESENT, REJECTED, RUNNING
+from eunomia.metrics.lives import BUSY, CANCELLED, FAILED, FINISHED, LIFE, NARROWEST, POINT, PRESENT, REJECTED, RUNNING
+from eunomia.metrics.pauses import Pauses
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop
 from eunomia.model.events import (
@@ -18,6 +19,8 @@ from eunomia.model.events import (
     JobCancelled,
     JobFailed,
     JobFinished,
+    JobPaused,
+    JobResumed,
     JobSubmitted,
     JobUpdated,
     Moment,
@@ -42,7 +45,10 @@ class Heard:
         self.end_s = 0.0  # last event of a job
         self.ended = 0  # jobs that ended
         self.app_ends: dict[str, AppEnd] = {}  # of those whose user said so
-        self.weights: list[tuple[int, float, float]] = []  # row, time and new weight of jobs whose user thought again
+        self.weights: list[tuple[int, float, float]] = []  # row, time, new weight; 0 while it is paused
+        self.pauses = Pauses()
+        self.given_up: list[int] = []  # rows of jobs that their tuners cancelled
+        self._weight: dict[int, float] = {}  # of jobs whose user thought again
         self._owners: dict[str, int] = {}  # number of each tenant, in order of first submission
         types = len(topology.types)
         self._register = Register()
@@ -66,10 +72,13 @@ class Heard:
                     self._end(name, at, FINISHED, epoch)
                 case JobFailed(name, epoch):
                     self.ended += lives.fail(*self._books(), at, self._register.row(name), epoch)
-                case JobCancelled(name):
-                    self._end(name, at, CANCELLED)
+                case JobCancelled(name, by_tuner):
+                    if self._end(name, at, CANCELLED) and by_tuner:
+                        self.given_up.append(self._register.row(name))
+                case JobPaused(name) | JobResumed(name):
+                    self._rest(self._register.row(name), at, paused=isinstance(event, JobPaused))
                 case JobUpdated(name, weight) if not math.isnan(weight):
-                    self.weights.append((self._register.row(name), at, weight))
+                    self._weigh(self._register.row(name), at, weight)
                     continue
                 case AppFinished(app, best, loss):
                     self.app_ends.setdefault(app, AppEnd(at, best, loss))
@@ -91,7 +100,8 @@ class Heard:
                 case Flow():
                     self._turn(decision, at)
                 case Refuse(name):
-                    self._end(name, at, REJECTED)
+                    failed = self._lives[self._register.row(name)]["failures"] > 0
+                    self._end(name, at, FAILED if failed else REJECTED)
 
     # ---- what was heard --------------------------------------------------------------------------------------
 
@@ -218,12 +228,39 @@ class Heard:
         lives.receive(*self._books(), at, begins)
         lives.cease(*self._books(), at, ceases)
 
-    def _end(self, name: str, at: float, status: int, epoch: int = -1) -> None:
-        row = self._register.row(name)
-        if self._flows and self._flows.leave_out(row, at):
+    def _weigh(self, row: int, at: float, weight: float) -> None:
+        self._weight[row] = weight
+        if row not in self.pauses:
+            self.weights.append((row, at, weight))
+
+    def _rest(self, row: int, at: float, *, paused: bool) -> None:
+        """A job is paused, or resumed; while it rests it lays claim to nothing, as if it weighed nothing."""
+        if paused:
+            self._dry_up(row, at)
+            if lives.pause(*self._books(), at, row):
+                self.pauses.begin(row, at)
+                self.weights.append((row, at, 0.0))
+        elif lives.resume(*self._books(), at, row):
+            self.pauses.end(row, at)
+            self.weights.append((row, at, self._weight.get(row, self.jobs[row].weight)))
+
+    def _dry_up(self, row: int, at: float) -> bool:
+        """Let a job receive no more of what flows; say whether it did."""
+        flowed = bool(self._flows) and self._flows.leave_out(row, at)
+        if flowed:
             lives.cease(*self._books(), at, np.array([row]))
+        return flowed
+
+    def _end(self, name: str, at: float, status: int, epoch: int = -1) -> bool:
+        """Let a job be over; say whether it was not before and is now."""
+        row = self._register.row(name)
+        if self._dry_up(row, at):
             epoch = -1  # it has none, as it never sat
-        self.ended += lives.end(*self._books(), at, row, status, epoch)
+        over = bool(lives.end(*self._books(), at, row, status, epoch))
+        if over:
+            self.ended += 1
+            self.pauses.end(row, at)
+        return over
 
 
 def _blank(rows: int) -> Array:

@@ -38,6 +38,9 @@ def hours_of(heard: Heard, tree: Tenants, owner: Ints, ended: Floats, quota: tup
     hours, tenants, types = len(edges) - 1, len(tree.names), len(heard.topology.types)
     asked, owed, entitled = (np.zeros((hours, tenants)) for _ in range(3))
     held = np.zeros((hours, tenants, types))
+    rests = heard.pauses.rests(heard.end_s)  # in which less was asked for
+    submitted, ended = np.concatenate((submitted, rests.begin)), np.concatenate((ended, rests.end))
+    size, owner = np.concatenate((size, -size[rests.job])), np.concatenate((owner, owner[rests.job]))
     order = np.argsort(owner, kind="stable")
     bounds = np.searchsorted(owner[order], np.arange(tenants + 1))
     for u in range(tenants):

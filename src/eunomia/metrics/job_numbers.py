@@ -40,6 +40,9 @@ def job_numbers(jobs: Mapping[str, Array]) -> dict[str, float | int | None]:
     numbers["sharing_loss_jobs"] = int((jobs["ltgf"] < LOSS).sum())
     numbers["sharing_benefit_jobs"] = int((jobs["ltgf"] > BENEFIT).sum())
     numbers |= {name: value(jobs[name].sum()) for name in COLUMNS}
+    numbers["jobs_cancelled_by_tuner"] = int((jobs["cancelled_by"] == "tuner").sum())
+    missed = jobs["deadline_missed"][~np.isnan(jobs["deadline_missed"])]
+    numbers["deadlines_missed"] = int(missed.sum()) if len(missed) else None
     return numbers
 
 

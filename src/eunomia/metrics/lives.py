@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Array, Floats, Ints
 
 UNFINISHED, FINISHED, FAILED, CANCELLED, REJECTED = range(5)
@@ -34,12 +35,13 @@ LIFE = np.dtype(
         ("retries", np.int32),
         ("status", np.int32),
         ("owner", np.int32),  # number of its tenant
+        ("paused", np.int32),  # 1 = its user wants it to rest
     ]
 )
 POINT = np.dtype([("at", np.float64), ("value", np.int32), ("curve", np.int32)])
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def change(points: Array, last: Ints, now: Ints, at: float, curve: int, by: int) -> None:
     """Let a curve rise or fall; what happens to it at one instant is one point."""
     now[curve] += by
@@ -52,7 +54,7 @@ def change(points: Array, last: Ints, now: Ints, at: float, curve: int, by: int)
     points[place]["value"] = now[curve]
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _wait(waiting: Ints, now: Ints, points: Array, last: Ints, at: float, size: int, by: int) -> None:
     """One more gang of that size waits, or one less."""
     waiting[size] += by
@@ -66,7 +68,7 @@ def _wait(waiting: Ints, now: Ints, points: Array, last: Ints, at: float, size: 
         change(points, last, now, at, NARROWEST, (wider if wider < len(waiting) else 0) - least)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def submit(
     lives: Array,
     received: Floats,
@@ -86,13 +88,13 @@ def submit(
     _wait(waiting, now, points, last, at, size, 1)
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _owned(life: Array, types: int, type: int) -> int:
     """Return the curve of what the job's tenant holds of a type."""
     return int(BUSY + (2 + life["owner"]) * types + type)
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _unseat(lives: Array, received: Floats, now: Ints, points: Array, last: Ints, at: float, row: int) -> None:
     life = lives[row]
     type, mate = life["type"], life["mate"]
@@ -108,7 +110,7 @@ def _unseat(lives: Array, received: Floats, now: Ints, points: Array, last: Ints
     life["held"] = 0
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _seat(
     life: Array,
     waiting: Ints,
@@ -130,7 +132,7 @@ def _seat(
     life["since"], life["epoch"], life["held"], life["type"], life["mate"] = at, epoch, size, type, mate
 
 
-@njit(cache=True)
+@njit(**BARE)
 def start(
     lives: Array,
     received: Floats,
@@ -157,7 +159,7 @@ def start(
             _seat(lives[mate], waiting, now, points, last, at, mate_epochs[g], size, types, type, row)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def stop(
     lives: Array,
     received: Floats,
@@ -177,7 +179,7 @@ def stop(
             lives[rows[m]]["preemptions"] += save
 
 
-@njit(cache=True)
+@njit(**BARE)
 def receive(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
 ) -> None:
@@ -189,7 +191,7 @@ def receive(
             lives[row]["first"] = at
 
 
-@njit(cache=True)
+@njit(**BARE)
 def cease(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
 ) -> None:
@@ -199,7 +201,44 @@ def cease(
         _wait(waiting, now, points, last, at, int(lives[row]["size"]), 1)
 
 
-@njit(cache=True)
+@njit(**BARE)
+def _withdraw(
+    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
+) -> None:
+    """A job is no longer present, whether it runs or waits."""
+    if lives[row]["held"] > 0:
+        _unseat(lives, received, now, points, last, at, row)
+    else:
+        _wait(waiting, now, points, last, at, int(lives[row]["size"]), -1)
+    change(points, last, now, at, PRESENT, -1)
+
+
+@njit(**BARE)
+def pause(
+    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
+) -> bool:
+    """Let a job rest; say whether it did not before and is not over."""
+    if lives[row]["status"] != UNFINISHED or lives[row]["paused"]:
+        return False
+    _withdraw(lives, received, waiting, now, points, last, at, row)
+    lives[row]["paused"] = 1
+    return True
+
+
+@njit(**BARE)
+def resume(
+    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
+) -> bool:
+    """Let a job that rests wait for seats again; say whether it rested."""
+    if not lives[row]["paused"]:
+        return False
+    change(points, last, now, at, PRESENT, 1)
+    _wait(waiting, now, points, last, at, int(lives[row]["size"]), 1)
+    lives[row]["paused"] = 0
+    return True
+
+
+@njit(**BARE)
 def end(
     lives: Array,
     received: Floats,
@@ -216,16 +255,13 @@ def end(
     life = lives[row]
     if life["status"] != UNFINISHED or (epoch >= 0 and (epoch != life["epoch"] or life["held"] == 0)):
         return False
-    if life["held"] > 0:
-        _unseat(lives, received, now, points, last, at, row)
-    else:
-        _wait(waiting, now, points, last, at, int(life["size"]), -1)
-    life["status"], life["ended"] = status, at
-    change(points, last, now, at, PRESENT, -1)
+    if not life["paused"]:
+        _withdraw(lives, received, waiting, now, points, last, at, row)
+    life["status"], life["ended"], life["paused"] = status, at, 0
     return True
 
 
-@njit(cache=True)
+@njit(**BARE)
 def fail(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int, epoch: int
 ) -> bool:
@@ -235,7 +271,8 @@ def fail(
         return False
     life["failures"] += 1
     if life["failures"] > life["retries"]:
-        return end(lives, received, waiting, now, points, last, at, row, FAILED, epoch)
+        over: bool = end(lives, received, waiting, now, points, last, at, row, FAILED, epoch)
+        return over
     _unseat(lives, received, now, points, last, at, row)
     _wait(waiting, now, points, last, at, int(life["size"]), 1)
     return False

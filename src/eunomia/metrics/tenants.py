@@ -63,7 +63,7 @@ class Accounts:
             "slowdown": slowdown,
             "wait_fair_share_s": np.full(len(run_s), np.nan),  # not known, unless the policy tells
             "wait_fragmentation_s": np.full(len(run_s), np.nan),
-            "wait_other_s": np.maximum(self.ended - jobs["submitted_s"] - run_s, 0.0),
+            "wait_other_s": self._waited(heard, jobs),
         }
 
     def table(
@@ -80,7 +80,7 @@ class Accounts:
         hours = _among(hours_of(heard, tree, self.owner, self.ended, self.quota), shown, parents)
         sharing = sharing_of(tuple(tree.names[u] for u in shown.tolist()), hours)
         quota = tree.quota(float(heard.topology.capacity().sum()))[shown]
-        waits = np.maximum(self.ended - jobs["submitted_s"] - running(jobs, heard.topology.types), 0.0)
+        waits = self._waited(heard, jobs)
         with np.errstate(divide="ignore", invalid="ignore"):
             dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
         columns: dict[str, Array] = {
@@ -100,6 +100,12 @@ class Accounts:
             "jobs": jobs_of[shown],
         }
         return columns, sharing
+
+    def _waited(self, heard: Heard, jobs: Mapping[str, Array]) -> Floats:
+        """Return the seconds that each job neither ran nor was paused while it was there, (job,)."""
+        rested = heard.pauses.seconds(heard.end_s, len(self.ended))
+        there = self.ended - jobs["submitted_s"]
+        return np.maximum(there - running(jobs, heard.topology.types) - rested, 0.0)
 
 
 def running(jobs: Mapping[str, Array], types: tuple[str, ...]) -> Floats:

@@ -6,14 +6,25 @@ nothing of, and the time until its first answer, is `other`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from eunomia.core.columns import Columns
 from eunomia.model.answers import Answer
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop
-from eunomia.model.events import Answered, JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment
+from eunomia.model.events import (
+    Answered,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Moment,
+)
 from eunomia.model.job import Job
 from eunomia.model.register import Register
 
@@ -22,20 +33,45 @@ COLUMNS = tuple(f"wait_{cause}_s" for cause in CAUSES)
 OTHER = len(CAUSES) - 1
 
 
+class _Lives(Columns):
+    seconds: Floats  # (job, cause)
+    since: Floats  # how far the wait is written down
+    cause: Ints
+    told: Ints  # scratch: what an answer says, `OTHER` between answers
+    waits: Bools
+    alive: Bools
+    epoch: Ints  # of the run that is going on; -1 = it waits
+    failures: Ints
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "seconds": (np.float64, 0.0, len(CAUSES)),
+                "since": (np.float64, 0.0),
+                "cause": (np.int64, OTHER),
+                "told": (np.int64, OTHER),
+                "waits": (np.bool_, True),
+                "alive": (np.bool_, True),
+                "epoch": (np.int64, -1),
+                "failures": (np.int64, 0),
+            }
+        )
+
+
 class Waits:
-    """An observer that splits the waits of every job. Rows are jobs in order of submission."""
+    """An observer that splits the waits of every job. Rows are jobs in order of submission.
+
+    An answer costs as much as there are jobs that wait, however many have come and gone.
+    """
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
         self._register = Register()
-        self._seconds: list[list[float]] = []  # (job, cause)
-        self._since: list[float] = []  # how far the wait is written down
-        self._cause: list[int] = []
-        self._waits: list[bool] = []
-        self._alive: list[bool] = []
-        self._epoch: list[int] = []  # of the run that is going on; -1 = it waits
-        self._failures: list[int] = []
-        self._asked: Ints = np.empty(0, dtype=np.int64)
+        self._lives = _Lives()
+        self._waiting: set[int] = set()
+        self._active: list[int] = []  # ascending
+        self._paused: set[int] = set()
+        self._asked: list[int] = []
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note who began to wait, who stopped waiting, and for what the others wait."""
@@ -50,12 +86,16 @@ class Waits:
                     self._fail(self._register.row(name), at, epoch)
                 case JobCancelled(name):
                     self._leave(self._register.row(name), at)
+                case JobPaused(name):
+                    self._pause(self._register.row(name), at)
+                case JobResumed(name):
+                    self._resume(self._register.row(name), at)
                 case Answered(answer=answer):
                     self._learn(answer, at)
         for decision in decisions:
             match decision:
                 case Ask():
-                    self._asked = np.flatnonzero(self._alive)
+                    self._asked = self._active.copy()
                 case Starts(jobs=jobs, epochs=epochs):
                     self._sit(self._register.rows(jobs).tolist(), epochs.tolist(), at)
                     self._sit(self._register.rows(decision.partners).tolist(), decision.partner_epochs.tolist(), at)
@@ -69,66 +109,105 @@ class Waits:
 
     def seconds(self, end_s: float) -> Floats:
         """Return the seconds of waiting, (job, cause), of a run that ended then."""
-        for row in self._waiting():
-            self._write(row, max(end_s, self._since[row]))
-        return np.array(self._seconds, dtype=float).reshape(-1, len(CAUSES))
+        rows = self._rows_waiting()
+        lives = self._lives
+        self._write(rows, np.maximum(end_s, lives.since[rows]))
+        return lives.seconds[: len(lives)].copy()
 
     def columns(self, end_s: float) -> dict[str, Floats]:
         """Return the same as columns of jobs.csv."""
         return dict(zip(COLUMNS, self.seconds(end_s).T, strict=True))
 
     def _submit(self, job: Job, at: float) -> None:
+        row = self._lives.add()
         self._register.add(job.job_id)
         self.jobs.append(job)
-        self._seconds.append([0.0] * len(CAUSES))
-        self._since.append(at)
-        self._cause.append(OTHER)
-        self._waits.append(True)
-        self._alive.append(True)
-        self._epoch.append(-1)
-        self._failures.append(0)
+        self._lives.since[row] = at
+        self._waiting.add(row)
+        self._active.append(row)
 
     def _learn(self, answer: Answer, at: float) -> None:
-        """The policy says anew why jobs wait."""
-        for row in self._waiting():
-            self._write(row, at)
-            self._cause[row] = OTHER
-        for m, text in answer.why.items():
-            self._cause[int(self._asked[m])] = _cause_of(text)
+        """The policy says anew why jobs wait; who waits for the same as before needs no writing down."""
+        if not self._waiting and not answer.why:
+            return
+        lives, waiting = self._lives, self._rows_waiting()
+        named = np.array([self._asked[m] for m in answer.why], dtype=np.int64)
+        lives.told[named] = _causes_of(answer.why)
+        told = lives.told[waiting]
+        changed = told != lives.cause[waiting]
+        self._write(waiting[changed], np.full(int(changed.sum()), at))
+        lives.cause[waiting] = told
+        lives.cause[named], lives.told[named] = lives.told[named], OTHER
 
-    def _waiting(self) -> Iterable[int]:
-        return np.flatnonzero(np.array(self._waits, dtype=bool)).tolist()
+    def _rows_waiting(self) -> Ints:
+        return np.fromiter(self._waiting, np.int64, len(self._waiting))
 
-    def _write(self, row: int, at: float) -> None:
-        self._seconds[row][self._cause[row]] += at - self._since[row]
-        self._since[row] = at
+    def _write(self, rows: Ints, at: Floats) -> None:
+        lives = self._lives
+        lives.seconds[rows, lives.cause[rows]] += at - lives.since[rows]
+        lives.since[rows] = at
+
+    def _write_one(self, row: int, at: float) -> None:
+        lives = self._lives
+        lives.seconds[row, lives.cause[row]] += at - lives.since[row]
+        lives.since[row] = at
 
     def _sit(self, rows: Sequence[int], epochs: Sequence[int], at: float) -> None:
+        lives = self._lives
         for row, epoch in zip(rows, epochs, strict=True):
             if row >= 0:
-                self._write(row, at)
-                self._waits[row], self._epoch[row] = False, epoch
+                self._write_one(row, at)
+                lives.waits[row], lives.epoch[row] = False, epoch
+                self._waiting.discard(row)
 
     def _wait(self, row: int, at: float) -> None:
-        if self._alive[row] and not self._waits[row]:
-            self._waits[row], self._since[row], self._epoch[row] = True, at, -1
+        lives = self._lives
+        if lives.alive[row] and not lives.waits[row]:
+            lives.waits[row], lives.since[row], lives.epoch[row] = True, at, -1
+            self._waiting.add(row)
 
     def _fail(self, row: int, at: float, epoch: int) -> None:
-        if epoch == self._epoch[row] and not self._waits[row]:
-            self._failures[row] += 1
-            self._cause[row] = OTHER
-            if self._failures[row] > self.jobs[row].retries:
+        lives = self._lives
+        if epoch == lives.epoch[row] and not lives.waits[row]:
+            lives.failures[row] += 1
+            lives.cause[row] = OTHER
+            if lives.failures[row] > self.jobs[row].retries:
                 self._leave(row, at)
             else:
                 self._wait(row, at)
 
+    def _pause(self, row: int, at: float) -> None:
+        """A job rests, which is no waiting for the cluster."""
+        if self._lives.alive[row]:
+            self._leave(row, at)
+            self._lives.epoch[row] = -1
+            self._paused.add(row)
+
+    def _resume(self, row: int, at: float) -> None:
+        """A job that rested waits again, for a reason that is not known yet."""
+        if row in self._paused:
+            self._paused.remove(row)
+            self._lives.alive[row], self._lives.cause[row] = True, OTHER
+            insort(self._active, row)
+            self._wait(row, at)
+
     def _leave(self, row: int, at: float, epoch: int | None = None) -> None:
         """A job is over; with `epoch` only if that is the run that is going on."""
-        if not self._alive[row] or (epoch is not None and epoch != self._epoch[row]):
+        self._paused.discard(row)
+        lives = self._lives
+        if not lives.alive[row] or (epoch is not None and epoch != lives.epoch[row]):
             return
-        if self._waits[row]:
-            self._write(row, at)
-        self._alive[row] = self._waits[row] = False
+        if lives.waits[row]:
+            self._write_one(row, at)
+        lives.alive[row] = lives.waits[row] = False
+        self._waiting.discard(row)
+        del self._active[bisect_left(self._active, row)]
+
+
+def _causes_of(why: Mapping[int, str]) -> list[int]:
+    """Return the cause that each text names; few texts are told of many jobs."""
+    cause_by_text = {text: _cause_of(text) for text in set(why.values())}
+    return [cause_by_text[text] for text in why.values()]
 
 
 def _cause_of(text: str) -> int:

@@ -14,4 +14,4 @@ class Apps:
     names: tuple[str, ...]
     submitted: Floats  # (app,) seconds: its first job's
     mean_rivals: Floats  # (app,) apps alive, itself included, on average over its life so far; at least 1
-    service: Floats  # (app,) accelerator-seconds that its jobs attained that have ended
+    service: Floats  # (app,) accelerator-seconds that its jobs attained that have ended or are paused

@@ -1,7 +1,9 @@
-"""Learning curves fitted to losses that were seen, k steps done.
+"""Learning curves fitted to losses that were seen, k steps done; many runs at a time.
 
-    first order:    l(k) = 1 / (a k² + b k + c) + d      a, b, c, d ≥ 0; Optimus has a = 0, SLAQ has all four
-    second order:   l(k) = exp(s k + t) + d              s ≤ 0, d ≥ 0; that is μ^(k − h) + d with μ = exp(s), h = −t / s
+    l(k) = d + exp(s k) / (a k² + b k + c)
+
+first order:    s = 0 and a, b, d ≥ 0, c > 0; Optimus has a = 0, SLAQ has all four
+second order:   a = b = 0, s ≤ 0, c > 0 and d ≥ 0; that is μ^(k − h) + d with μ = exp(s), h = ln(c) / s
 
 For a given floor d both are linear in the rest: 1 / (l − d) is a polynomial with coefficients of at least 0, log (l −
 d) a line. The floor itself is found by looking closer and closer where the squares are least. Later losses tell more:
@@ -13,130 +15,146 @@ References: Y. Peng et al., "Optimus", EuroSys 2018, section 3.1; H. Zhang et al
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Floats
-from eunomia.model.curves import Curve
+from eunomia.model.arrays import Array, Bools, Floats
 
 FEWEST = 4  # losses that a curve can be fitted to
-_GRID, _LOOKS = 41, 8  # floors tried at a time, and how often closer
+PARTS = ("floor", "a", "b", "c", "s")  # columns of a fitted curve
+_GRID, _LOOKS = 21, 7  # floors tried at a time, and how often closer
 _TAIL = 0.2  # part of the history, its end, by which families are compared
+_RIDGE = 1e-13  # keeps systems of equations solvable; relative
 
 
-class FirstOrder(NamedTuple):
-    """1 / (a k² + b k + c) + d."""
+class _Seen(NamedTuple):
+    """Losses in units of the largest, steps in units of the last; what was not seen weighs nothing."""
 
-    a: float
-    b: float
-    c: float
-    d: float
-
-    def loss(self, k: Floats) -> Floats:
-        """Return the loss after k steps, shape of k."""
-        return np.asarray(1.0 / (self.a * k**2 + self.b * k + self.c) + self.d)
+    x: Floats  # (run, loss)
+    loss: Floats
+    weight: Floats  # by which residuals are multiplied: 1, 2 and 4 by thirds
+    tail: Bools  # the last fifth
+    steps: Floats  # (run,) unit of x
+    most: Floats  # (run,) unit of the losses
 
 
-class SecondOrder(NamedTuple):
-    """exp(s k + t) + d."""
-
-    s: float
-    t: float
-    d: float
-
-    def loss(self, k: Floats) -> Floats:
-        """Return the loss after k steps, shape of k."""
-        return np.asarray(np.exp(self.s * k + self.t) + self.d)
+_Family = Callable[[_Seen, Floats], Floats]  # floors (run, floor) → curves (run, floor, 5)
 
 
-Fit = FirstOrder | SecondOrder
-Found = TypeVar("Found", FirstOrder, SecondOrder)
+def losses_at(curves: Floats, k: Floats) -> Floats:
+    """Return the losses after k steps, shape of k; curves (…, 5) have the columns of `PARTS`."""
+    floor, a, b, c, s = np.moveaxis(curves, -1, 0)
+    return np.asarray(floor + np.exp(s * k) / ((a * k + b) * k + c))
 
 
-def fit(k: Floats, loss: Floats) -> Fit:
-    """Return the curve of the family that is nearer to the last fifth of the losses seen; steps k ascend.
+def known_curves(curves: Floats, total: Floats) -> Floats:
+    """Return curves that are told, (run, 3) as in `model.curves`, of so many steps in all, (run,), as fitted ones."""
+    start, floor, rate = curves.T
+    c = 1.0 / np.maximum(start - floor, 1e-300)
+    return np.stack((floor, np.zeros(len(c)), c * rate / total, c, np.zeros(len(c))), axis=1)
 
-    Raises ValueError for fewer than four losses, or for one that is not a finite number above 0.
+
+def fitted(seen: Floats, *, slaq: bool = True) -> Floats:
+    """Return the curves, (run, 5), of losses (run, loss, 2): steps, ascending, and loss; nan = nothing was seen.
+
+    With `slaq` that of the two families which is nearer to the last fifth of a run's losses, else Optimus' form. A run
+    with fewer than four losses, finite and above 0, has none: nan.
     """
-    tail = slice(-max(1, round(_TAIL * len(k))), None)
-    families: tuple[Fit, Fit] = (first_order(k, loss), second_order(k, loss))
-    return min(families, key=lambda curve: float(np.square(curve.loss(k[tail]) - loss[tail]).sum()))
+    found = np.full((len(seen), len(PARTS)), np.nan)
+    there = np.isfinite(seen).all(axis=2) & (seen[:, :, 1] > 0)
+    rows = np.flatnonzero(there.sum(axis=1) >= FEWEST)
+    if len(rows):
+        found[rows] = _fitted(_ready(seen[rows], there[rows]), slaq=slaq)
+    return found
 
 
-def first_order(k: Floats, loss: Floats, *, squared: bool = True) -> FirstOrder:
-    """Return the curve 1 / (a k² + b k + c) + d; a = 0 unless `squared`. Raises ValueError as `fit`."""
-    _check(k, loss)
-    powers = [k**2, k, np.ones(len(k))] if squared else [k, np.ones(len(k))]
-    scale = np.array([np.abs(power).max() or 1.0 for power in powers])
-    table = np.stack(powers, axis=1) / scale
-
-    def with_floor(d: float) -> FirstOrder:
-        above = loss - d
-        found = (
-            _nonnegative(table, 1.0 / above, _weights(len(k)) * above**2) / scale
-        )  # an error of 1/x is x² times one of x
-        return FirstOrder(*np.concatenate((np.zeros(4), found, [d]))[-4:].tolist())
-
-    return _best(with_floor, k, loss)
+def _ready(seen: Floats, there: Bools) -> _Seen:
+    count, place = there.sum(axis=1)[:, None], np.cumsum(there, axis=1) - 1
+    k, loss = np.where(there, seen[:, :, 0], 0.0), np.where(there, seen[:, :, 1], 0.0)
+    steps, most = np.maximum(k.max(axis=1), 1e-300), loss.max(axis=1)
+    weight = np.where(there, 2.0 ** (3 * place // count), 0.0)
+    tail = there & (place >= count - np.maximum(1, np.round(_TAIL * count)))
+    return _Seen(k / steps[:, None], np.where(there, loss / most[:, None], 1.0), weight, tail, steps, most)
 
 
-def second_order(k: Floats, loss: Floats) -> SecondOrder:
-    """Return the curve exp(s k + t) + d. Raises ValueError as `fit`."""
-    _check(k, loss)
-
-    def with_floor(d: float) -> SecondOrder:
-        above = loss - d
-        weight = _weights(len(k)) * above
-        s, t = np.polynomial.polynomial.polyfit(k, np.log(above), 1, w=weight)[::-1]
-        if s > 0:  # it does not fall: a constant is nearest
-            s, t = 0.0, float(np.average(np.log(above), weights=weight**2))
-        return SecondOrder(float(s), float(t), d)
-
-    return _best(with_floor, k, loss)
+def _fitted(seen: _Seen, *, slaq: bool) -> Floats:
+    families: tuple[_Family, ...] = (_squared, _second) if slaq else (_straight,)
+    curves = np.stack([_best(seen, family) for family in families])  # (family, run, 5)
+    errors = [np.where(seen.tail, losses_at(one[:, None], seen.x) - seen.loss, 0.0) for one in curves]
+    nearest = np.square(errors).sum(axis=2).argmin(axis=0)
+    floor, a, b, c, s = curves[nearest, np.arange(len(seen.steps))].T
+    k, unit = seen.steps, seen.most
+    return np.stack((floor * unit, a / k**2 / unit, b / k / unit, c / unit, s / k), axis=1)
 
 
-def curve(steps: Floats, loss: Floats, total: float) -> Curve:
-    """Return what a run of `total` steps is believed to do, from its losses after so many steps (Optimus' form)."""
-    _, b, c, d = first_order(steps, loss, squared=False)
-    return Curve(start=1.0 / c + d, floor=d, rate=b / c * total)
-
-
-def _check(k: Floats, loss: Floats) -> None:
-    if len(k) < FEWEST:
-        raise ValueError(f"{len(k)} losses were seen; a curve is fitted to at least {FEWEST}")
-    if not (np.isfinite(loss) & (loss > 0)).all():
-        raise ValueError("a loss is not a finite number above 0; leave such losses out")
-
-
-def _weights(n: int) -> Floats:
-    """Return by what residuals are multiplied: 1, 4 and 16 in squares by thirds."""
-    return np.asarray(2.0 ** (3 * np.arange(n) // n))
-
-
-def _best(with_floor: Callable[[float], Found], k: Floats, loss: Floats) -> Found:
-    """Return the curve with the least weighted squares over floors from 0 to below the lowest loss."""
-    low, high = 0.0, float(loss.min()) * (1 - 1e-6)
+def _best(seen: _Seen, family: _Family) -> Floats:
+    """Return the curves with the least weighted squares over floors from 0 to below the lowest loss, (run, 5)."""
+    runs = np.arange(len(seen.steps))
+    low, high = np.zeros(len(runs)), seen.loss.min(axis=1) * (1 - 1e-6)
     for _ in range(_LOOKS):
-        floors = np.linspace(low, high, _GRID)
-        found = [with_floor(float(d)) for d in floors]
-        squares = [float(np.square(_weights(len(k)) * (one.loss(k) - loss)).sum()) for one in found]
-        best = int(np.argmin(squares))
-        low, high = float(floors[max(best - 1, 0)]), float(floors[min(best + 1, _GRID - 1)])
-    return found[best]
+        floors = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _GRID)
+        curves = family(seen, floors)
+        error = seen.weight[:, None] * (losses_at(curves[:, :, None], seen.x[:, None]) - seen.loss[:, None])
+        best = np.square(error).sum(axis=2).argmin(axis=1)
+        low, high = floors[runs, np.maximum(best - 1, 0)], floors[runs, np.minimum(best + 1, _GRID - 1)]
+    return np.asarray(curves[runs, best])
 
 
-def _nonnegative(table: Array, wanted: Floats, weight: Floats) -> Floats:
-    """Return the weighted least squares x ≥ 0 of table · x = wanted: the best over all sets of columns in use."""
-    columns, least = table.shape[1], np.inf
-    best = np.zeros(columns)
-    for used in (some for n in range(1, columns + 1) for some in combinations(range(columns), n)):
-        if columns - 1 not in used:
-            continue  # the loss at the first step is finite
-        x = np.zeros(columns)
-        x[list(used)] = np.linalg.lstsq(table[:, used] * weight[:, None], wanted * weight, rcond=None)[0]
-        square = float(np.square((table @ x - wanted) * weight).sum())
-        if (x >= 0).all() and x[-1] > 0 and square < least:
-            best, least = x, square
-    return best
+def _squared(seen: _Seen, floors: Floats) -> Floats:
+    return _first(seen, floors, ((2,), (1, 2), (0, 2), (0, 1, 2)))
+
+
+def _straight(seen: _Seen, floors: Floats) -> Floats:
+    return _first(seen, floors, ((2,), (1, 2)))
+
+
+def _first(seen: _Seen, floors: Floats, uses: tuple[tuple[int, ...], ...]) -> Floats:
+    """Return curves of first order with these floors: the least squares over all sets of powers in use."""
+    above = seen.loss[:, None] - floors[:, :, None]  # (run, floor, loss)
+    weight = seen.weight[:, None] * above**2  # an error of 1/x is x² times one of x
+    powers = np.stack((seen.x**2, seen.x, np.ones_like(seen.x)), axis=2)  # (run, loss, power)
+    weighed = powers[:, None] * weight[..., None]
+    gram = np.swapaxes(weighed, 2, 3) @ weighed  # (run, floor, power, power)
+    wanted = np.swapaxes(weighed, 2, 3) @ (weight / above)[..., None]
+    found, least = np.zeros((*floors.shape, 3)), np.full(floors.shape, np.inf)
+    for used in uses:
+        part = np.array(used)
+        x = np.zeros_like(found)
+        x[..., part] = _solved(gram[..., part[:, None], part], wanted[..., part, 0])
+        square = np.square((powers[:, None] @ x[..., None])[..., 0] * weight - weight / above).sum(axis=2)
+        better = (x >= 0).all(axis=2) & (x[..., 2] > 0) & (square < least)
+        found[better], least[better] = x[better], square[better]
+    return np.concatenate((floors[..., None], found, np.zeros((*floors.shape, 1))), axis=2)
+
+
+def _solved(gram: Array, wanted: Array) -> Floats:
+    size = gram.shape[-1]
+    ridge = _RIDGE * np.trace(gram, axis1=2, axis2=3)[..., None, None] * np.eye(size)
+    return np.asarray(np.linalg.solve(gram + ridge + 1e-300 * np.eye(size), wanted[..., None])[..., 0])
+
+
+def _second(seen: _Seen, floors: Floats) -> Floats:
+    """Return curves of second order with these floors; one whose losses do not fall is constant."""
+    above = seen.loss[:, None] - floors[:, :, None]
+    mass, y = np.square(seen.weight[:, None] * above), np.log(above)
+    whole = mass.sum(axis=2)
+    mean_x, mean_y = ((mass * values).sum(axis=2) / whole for values in (seen.x[:, None], y))
+    across = seen.x[:, None] - mean_x[..., None]
+    spread = (mass * across**2).sum(axis=2)
+    slope = np.divide((mass * across * y).sum(axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
+    s = np.minimum(slope, 0.0)
+    nothing = np.zeros_like(floors)
+    return np.stack((floors, nothing, nothing, np.exp(s * mean_x - mean_y), s), axis=2)
+
+
+def until_flat(curves: Floats, window: Floats, part: float) -> Floats:
+    """Return after how many steps, (run,), Optimus' curve falls by less than `part` of its first loss in `window`.
+
+    With x = b k + c and e = b · window it falls by e / (x (x + e)). 0 for one that does not fall, nan for no curve.
+    """
+    floor, _, b, c, _ = curves.T
+    e, least = b * window, part * (floor + 1.0 / c)
+    x = (np.sqrt(e * e + 4 * e / least) - e) / 2
+    steps = np.divide(x - c, b, out=np.where(np.isnan(b), np.nan, 0.0), where=b > 0)
+    return np.asarray(np.maximum(steps, 0.0))

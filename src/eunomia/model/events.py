@@ -22,9 +22,10 @@ class JobSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class JobCancelled:
-    """Its user no longer wants the job."""
+    """Its user no longer wants the job; `by_tuner`: the user is a search that gives the trial up."""
 
     job_id: str
+    by_tuner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,20 @@ class JobUpdated:
     job_id: str
     weight: float = math.nan
     total_steps: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class JobPaused:
+    """Its user wants the job to rest: it keeps its progress and asks for nothing until it is resumed."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobResumed:
+    """Its user wants a paused job to go on: it waits for seats from now on."""
+
+    job_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +122,8 @@ class Answered:
 
 
 Event: TypeAlias = (
-    Progressed | JobSubmitted | JobUpdated | JobFinished | JobFailed | JobCancelled | Measured | AppFinished
-    | NodeLost | NodeJoined | Answered | Woken
+    Progressed | JobSubmitted | JobUpdated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
+    | Measured | AppFinished | NodeLost | NodeJoined | Answered | Woken
 )  # fmt: skip
 
 # Of one instant: first what is known of the past, then who came, who went (perhaps at once), what was answered.
@@ -119,6 +134,8 @@ EVENTS: tuple[type[Event], ...] = (
     JobFinished,
     JobFailed,
     JobCancelled,
+    JobPaused,
+    JobResumed,
     Measured,
     AppFinished,
     NodeLost,
@@ -137,7 +154,7 @@ def _key(event: Event) -> tuple[int, float, int, str]:
             return rank, job.submitted, job.sequence, job.job_id
         case JobUpdated(name) | JobFinished(name) | JobFailed(name) | JobCancelled(name) | Measured(name):
             return rank, 0.0, 0, name
-        case AppFinished(name):
+        case JobPaused(name) | JobResumed(name) | AppFinished(name):
             return rank, 0.0, 0, name
         case Progressed(names):
             return rank, 0.0, 0, "\0".join(names)

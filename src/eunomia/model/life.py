@@ -14,6 +14,7 @@ class Stage(IntEnum):
     FAILED = 3
     CANCELLED = 4
     REJECTED = 5
+    PAUSED = 6
 
 
 class Cause(StrEnum):
@@ -27,6 +28,8 @@ class Cause(StrEnum):
     FAILED = "JobFailed, retried"
     CANCELLED = "JobCancelled"
     REFUSED = "Refuse (never ran)"
+    PAUSED = "JobPaused"
+    RESUMED = "JobResumed"
 
 
 LIFE: dict[tuple[Stage, Cause], Stage] = {
@@ -39,8 +42,13 @@ LIFE: dict[tuple[Stage, Cause], Stage] = {
     (Stage.WAITING, Cause.CANCELLED): Stage.CANCELLED,
     (Stage.RUNNING, Cause.CANCELLED): Stage.CANCELLED,
     (Stage.WAITING, Cause.REFUSED): Stage.REJECTED,
+    (Stage.WAITING, Cause.PAUSED): Stage.PAUSED,
+    (Stage.RUNNING, Cause.PAUSED): Stage.PAUSED,
+    (Stage.PAUSED, Cause.RESUMED): Stage.WAITING,
+    (Stage.PAUSED, Cause.CANCELLED): Stage.CANCELLED,
 }
 NEXT: dict[tuple[int, Cause], Stage] = {(int(stage), cause): end for (stage, cause), end in LIFE.items()}
+PRESENT = frozenset({Stage.WAITING, Stage.RUNNING})  # asks for seats or has some
 FINAL = frozenset(stage for stage in Stage if not any(start == stage for start, _ in LIFE))
 
 

@@ -47,7 +47,8 @@ class PolicyInfo:
     remembers: Mapping[str, float] = field(default_factory=dict)  # job columns of the memory: value for a new job
     mechanism: LeaseTerms = ENDLESS
     tells_waits: bool = False  # what it says of a wait begins with its cause: fair share, fragmentation or another
-    # Promises of an order, which spare questions; `eunomia.contract` checks them.
+    # Promises, which spare questions; `eunomia.contract` checks them. The first is of grants, the others of an order.
+    renews: bool = False  # while nobody waits, whoever sits goes on where it is
     complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses nobody
     separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there
 
@@ -75,12 +76,14 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
         object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
 
 
-def promises(policy: Policy, *, complete: bool, separable: bool) -> None:
+def promises(policy: Policy, *, complete: bool = False, separable: bool = False, renews: bool = False) -> None:
     """Let this policy, with its parameters, promise more than others. For a `__post_init__`; needs no slots.
 
     `complete`: alone, as asked and anywhere; and while everybody could sit at once it does not want to be asked again.
     """
-    object.__setattr__(policy, "info", replace(policy.info, complete=complete, separable=complete and separable))
+    object.__setattr__(
+        policy, "info", replace(policy.info, complete=complete, separable=complete and separable, renews=renews)
+    )
 
 
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,6 +37,7 @@ class Tenants:
     inner: Ints  # (tenant,) place in INNER
     said_quota: Floats  # (tenant,) accelerators; nan = not said
     borrows: Bools  # (tenant,)
+    _quota: dict[float, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)  # by capacity
 
     @classmethod
     def of(cls, owners: Iterable[str], said: Mapping[str, Tenant] | None = None) -> Tenants:
@@ -67,6 +68,11 @@ class Tenants:
         Whoever has no quota of its own gets a part of what its siblings leave of their parent's, by weight and rounded
         down: Q_u = ⌊C w_u / Σ w⌋ where nothing is said (Ye et al., ASTRAEA, TPDS 2022).
         """
+        if capacity not in self._quota:
+            self._quota[capacity] = self._divided(capacity)
+        return self._quota[capacity].copy()
+
+    def _divided(self, capacity: float) -> Floats:
         quota = self.said_quota.copy()
         for parent in np.unique(self.parent).tolist():  # those before their children
             whole = capacity if parent < 0 else quota[parent]

@@ -40,9 +40,10 @@ class Topology:
     size: Ints  # (node,) accelerators
     rack: tuple[str, ...]  # (node,)
     cpus_and_memory: Floats | None = None  # (node, 2) CPUs and GiB, 0 = not said; None: of no node
+    accelerators_per_slot: int = 0  # that the fastest link of a machine joins; 0 = all of them
 
     @classmethod
-    def of(cls, nodes: Sequence[Node]) -> Topology:
+    def of(cls, nodes: Sequence[Node], accelerators_per_slot: int = 0) -> Topology:
         """Lay out nodes in the given order; types stand in order of first appearance."""
         if not nodes:
             raise ValueError("a cluster needs at least one node")
@@ -59,6 +60,7 @@ class Topology:
             size=size,
             rack=tuple(node.rack for node in nodes),
             cpus_and_memory=np.array([(node.cpus, node.memory_gib) for node in nodes], dtype=float),
+            accelerators_per_slot=accelerators_per_slot,
         )
 
     @property
@@ -68,6 +70,14 @@ class Topology:
     @property
     def nodes(self) -> int:
         return len(self.size)
+
+    def slots(self) -> Ints:
+        """Return the slot of each device, (device,), numbered through the cluster."""
+        if not self.accelerators_per_slot:
+            return self.node
+        within = (np.arange(self.devices) - self.first[self.node]) // self.accelerators_per_slot
+        begins = (np.diff(self.node, prepend=-1) != 0) | (np.diff(within, prepend=-1) != 0)
+        return np.asarray(np.cumsum(begins) - 1)
 
     def room(self, up: Bools) -> Floats:
         """CPUs and GiB of memory of the nodes that are up, shape (2,); inf where a node does not say it."""

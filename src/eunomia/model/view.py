@@ -189,6 +189,11 @@ class View:
         return self._column("until")  # type: ignore[no-any-return]
 
     @property
+    def lease(self) -> float:
+        """Seconds that a lease given now lasts at most; inf = until the job ends."""
+        return self._column("lease")  # type: ignore[no-any-return]
+
+    @property
     def attempts(self) -> Ints:
         """(job,) runs that failed."""
         return self._column("attempts")  # type: ignore[no-any-return]
@@ -239,6 +244,11 @@ class View:
         return self._column("loss_curve")  # type: ignore[no-any-return]
 
     @property
+    def losses(self) -> Floats:
+        """(job, loss, 2) steps, ascending, and loss: what each job told so far; nan where there is no more."""
+        return self._column("losses")  # type: ignore[no-any-return]
+
+    @property
     def demand(self) -> Floats:
         """(job, 2) CPUs and GiB of memory of the machines that the whole gang asks for; 0 = none."""
         return self._column("demand")  # type: ignore[no-any-return]
@@ -261,5 +271,5 @@ class View:
 
 COLUMNS = frozenset(name for name, value in vars(View).items() if isinstance(value, property))
 NOT_BY_JOB = frozenset(  # others: a row per job
-    {"apps", "capacity", "holder", "hourly", "paired", "past_service", "price", "room", "tenants", "topology"}
+    {"apps", "capacity", "holder", "hourly", "lease", "paired", "past_service", "price", "room", "tenants", "topology"}
 )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE, COUNTING
 from eunomia.model.arrays import Bools, Floats, Ints
 
 SKIP, STOP, RESERVE = 0, 1, 2
@@ -39,7 +40,7 @@ class Seated(NamedTuple):
     end: Floats  # (job,) when its seats are believed to come free; only read for RESERVE
 
 
-@njit(cache=True)
+@njit(**COUNTING)
 def _reservation(
     k: int, size: int, at: float, free: Ints, busy: Ints, seated: Seated, rows: Candidates, chosen: Ints, picked: int
 ) -> tuple[float, int]:
@@ -67,16 +68,16 @@ def _reservation(
     return shadow, max(left - size, 0)
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _open_to(job: int, seated: Seated, taken: Ints, stamp: int) -> bool:
     """Say whether a job may be given seats: it is not settled, and has none or open ones."""
     may: bool = (taken[job] != stamp) & ((seated.on_type[job] < 0) | seated.open[job])
     return may
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _choose_skipping(
-    rows: Candidates, line: Ints, seated: Seated, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Bools
+    rows: Candidates, line: Ints, seated: Seated, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Ints
 ) -> int:
     """Fill `chosen` and `kept` with who fits, and return how many. Few branches: who fits cannot be foreseen."""
     picked, left = 0, free.sum()
@@ -103,8 +104,8 @@ def _choose_skipping(
     return picked
 
 
-@njit(cache=True)
-def choose(
+@njit(**BARE)
+def choose_into(
     rows: Candidates,
     line: Ints,
     seated: Seated,
@@ -114,18 +115,14 @@ def choose(
     stamp: int,
     misfit: int,
     at: float,
-) -> tuple[Ints, Bools]:
-    """Walk the candidates in `line`; return the rows that run, and which of them keep the seats they have.
-
-    `free` (type,) counts free seats and those that are open; it is used up. `busy` (k,) are the jobs that hold
-    seats, only read for RESERVE. `taken` (job,) is scratch space: jobs that are settled get the value `stamp`.
-    """
-    chosen = np.empty(len(line), dtype=np.int64)
-    kept = np.zeros(len(line), dtype=np.bool_)
+    chosen: Ints,
+    kept: Ints,
+) -> int:
+    """Do as `choose`, into arrays that have room for as many gangs as can run; return how many were chosen."""
+    picked: int = 0
     if misfit == SKIP:
         picked = _choose_skipping(rows, line, seated, free, taken, stamp, chosen, kept)
-        return chosen[:picked], kept[:picked]
-    picked = 0
+        return picked
     held_type, shadow, extra = -1, np.inf, 0  # the one reservation
     for place in range(len(line)):
         row = line[place]
@@ -166,11 +163,33 @@ def choose(
                     held_type, shadow, extra = rows.type[wish], when, spare
             if shadow == np.inf:  # too few are in service, whoever ends: there is nothing to keep for it
                 held_type = -1
-    return chosen[:picked], kept[:picked]
+    return picked
 
 
 @njit(cache=True)
-def choose_spare(
+def choose(
+    rows: Candidates,
+    line: Ints,
+    seated: Seated,
+    free: Ints,
+    busy: Ints,
+    taken: Ints,
+    stamp: int,
+    misfit: int,
+    at: float,
+) -> tuple[Ints, Bools]:
+    """Walk the candidates in `line`; return the rows that run, and which of them keep the seats they have.
+
+    `free` (type,) counts free seats and those that are open; it is used up. `busy` (k,) are the jobs that hold
+    seats, only read for RESERVE. `taken` (job,) is scratch space: jobs that are settled get the value `stamp`.
+    """
+    chosen, kept = np.empty(len(line), dtype=np.int64), np.zeros(len(line), dtype=np.int64)
+    picked = choose_into(rows, line, seated, free, busy, taken, stamp, misfit, at, chosen, kept)
+    return chosen[:picked], kept[:picked] > 0
+
+
+@njit(**BARE, forceinline=True)
+def choose_spare_into(
     jobs: Ints,
     size: Ints,
     kind: Ints,
@@ -180,15 +199,16 @@ def choose_spare(
     free: Ints,
     taken: Ints,
     stamp: int,
-) -> tuple[Ints, Ints, Bools]:
+    chosen: Ints,
+    on_type: Ints,
+    kept: Ints,
+) -> int:
     """Give what is still free to `jobs`, the first first, each alone and as asked, on its fastest type that has room.
 
     `size` and `kind` (job,) and `throughput` (job, type) are those of the whole table, `prefer` (kind, type) names
-    types, the fastest first. Return who runs, on which type, and who keeps its seats; `free` and `taken` as above.
+    types, the fastest first; `free` and `taken` as above. Write down who runs, on which type, and who keeps its seats;
+    return how many run.
     """
-    chosen = np.empty(len(jobs), dtype=np.int64)
-    on_type = np.empty(len(jobs), dtype=np.int64)
-    kept = np.zeros(len(jobs), dtype=np.bool_)
     picked, left = 0, free.sum()
     for job in jobs:
         if left == 0:
@@ -204,7 +224,7 @@ def choose_spare(
                 kept[picked] = seated.on_type[job] == k and seated.shape[job] == 0 and seated.partner[job] == -1
                 picked += 1
                 break
-    return chosen[:picked], on_type[:picked], kept[:picked]
+    return picked
 
 
 @njit(cache=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Bools, Ints
 
 WORD, _SHIFT, _MASK = 32, 5, 31  # nodes in a word, which shifts and masks count; int64 words keep clear of the sign
@@ -32,7 +33,7 @@ class Index(NamedTuple):
     summary: Ints  # (type, count, word of words)
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _bit_of(word: int) -> int:
     """Return the place of the lowest bit that is set."""
     word &= -word
@@ -50,7 +51,7 @@ def _bit_of(word: int) -> int:
     return place
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _put(ix: Index, k: int, count: int, node: int) -> None:
     word = node >> _SHIFT
     ix.words[k, count, word] |= 1 << (node & _MASK)
@@ -58,7 +59,7 @@ def _put(ix: Index, k: int, count: int, node: int) -> None:
     ix.filled[k, count] += 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _drop(ix: Index, k: int, count: int, node: int) -> None:
     word = node >> _SHIFT
     ix.words[k, count, word] &= ~(1 << (node & _MASK))
@@ -67,17 +68,18 @@ def _drop(ix: Index, k: int, count: int, node: int) -> None:
     ix.filled[k, count] -= 1
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _lowest(ix: Index, k: int, count: int) -> int:
     """Return the lowest node of type k with that many free; there is one."""
     for top in range(ix.summary.shape[2]):
         if ix.summary[k, count, top]:
             word = top * WORD + _bit_of(ix.summary[k, count, top])
-            return word * WORD + _bit_of(ix.words[k, count, word])
+            node: int = word * WORD + _bit_of(ix.words[k, count, word])
+            return node
     return -1
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _recount(ix: Index, node: int, change: int) -> None:
     """Move a node to the list of its new count."""
     k, before = ix.node_type[node], ix.free[node]
@@ -89,7 +91,7 @@ def _recount(ix: Index, node: int, change: int) -> None:
         _put(ix, k, before + change, node)
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
     """Take the lowest free devices of a node; return how many seats are filled now."""
     device = ix.first[node]
@@ -103,13 +105,13 @@ def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> i
     return filled
 
 
-@njit(cache=True)
+@njit(**BARE)
 def fewest_nodes(ix: Index, k: int, z: int) -> int:
     """Return on how many nodes z accelerators of type k would sit now, packed closely; 0 = they do not fit."""
     return _fewest(ix.filled[k], z) if z <= ix.total[k] else 0
 
 
-@njit(cache=True)
+@njit(**BARE)
 def _fewest(having: Ints, z: int) -> int:
     """Return how many nodes hold z accelerators, of which `having` (count,) nodes have so many each."""
     nodes, left = 0, z
@@ -122,7 +124,7 @@ def _fewest(having: Ints, z: int) -> int:
     return nodes
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
     """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
     if z > ix.total[k]:
@@ -145,7 +147,7 @@ def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool
     return True
 
 
-@njit(cache=True)
+@njit(**BARE)
 def take(ix: Index, devices: Ints) -> None:
     """Take just these devices, which are free."""
     for device in devices:
@@ -153,7 +155,7 @@ def take(ix: Index, devices: Ints) -> None:
         _recount(ix, ix.node[device], -1)
 
 
-@njit(cache=True, forceinline=True)
+@njit(**BARE, forceinline=True)
 def free_chain(ix: Index, device: int, after: Ints, holder: Ints, up: Bools) -> None:
     """Free a chain of devices, of which `after` names the next, but for those of lost nodes; nobody holds them now."""
     while device >= 0:
@@ -169,7 +171,7 @@ def free_chain(ix: Index, device: int, after: Ints, holder: Ints, up: Bools) -> 
             _recount(ix, node, freed)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def give_back(ix: Index, devices: Ints, up: Bools) -> None:
     """Free these devices, but for those of lost nodes."""
     for device in devices:
@@ -178,7 +180,7 @@ def give_back(ix: Index, devices: Ints, up: Bools) -> None:
             _recount(ix, ix.node[device], 1)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def build(ix: Index) -> None:
     """Fill an empty index from `device_free`."""
     for device in range(len(ix.node)):

@@ -5,55 +5,70 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Floats, Ints
 
-_FEW = 24  # numbers in a bucket that are sorted by insertion
+_BITS = 8  # of a number's place, sorted by at a time, in two turns
+_BINS = 1 << _BITS
+_PATIENCE = 2  # moves per number after which what is nearly sorted turns out not to be
+_NEAR = 2.0**-52  # of a spread: closer to the least than that is close
 
 
-@njit(cache=True)
-def _insert(order: Ints, key: Floats, low: int, high: int) -> None:
-    """Sort order[low:high] by key, which it nearly is; equal keys stay as they are."""
-    for i in range(low + 1, high):
-        item = order[i]
-        value = key[item]
-        j = i - 1
-        while j >= low and key[order[j]] > value:
+@njit(**BARE)
+def _sort(key: Floats, by: Floats, place: Ints, ends: Ints, half: Ints, order: Ints) -> bool:
+    """Sort by key, equal ones as they stand; say whether it is done, which takes a `by` that spreads the numbers well.
+
+    `by` is finite and rises with the key, and not all of it is the same. They are sorted by their place between the
+    least and the largest `by`, the lower bits first; who is then still in the wrong place is moved. `place`, `half`
+    (number,) and `ends` (2, bin) are scratch space.
+    """
+    n, least, last = len(key), by.min(), _BINS * _BINS - 1
+    scale = last / (by.max() - least)
+    ends[:] = 0
+    for i in range(n):
+        place[i] = min(int((by[i] - least) * scale), last)
+        ends[0, place[i] & (_BINS - 1)] += 1
+        ends[1, place[i] >> _BITS] += 1
+    for turn in range(2):
+        before = 0
+        for b in range(_BINS):
+            here = ends[turn, b]
+            ends[turn, b] = before
+            before += here
+    for i in range(n):
+        b = place[i] & (_BINS - 1)
+        half[ends[0, b]] = i
+        ends[0, b] += 1
+    for i in half:
+        b = place[i] >> _BITS
+        order[ends[1, b]] = i
+        ends[1, b] += 1
+    left = _PATIENCE * n
+    for i in range(1, n):
+        item, j = order[i], i - 1
+        while j >= 0 and key[order[j]] > key[item]:
             order[j + 1] = order[j]
             j -= 1
         order[j + 1] = item
+        left -= i - 1 - j
+        if left < 0:
+            return False
+    return True
 
 
 @njit(cache=True)
 def rising(key: Floats) -> Ints:
-    """Return the places of finite numbers from the least to the largest; equal ones in order of their places.
-
-    Counts them into as many buckets as there are numbers, which are then sorted one by one.
-    """
-    n = len(key)
-    if n < 2:
-        return np.arange(n)
-    least, spread = key.min(), key.max() - key.min()
-    if not 0.0 < spread < np.inf:
-        return np.argsort(key, kind="mergesort") if spread > 0.0 else np.arange(n)
-    scale = (n - 1) / spread
-    if not scale < np.inf:
+    """Return the places of finite numbers from the least to the largest; equal ones in order of their places."""
+    n, order = len(key), np.arange(len(key))
+    if n < 2 or key.min() == key.max():
+        return order
+    spread = key.max() - key.min()
+    if not spread < np.inf or not _BINS * _BINS / spread < np.inf:
         return np.argsort(key, kind="mergesort")
-    bucket = np.empty(n, dtype=np.int64)
-    first = np.zeros(n + 1, dtype=np.int64)
-    for i in range(n):
-        bucket[i] = min(int((key[i] - least) * scale), n - 1)
-        first[bucket[i] + 1] += 1
-    for b in range(n):
-        first[b + 1] += first[b]
-    order, filled = np.empty(n, dtype=np.int64), first.copy()
-    for i in range(n):
-        order[filled[bucket[i]]] = i
-        filled[bucket[i]] += 1
-    for b in range(n):
-        low, high = first[b], first[b + 1]
-        if 1 < high - low <= _FEW:
-            _insert(order, key, low, high)
-        elif high - low > _FEW:
-            part = order[low:high].copy()
-            order[low:high] = part[np.argsort(key[part], kind="mergesort")]
-    return order
+    place, ends, half = np.empty(n, dtype=np.int64), np.empty((2, _BINS), dtype=np.int64), np.empty(n, dtype=np.int64)
+    if _sort(key, key, place, ends, half, order):
+        return order
+    # A few lie far from all others: by how far they lie from the least.
+    if _sort(key, np.log2(np.maximum(key - key.min(), spread * _NEAR)), place, ends, half, order):
+        return order
+    return np.argsort(key, kind="mergesort")

@@ -8,7 +8,15 @@ from typing import Any
 from eunomia.scenario.places import Finding
 from eunomia.scenario.sections import Apps
 
-_OF = {"eta": ("halving", "hyperband", "asha"), "target": ("hyperdrive",), "space": ("optuna",)}
+_WAITING = ("halving", "hyperband")
+_OF = {
+    "eta": (*_WAITING, "asha"),
+    "pause": _WAITING,
+    "parallel": ("all", "asha", "hyperdrive", "optuna"),
+    "max_trials": ("all", *_WAITING, "asha", "hyperdrive", "optuna"),
+    "target": ("hyperdrive",),
+    "space": ("optuna",),
+}
 
 
 def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[str, Any]) -> Iterator[Finding]:
@@ -18,6 +26,8 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
         own = Apps.model_fields[key].get_default(call_default_factory=True)  # a scenario written out says it
         if table.get(key, own) != own and tuner not in tuners:
             rule = f"does nothing with tuner = {tuner!r}"
+            if key == "parallel" and tuner in _WAITING:
+                rule = f"with tuner = {tuner!r} trials wait on a rung for all others, so all must be there"
             yield Finding(("apps", key), table[key], rule, f"leave it out, or set tuner to {' or '.join(tuners)}")
     if tuner == "optuna" and backend != "local":
         mend = 'set backend = "local" in [world], or another tuner'
@@ -28,9 +38,23 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
     if tuner == "hyperdrive" and backend == "local":
         rule, mend = "nobody knows the best trial's loss of real ones beforehand", "choose halving, hyperband or asha"
         yield Finding(("apps", "tuner"), tuner, rule, mend)
+    if mechanism.get("name") == "gavel":
+        yield from _in_gavels_rounds(table, tuner)
     if tuner != "off" and mechanism.get("name") == "ideal":
         rule, mend = "the fluid of the ideal mechanism has no trials that are watched", "leave [apps] out"
         yield Finding(("apps", "tuner"), tuner, rule, mend)
+
+
+def _in_gavels_rounds(table: dict[str, Any], tuner: str) -> Iterator[Finding]:
+    """Yield what Gavel's clock cannot do."""
+    if tuner in _WAITING and table.get("pause", True):
+        rule = "trials rest on rungs, and Gavel's rounds give seats until they end and know no pause"
+        mend = "set pause = false in [apps], or choose asha or another mechanism"
+        yield Finding(("apps", "tuner"), tuner, rule, mend)
+    for key in ("parallel", "max_trials"):
+        if tuner != "off" and table.get(key) is not None:
+            rule = "Gavel's rounds count the jobs that are still to come, and here the search says which those are"
+            yield Finding(("apps", key), table[key], rule, "leave it out, or choose another mechanism")
 
 
 def _default(key: str) -> Any:

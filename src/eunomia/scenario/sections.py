@@ -250,6 +250,11 @@ class World(Section):
     checkpoint_every_s: NotNegative = Field(
         default=0.0, description="seconds between checkpoints, lost on a failure; 0 = nothing is lost"
     )
+    retry: Literal["always", "adaptive"] = Field(
+        default="always",
+        description="which failures are tried again while a job has retries: always all; adaptive: not those for a "
+        "reason that comes again (inputs, syntax, semantics, imports, CPU memory)",
+    )
     workdir: Text | None = Field(default=None, description="local: folder for the jobs' files; left out: one is made")
 
 
@@ -283,6 +288,19 @@ class Apps(Section):
         "at each rung; hyperdrive: poor ones are given up; optuna: it says what trials are run with (backend local)",
     )
     eta: Annotated[int, Field(ge=2, le=100)] = Field(default=3, description="one trial in so many goes on at a rung")
+    pause: bool = Field(
+        default=True,
+        description="halving, hyperband: a trial rests on its rung until the others have come to it; false: it runs on "
+        "until it is beaten",
+    )
+    parallel: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="all, asha, hyperdrive, optuna: trials of an app that are there at a time; the next is submitted "
+        "when one has ended; left out: all at once",
+    )
+    max_trials: Annotated[int, Field(ge=2)] | None = Field(
+        default=None, description="trials of an app that are submitted at most, its first ones; left out: all"
+    )
     target: Finite = Field(
         default=0.8, gt=0, le=1, description="hyperdrive: part of its steps after which the best trial is good enough"
     )

@@ -87,6 +87,7 @@ SOURCES: Mapping[str, _Source] = {
     "run_time": _Source(("attained_service",), claims.run_time),
     "wait": _Source(("elapsed_s",), lambda p: p.elapsed_s),
     "until": _Source((), lambda p: np.full(p.jobs, np.inf)),
+    "lease": _Source((), lambda p: np.inf),  # a single question: nobody says when there is another
     "started": _Source((), lambda p: np.full(p.jobs, np.inf)),
     "first_started": _Source(("attained_service", "elapsed_s"), claims.first_started),
     "skew": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem names kinds of jobs, not models
@@ -101,6 +102,7 @@ SOURCES: Mapping[str, _Source] = {
     "total": _of("steps_remaining"),  # what was done is not said
     "slowdown": _Source((), apps.slowdown),
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
+    "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # nobody has run yet
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),
     "shape_throughput": _Source((), lambda p: p.throughput[:, None, :]),
 }

@@ -23,6 +23,7 @@ from eunomia.tuners.tuner import NOTHING, Wish, Wishes
 POOR = 0.05
 PROMISING_WEIGHT = 4.0
 REPORTS = 10  # reports of a trial until its end
+_SAME = 1e-9  # relative: steps that differ by rounding alone
 SPREAD = 0.5  # σ of the logarithm of a loss that is foretold at the very beginning
 
 
@@ -56,8 +57,8 @@ def foretold(reports: Sequence[tuple[float, float]]) -> float:
 class HyperDrive(Trials):
     """Gives up poor trials, and favours promising ones by their weight."""
 
-    def __init__(self, target: float):
-        super().__init__()
+    def __init__(self, target: float, *, parallel: int | None = None, most: int | None = None):
+        super().__init__(parallel=parallel, most=most)
         self._target = target
         self._reports: dict[str, list[tuple[float, float]]] = {}
         self._chance: dict[str, float] = {}
@@ -70,12 +71,13 @@ class HyperDrive(Trials):
         return Wishes({name: job.total_steps / REPORTS for name, job in self.jobs.items()})
 
     def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
-        """Classify the trials anew."""
-        if job_id not in self.alive:
+        """Classify the trials anew; what is told before the next report is due tells nothing."""
+        total = self.jobs[job_id].total_steps if job_id in self.jobs else math.inf
+        due = total * (len(self._reports.get(job_id, ())) + 1) / REPORTS
+        if job_id not in self.alive or steps < due * (1 - _SAME):
             return NOTHING
         if loss <= self._target:
             return self._found(job_id, loss)
-        total = self.jobs[job_id].total_steps
         mine = self._reports[job_id]
         mine.append((steps / total, loss))
         events: list[Wish] = []
@@ -113,7 +115,8 @@ class HyperDrive(Trials):
 
     def _classified(self) -> list[Wish]:
         """Return what weights change."""
-        at, slots = threshold(list(self._chance.values()), len(self.alive))
+        most = min(len(self.alive), self.parallel or len(self.alive))
+        at, slots = threshold(list(self._chance.values()), most)
         ranked = sorted(self._chance, key=lambda name: (-self._chance[name], name))
         promising = {name for name in ranked[:slots] if self._chance[name] >= at}
         changed: list[Wish] = []

@@ -8,15 +8,29 @@ from dataclasses import replace
 
 from eunomia.backends.door import Habitable
 from eunomia.model.decisions import Decision, Refuse
-from eunomia.model.events import Event, JobCancelled, JobFailed, JobFinished, JobSubmitted, Measured, Moment
+from eunomia.model.events import (
+    AppFinished,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Measured,
+    Moment,
+)
 from eunomia.model.job import Job
-from eunomia.tuners.tuner import NOTHING, Tuner, Wish, Wishes
+from eunomia.tuners.tuner import Tuner, Wish, Wishes
 
 Loss = Callable[[Job, float], float]  # of a job that has done so many steps; nan = nobody knows
 
 
 class Inhabited:
-    """A backend: another world, and a tuner for every app that has one. `loss` says how good a job is."""
+    """A backend: another world, and a tuner for every app that has one. `loss` says how good a job is.
+
+    A trial is submitted when its time has come and its tuner has asked for it; what is never asked for never happens.
+    """
 
     def __init__(self, world: Habitable, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss):
         self._world, self._tuners, self._loss = world, tuners, loss
@@ -24,71 +38,138 @@ class Inhabited:
         self._trials: dict[str, list[Job]] = {app: [] for app in tuners}
         for job in self._jobs.values():
             self._trials[job.app].append(job)
+        self._at = 0.0
         self._begun: set[str] = set()
         self._failures: dict[str, int] = {}
+        self._asked: set[str] = set()
+        self._held: set[str] = set()  # their time has come, but they were not asked for
         self._submitted: set[str] = set()
-        self._unwanted: set[str] = set()  # given up before they were submitted; cancelled when they are
-        self._unheard: list[Wish] = []  # wishes that came while something was carried out
+        self._unwanted: set[str] = set()  # given up before they were submitted
+        self._paused: set[str] = set()
+        self._refused: list[str] = []  # whose tuners have not heard of it yet
 
     def moments(self) -> Iterator[Moment]:
         """Yield what happens, with what users wish at once because of it."""
         for moment in self._world.moments():
-            events = [self._told(event) for event in moment.events]
-            wishes, self._unheard = self._unheard, []
-            for event in events:
-                wishes += self._wishes(self._ask(event))
-            yield Moment.of(moment.at, [*events, *wishes])
+            self._at = moment.at
+            events: list[Event] = []
+            for event in moment.events:
+                events += self._heard(event)
+            if events:
+                yield Moment.of(self._at, _settled(events))
+            while self._refused:  # by what was decided just now; what users wish then must not wait for more to happen
+                refused, self._refused = self._refused, []
+                wishes = [wish for name in refused for wish in self._gone(name)]
+                if wishes:
+                    yield Moment.of(self._at, _settled(wishes))
 
     def carry_out(self, decision: Decision) -> None:
         """Do as decided; who is refused ends for its tuner too."""
         self._world.carry_out(decision)
         if isinstance(decision, Refuse) and decision.job_id in self._jobs:
-            self._unheard += self._wishes(self._tuner(decision.job_id).ended(decision.job_id, math.nan))
+            self._refused.append(decision.job_id)
 
-    def _tuner(self, job_id: str) -> Tuner:
-        return self._tuners[self._jobs[job_id].app]
+    # ---- what happens ----------------------------------------------------------------------------------------
 
-    def _told(self, event: Event) -> Event:
-        """Return the event with the loss that only the job's user knows."""
-        if isinstance(event, Measured) and math.isnan(event.loss) and event.job_id in self._jobs:
-            return replace(event, loss=self._loss(self._jobs[event.job_id], event.steps))
-        return event
-
-    def _ask(self, event: Event) -> Wishes:
-        """Tell the tuner whose job the event concerns; return what it wishes."""
+    def _heard(self, event: Event) -> list[Event]:
+        """Return what is heard of an event, and what its user wishes because of it."""
         match event:
             case JobSubmitted(job) if job.job_id in self._jobs:
-                tuner, wishes = self._tuners[job.app], NOTHING
-                self._submitted.add(job.job_id)
-                if job.job_id in self._unwanted:
-                    return Wishes(events=[JobCancelled(job.job_id)])
-                if job.app not in self._begun:
-                    self._begun.add(job.app)
-                    wishes = tuner.begin(job.app, self._trials[job.app])
-                more = tuner.submitted(job)
-                return Wishes({**wishes.watch, **more.watch}, [*wishes.events, *more.events])
+                return self._come(job)
+            case JobCancelled(name) if name in self._jobs and name not in self._submitted:
+                self._unwanted.add(name)
+                return self._gone(name)
             case Measured(name, steps, loss) if name in self._jobs:
-                return self._tuner(name).measured(name, steps, loss)
-            case JobFinished(name) if name in self._jobs:
-                job = self._jobs[name]
-                return self._tuner(name).ended(name, self._loss(job, job.total_steps))
-            case JobCancelled(name) if name in self._jobs:
-                return self._tuner(name).ended(name, math.nan)
-            case JobFailed(name) if name in self._jobs:
-                self._failures[name] = self._failures.get(name, 0) + 1
-                if self._failures[name] > self._jobs[name].retries:
-                    return self._tuner(name).ended(name, math.nan)
-        return NOTHING
+                if math.isnan(loss):
+                    event = replace(event, loss=self._loss(self._jobs[name], steps))
+                loss = event.loss
+                return [event, *self._told(name, lambda tuner: tuner.measured(name, steps, loss))]
+            case JobFinished(name) | JobFailed(name) | JobCancelled(name) if name in self._jobs:
+                return [event, *self._ended(name, event)]
+        return [event]
 
-    def _wishes(self, wishes: Wishes) -> list[Wish]:
-        """Let wishes come true; return those that did."""
-        for name, steps in wishes.watch.items():
-            self._world.watch(name, steps)
-        return [wish for wish in wishes.events if not self._is_early(wish) and self._world.accept(wish)]
+    def _come(self, job: Job) -> list[Event]:
+        """A trial's time has come: it is submitted, or held back until it is asked for."""
+        name, wishes = job.job_id, list[Event]()
+        if job.app not in self._begun:
+            self._begun.add(job.app)
+            wishes = self._told(name, lambda tuner: tuner.begin(job.app, self._trials[job.app]))
+        if name not in self._asked:
+            self._held.add(name)
+            return wishes
+        return [*self._submit(job), *wishes]
 
-    def _is_early(self, wish: Wish) -> bool:
-        """Say whether a trial is given up that nobody else has heard of yet, and keep it in mind."""
-        if not isinstance(wish, JobCancelled) or wish.job_id in self._submitted:
-            return False
-        self._unwanted.add(wish.job_id)
-        return True
+    def _submit(self, job: Job) -> list[Event]:
+        """Let a trial become known to all; one that was given up before is cancelled on arrival."""
+        name = job.job_id
+        self._submitted.add(name)
+        late = replace(job, submitted=self._at) if self._at > job.submitted else job
+        if name in self._unwanted:
+            return [JobSubmitted(late), *self._true([JobCancelled(name, by_tuner=True)])]
+        return [JobSubmitted(late), *self._told(name, lambda tuner: tuner.submitted(late))]
+
+    def _ended(self, name: str, event: Event) -> list[Event]:
+        """Tell its user that a trial has ended for good; of one that is paused there will be word when it goes on."""
+        loss = math.nan
+        if isinstance(event, JobFailed):
+            if name in self._paused:
+                return []
+            self._failures[name] = self._failures.get(name, 0) + 1
+            if self._failures[name] <= self._jobs[name].retries:
+                return []
+        elif isinstance(event, JobFinished):
+            if name in self._paused:
+                return []
+            loss = self._loss(self._jobs[name], self._jobs[name].total_steps)
+        return self._told(name, lambda tuner: tuner.ended(name, loss))
+
+    def _gone(self, name: str) -> list[Event]:
+        """Tell its user that a trial has ended without a result."""
+        return self._told(name, lambda tuner: tuner.ended(name, math.nan))
+
+    # ---- what users wish -------------------------------------------------------------------------------------
+
+    def _told(self, name: str, word: Callable[[Tuner], Wishes]) -> list[Event]:
+        """Tell the tuner of a trial something; return what it wishes and what of it came true."""
+        app = self._jobs[name].app
+        tuner = self._tuners[app]
+        wishes = word(tuner)
+        for job_id, steps in wishes.watch.items():
+            self._world.watch(job_id, steps)
+        events: list[Event] = self._true(wishes.events)
+        for job_id in tuner.ask():
+            self._asked.add(job_id)
+            if job_id in self._held:
+                self._held.remove(job_id)
+                events += self._submit(self._jobs[job_id])
+        if any(isinstance(wish, AppFinished) for wish in wishes.events):
+            self._forget_rest(app)
+        return events
+
+    def _true(self, wishes: Sequence[Wish]) -> list[Event]:
+        """Let wishes come true; return those that did and that others hear of."""
+        done: list[Event] = []
+        for wish in wishes:
+            if isinstance(wish, JobCancelled) and wish.job_id not in self._submitted:
+                self._unwanted.add(wish.job_id)
+            elif self._world.accept(wish) or (isinstance(wish, JobCancelled) and wish.job_id in self._paused):
+                done.append(wish)
+                if isinstance(wish, JobPaused):
+                    self._paused.add(wish.job_id)
+                elif isinstance(wish, JobResumed | JobCancelled):
+                    self._paused.discard(wish.job_id)
+        return done
+
+    def _forget_rest(self, app: str) -> None:
+        """The search is over: let the world end what it never asked for, of which nobody else has heard."""
+        for job in self._trials[app]:
+            if job.job_id not in self._asked:
+                self._held.discard(job.job_id)
+                self._world.accept(JobCancelled(job.job_id))
+
+
+def _settled(events: Sequence[Event]) -> list[Event]:
+    """Leave out pauses that are over at the instant at which they began."""
+    paused = {event.job_id for event in events if isinstance(event, JobPaused)}
+    both = {event.job_id for event in events if isinstance(event, JobResumed) and event.job_id in paused}
+    return [event for event in events if not (isinstance(event, JobPaused | JobResumed) and event.job_id in both)]

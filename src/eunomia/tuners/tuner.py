@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from eunomia.model.events import AppFinished, JobCancelled, JobUpdated
+from eunomia.model.events import AppFinished, JobCancelled, JobPaused, JobResumed, JobUpdated
 from eunomia.model.job import Job
 
-Wish = JobUpdated | JobCancelled | AppFinished
+Wish = JobUpdated | JobPaused | JobResumed | JobCancelled | AppFinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,13 @@ class Tuner(Protocol):
 
     def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
         """The app begins; these are the trials that it is known to have, some of which may be submitted later."""
+        ...
+
+    def ask(self) -> Sequence[str]:
+        """Return the trials that are to be submitted from now on and were not asked for before.
+
+        It is asked whenever it has been told something. A trial comes when it is asked for, but not before its time.
+        """
         ...
 
     def settings(self, job_id: str) -> Mapping[str, Any]:

@@ -22,8 +22,8 @@ class OptunaSearch(Trials):
     `space` names ranges and choices, as in `[apps.space]`. Raises ImportError, with what to type, without Optuna.
     """
 
-    def __init__(self, space: Mapping[str, Any], seed: int):
-        super().__init__()
+    def __init__(self, space: Mapping[str, Any], seed: int, *, parallel: int | None = None, most: int | None = None):
+        super().__init__(parallel=parallel, most=most)
         try:
             import optuna
         except ImportError as error:
@@ -56,7 +56,7 @@ class OptunaSearch(Trials):
             return NOTHING
         self._study.tell(trial, state=self._pruned)
         del self._asked[job_id], self.alive[job_id]
-        return Wishes(events=[JobCancelled(job_id), *self.finish()])
+        return Wishes(events=[JobCancelled(job_id, by_tuner=True), *self.finish()])
 
     def ended(self, job_id: str, loss: float) -> Wishes:
         """Tell the study how good the trial was."""

@@ -23,6 +23,7 @@ from eunomia.model.events import (
     JobCancelled,
     JobFailed,
     JobFinished,
+    JobPaused,
     JobSubmitted,
     Measured,
     Moment,
@@ -122,8 +123,8 @@ class LocalWorld:
         """A job says by itself how far it is."""
 
     def accept(self, wish: Event) -> bool:
-        """Let a wish come true: of jobs that are given up the core orders the end itself. False when it has ended."""
-        return not (isinstance(wish, JobCancelled) and wish.job_id in self._finished)
+        """Let a wish come true: the core itself orders the end, or the rest, of a job. False when it has ended."""
+        return not (isinstance(wish, JobCancelled | JobPaused) and wish.job_id in self._finished)
 
     def loss(self, job: Job, steps: float) -> float:
         """Return the loss that a job reported last; nan = none."""

@@ -10,20 +10,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Array, Floats, Ints
 
 ENTRY = np.dtype([("when", np.float64), ("foreseen", np.int64), ("row", np.int64)])
 IN_HEAP, FORESEEN = 0, 1
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _put(gangs: Array, heap: Array, place: int, when: float, foreseen: int, row: int) -> None:
     entry = heap[place]
     entry["when"], entry["foreseen"], entry["row"] = when, foreseen, row
     gangs[row]["place"] = place
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _sift(gangs: Array, heap: Array, length: int, place: int, when: float, foreseen: int, row: int) -> None:
     """Put an entry where it belongs, up or down from the hole at `place`."""
     while place > 0:
@@ -48,7 +49,7 @@ def _sift(gangs: Array, heap: Array, length: int, place: int, when: float, fores
     _put(gangs, heap, place, when, foreseen, row)
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def forget_end(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     """Take a gang out of the heap, if it is in it."""
     place = gangs[row]["place"]
@@ -62,7 +63,7 @@ def forget_end(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
         _sift(gangs, heap, length, place, last["when"], last["foreseen"], last["row"])
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def foresee_end(gangs: Array, heap: Array, counts: Ints, row: int, when: float) -> None:
     """Put a gang into the heap, or move it to where its new end belongs; inf = no end is foreseen."""
     if when == np.inf:
@@ -76,7 +77,7 @@ def foresee_end(gangs: Array, heap: Array, counts: Ints, row: int, when: float) 
     counts[FORESEEN] += 1
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def note_next(heap: Array, counts: Ints, next_end: Floats) -> None:
     """Write the time of the next end into `next_end`, (1,); inf when none is foreseen."""
     next_end[0] = heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf

@@ -13,6 +13,7 @@ from numba import njit
 
 from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, note_next
 from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, TALLY, open_tally, tally, undo
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Array, Floats, Ints
 
 ENDED = -1  # in the place of an epoch: no order concerns this job any more
@@ -45,7 +46,7 @@ GANG = np.dtype(
 )
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _advance(gang: Array, at: float) -> None:
     """Do the steps up to `at`; a gang that has done all it may idles on its seats."""
     if at <= gang["since"]:
@@ -60,7 +61,7 @@ def _advance(gang: Array, at: float) -> None:
     gang["since"] = at
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     """Foresee the end of a gang whose rate is known."""
     gang = gangs[row]
@@ -71,7 +72,7 @@ def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     foresee_end(gangs, heap, counts, row, min(ends, gang["fails_at"]))
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _halt(
     gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float, save: bool, checkpoint_every: float
 ) -> None:
@@ -101,13 +102,13 @@ def _halt(
         _foresee(gangs, heap, counts, mate)
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _seat(gang: Array, kind: int, type: int, size: int, mate: int, epoch: int, limit: float) -> None:
     gang["kind"], gang["type"], gang["size"], gang["mate"] = kind, type, size, mate
     gang["epoch"], gang["limit"] = epoch, limit
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, fails_in: float) -> None:
     gang["since"] = at + (later_s[int(gang["saved"]), gang["size"]] if gang["ran"] else start_s)
     open_tally(gang, at)
@@ -116,7 +117,7 @@ def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, f
     gang["fails_at"] = gang["since"] + fails_in
 
 
-@njit(cache=True)
+@njit(**BARE)
 def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints, pair_of: Ints) -> bool:
     """Say whether a pair is to start of which nobody has looked up how fast the two go beside each other."""
     for g in range(len(rows)):
@@ -128,7 +129,7 @@ def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints,
     return False
 
 
-@njit(cache=True)
+@njit(**BARE)
 def start(
     gangs: Array,
     heap: Array,
@@ -188,7 +189,7 @@ def start(
     return FINE
 
 
-@njit(cache=True)
+@njit(**BARE)
 def stop(
     gangs: Array,
     heap: Array,
@@ -214,7 +215,7 @@ def stop(
     return count
 
 
-@njit(cache=True)
+@njit(**BARE)
 def allow(
     gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, rows: Ints, limits: Floats, all: float
 ) -> None:
@@ -229,7 +230,7 @@ def allow(
     note_next(heap, counts, next_end)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, row: int, alone: Floats) -> None:
     """A job is over, whatever it has done; it leaves its seats."""
     _halt(gangs, heap, counts, alone, row, at, True, 0.0)
@@ -237,7 +238,7 @@ def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, r
     note_next(heap, counts, next_end)
 
 
-@njit(cache=True)
+@njit(**BARE)
 def end_due(
     gangs: Array,
     heap: Array,
@@ -275,7 +276,7 @@ def end_due(
     return count
 
 
-@njit(cache=True)
+@njit(**BARE)
 def settle(gangs: Array, at: float, alone: Floats) -> None:
     """Account for the seats of those that still run."""
     for row in range(len(gangs)):

@@ -23,6 +23,8 @@ from eunomia.model.events import (
     JobCancelled,
     JobFailed,
     JobFinished,
+    JobPaused,
+    JobResumed,
     JobSubmitted,
     Measured,
     Moment,
@@ -174,10 +176,12 @@ class PhysicalWorld:
 
     def accept(self, wish: Event) -> bool:
         """Let a user's wish come true; False when the job has ended."""
+        if not isinstance(wish, JobCancelled | JobPaused | JobResumed):
+            return True
+        gang = self._gangs[wish.job_id]
+        if gang.epoch == ENDED:
+            return False
         if isinstance(wish, JobCancelled):
-            gang = self._gangs[wish.job_id]
-            if gang.epoch == ENDED:
-                return False
             self._end(gang, "cancelled_jobs")
         return True
 
@@ -240,7 +244,8 @@ class PhysicalWorld:
             case WakeAt(at):
                 self._wake = at
             case Refuse(name):
-                self._end(self._gangs[name], "cancelled_jobs")
+                gang = self._gangs[name]
+                self._end(gang, "failed_jobs" if gang.failures else "cancelled_jobs")
             case Renew():
                 self._renew(decision)
             case Ask():
@@ -316,12 +321,19 @@ class PhysicalWorld:
         lease.near = self._around.by_neighbours(gang.group)
         gang.rate = gang.beside / (lease.place * lease.near)
         if math.isnan(gang.trial_s):
-            gang.trial_s = self._fates.time_to_failure(gang.row, gang.trial, gang.left / gang.rate)
+            gang.trial_s = self._fates.time_to_failure(gang.row, gang.trial, self._left_s(gang))
         ends = gang.foresee()
         if ends < math.inf:
             self._push(ends, _End(gang, gang.epoch))
         if gang.watched < math.inf:
             self._foresee_mark(gang)
+
+    def _left_s(self, gang: Gang) -> float:
+        """Return the seconds that a gang has left to run; in another shape those that it would have as asked."""
+        job, rate = gang.job, gang.rate
+        if len(gang.seats) != job.scale_factor:
+            rate = float(self._speeds.alone(job.job_type, job.scale_factor)[gang.type]) or rate
+        return gang.left / rate
 
     def _refresh(self, rows: list[int]) -> None:
         """Somebody came to these gangs' machines, or went."""

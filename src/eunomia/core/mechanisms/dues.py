@@ -15,6 +15,7 @@ from numba import njit
 from eunomia.core.adoption import Question, sizes_of
 from eunomia.core.state import State
 from eunomia.core.tables import ON_TYPE, PARTNER, SHAPE, STAGE
+from eunomia.kernels import BARE
 from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.life import Stage
@@ -22,6 +23,31 @@ from eunomia.placing.ranking import rising
 
 _RUNS = int(Stage.RUNNING)
 _WORTH = 10.0  # seconds of debt for which a second may be spent on a change of seats
+
+
+@njit(**BARE)
+def _wishes(
+    job: Ints,
+    partner: Ints,
+    size: Ints,
+    x: Floats,
+    lag: Floats,
+    held: Bools,
+    ints: Ints,
+    ahead: float,
+    cost: Floats,
+    rows: Ints,
+    key: Floats,
+) -> int:
+    """Write down the rows with a share whose jobs have not ended, and what they are ranked by; return how many."""
+    count = 0
+    for row in range(len(job)):
+        mate = partner[row]
+        if x[row] > 0 and ints[STAGE, job[row]] <= _RUNS and (mate < 0 or ints[STAGE, mate] <= _RUNS):
+            rows[count] = row
+            key[count] = -(lag[row] + x[row] * ahead + (_WORTH * cost[1, size[row]] if held[row] else 0.0))
+            count += 1
+    return count
 
 
 @njit(cache=True)
@@ -32,17 +58,12 @@ def _line(
 
     `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
     """
-    rows, key, count = np.empty(len(job), dtype=np.int64), np.empty(len(job)), 0
-    for row in range(len(job)):
-        mate = partner[row]
-        if x[row] > 0 and ints[STAGE, job[row]] <= _RUNS and (mate < 0 or ints[STAGE, mate] <= _RUNS):
-            rows[count] = row
-            key[count] = -(lag[row] + x[row] * ahead + (_WORTH * cost[1, size[row]] if held[row] else 0.0))
-            count += 1
+    rows, key = np.empty(len(job), dtype=np.int64), np.empty(len(job))
+    count = _wishes(job, partner, size, x, lag, held, ints, ahead, cost, rows, key)
     return rows[:count][rising(key[:count])]
 
 
-@njit(cache=True)
+@njit(**BARE)
 def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
     """Let time pass: every row is owed its share, those on seats receive."""
     for row in range(len(x)):
@@ -51,12 +72,13 @@ def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
             lag[row] -= elapsed
 
 
-@njit(cache=True)
+@njit(**BARE)
 def _note(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: Ints) -> None:
     """Write who sits as its row says."""
     for row in range(len(job)):
         m = job[row]
-        held[row] = ints[ON_TYPE, m] == type[row] and ints[PARTNER, m] == partner[row] and ints[SHAPE, m] == shape[row]
+        same_mate, same_shape = ints[PARTNER, m] == partner[row], ints[SHAPE, m] == shape[row]
+        held[row] = (ints[ON_TYPE, m] == type[row]) & same_mate & same_shape
 
 
 class Dues:

@@ -5,8 +5,8 @@ Reference: Kubernetes SIGs, "Preemption", kueue.sigs.k8s.io/docs/concepts/preemp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from bisect import insort
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,7 +31,18 @@ class Cohort:
     size: Ints  # (job,)
     on_type: Ints  # (job,) -1 = waits
     lendable: float
-    newest: list[int]  # jobs that run, the last started first
+    newest: list[int]  # jobs that ran at first, the last started first
+    shares: Floats = field(init=False)  # (queue,) as they are now
+    _there: dict[tuple[int, int], list[int]] = field(init=False)  # type and queue -> jobs that may stop, newest first
+    _count: Ints = field(init=False)  # (type, queue) how many these are
+    _place: dict[int, int] = field(init=False)  # in `newest`
+
+    def __post_init__(self) -> None:
+        self.shares = np.array([self.share(u) for u in range(len(self.quota))])
+        self._place = {m: place for place, m in enumerate(self.newest)}
+        self._there, self._count = {}, np.zeros((len(self.free), len(self.quota)), dtype=np.int64)
+        for m in self.newest:
+            self._come(m)
 
     @classmethod
     def seen(cls, view: View) -> Cohort:
@@ -58,9 +69,9 @@ class Cohort:
         bound = self.said & ~self.borrows
         return np.flatnonzero(bound[self.queue] & (self.size > self.quota[self.queue])).tolist()
 
-    def someone_borrows(self) -> bool:
-        """Say whether a queue uses more than its quota."""
-        return bool((self.used > self.quota).any())
+    def may_give(self) -> bool:
+        """Say whether something is free, or a queue uses more than its quota."""
+        return bool(self.free.any() or (self.used > self.quota).any())
 
     def share(self, queue: int, more: float = 0.0) -> float:
         """Return what a queue borrows of all there is to lend, by its weight, if it used so much more."""
@@ -78,12 +89,27 @@ class Cohort:
         self.on_type[job] = type
 
     def stop(self, job: int) -> None:
-        """Take a job's accelerators."""
-        self._move(job, int(self.on_type[job]), -1)
+        """Take the accelerators of a job that ran at first."""
+        type, u = int(self.on_type[job]), int(self.queue[job])
+        self._move(job, type, -1)
+        self._there[type, u].remove(job)
+        self._count[type, u] -= 1
+
+    def _go_on(self, job: int) -> None:
+        """Give a job that was stopped its accelerators again."""
+        self._move(job, int(self.on_type[job]), 1)
+        self._come(job)
+
+    def _come(self, job: int) -> None:
+        type, u = int(self.on_type[job]), int(self.queue[job])
+        insort(self._there.setdefault((type, u), []), job, key=self._place.__getitem__)
+        self._count[type, u] += 1
 
     def _move(self, job: int, type: int, sign: int) -> None:
-        self.used[self.queue[job]] += sign * self.size[job]
+        u = int(self.queue[job])
+        self.used[u] += sign * self.size[job]
         self.free[type] -= sign * self.size[job]
+        self.shares[u] = self.share(u)
 
     def victims(self, job: int, type: int, *, final: bool, initial: bool) -> list[int]:
         """Return whom to stop so that the job fits on this type; nobody where that cannot be."""
@@ -95,46 +121,47 @@ class Cohort:
         fits = self._fits(job, type)
         for other in stopped[:-1][::-1] if fits else []:  # who need not have been stopped goes on
             if self.free[type] - self.size[other] >= self.size[job]:
-                self._move(other, type, 1)
+                self._go_on(other)
                 stopped.remove(other)
         for other in stopped:
-            self._move(other, type, 1)
+            self._go_on(other)
         return stopped if fits else []
 
     def _by_final_share(self, job: int, type: int, stopped: list[int]) -> None:
         """Stop jobs of the queues that borrow most, while these then have no less than the job's queue with it."""
-        mine, closed = self.share(self.queue[job], self.size[job]), {int(self.queue[job])}
+        mine, closed = self._closed_to_others(job)
         while not self._fits(job, type):
-            v, candidates = self._most_borrowing(type, closed, stopped)
-            if v < 0:
+            v = self._most_borrowing(type, closed)
+            if v < 0 or mine > self.shares[v] + _ROUNDING:  # nor do the others borrow enough
                 return
-            fair = (c for c in candidates if mine <= self.share(v, -float(self.size[c])) + _ROUNDING)
+            fair = (c for c in self._there[type, v] if mine <= self.share(v, -float(self.size[c])) + _ROUNDING)
             if (victim := next(fair, -1)) < 0:
-                closed.add(v)
+                closed[v] = True
             else:
                 self.stop(victim)
                 stopped.append(victim)
 
     def _by_initial_share(self, job: int, type: int, stopped: list[int]) -> None:
         """Stop one job each of queues that have more now than the job's queue would have with it."""
-        mine, closed = self.share(self.queue[job], self.size[job]), {int(self.queue[job])}
+        mine, closed = self._closed_to_others(job)
         while not self._fits(job, type):
-            v, candidates = self._most_borrowing(type, closed, stopped)
-            if v < 0 or mine >= self.share(v) - _ROUNDING:
+            v = self._most_borrowing(type, closed)
+            if v < 0 or mine >= self.shares[v] - _ROUNDING:
                 return
-            self.stop(candidates[0])
-            stopped.append(candidates[0])
-            closed.add(v)
+            stopped.append(self._there[type, v][0])
+            self.stop(stopped[-1])
+            closed[v] = True
 
-    def _most_borrowing(self, type: int, closed: Iterable[int], stopped: list[int]) -> tuple[int, list[int]]:
-        """Return the queue with the largest share among those that borrow, and its jobs there; -1 = none."""
-        there = [m for m in self.newest if self.on_type[m] == type and m not in stopped]
-        open_ = {int(self.queue[m]) for m in there} - set(closed)
-        borrowing = [u for u in sorted(open_) if self.used[u] > self.quota[u]]
-        if not borrowing:
-            return -1, []
-        v = max(borrowing, key=self.share)
-        return v, [m for m in there if self.queue[m] == v]
+    def _closed_to_others(self, job: int) -> tuple[float, Bools]:
+        """Return the share of a job's queue with it, and the queues, (queue,), of which nobody stops for it."""
+        closed = np.zeros(len(self.quota), dtype=bool)
+        closed[self.queue[job]] = True
+        return self.share(int(self.queue[job]), float(self.size[job])), closed
+
+    def _most_borrowing(self, type: int, closed: Bools) -> int:
+        """Return the queue with the largest share among those that borrow and have jobs there; -1 = none."""
+        open_ = (self._count[type] > 0) & (self.used > self.quota) & ~closed
+        return int(np.argmax(np.where(open_, self.shares, -1.0))) if open_.any() else -1
 
     def _fits(self, job: int, type: int) -> bool:
         return bool(self.free[type] >= self.size[job])

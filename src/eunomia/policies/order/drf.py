@@ -32,7 +32,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, by_fastest, runnable
 from eunomia.policies.order.usage import whole_shares
-from eunomia.solvers.dominant import filling
+from eunomia.solvers.dominant import Tasks, filling
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,28 @@ class Drf:
 
     def _filled(self, view: View, line: Ints, keeps: Ints) -> Ints:
         """Return the jobs of the line that are served, in that order."""
-        T, z, one = view.throughput, view.scale_factor, np.eye(len(view.types))
-        tenants = len(view.tenants.names)
-
-        def asked(m: int) -> Floats:
-            return np.tile(view.demand[m], (int((T[m] > 0).sum()), 1))
-
+        tenants, on = len(view.tenants.names), np.eye(len(view.types))
         used = np.zeros((tenants, len(view.types) + 2))
-        taken = np.hstack((z[keeps, None] * one[view.on_type[keeps]], view.demand[keeps]))
-        np.add.at(used, view.tenant[keeps], taken)
-        looked = filling(
-            [line[view.tenant[line] == u] for u in range(tenants)],
-            lambda m: np.hstack((z[m] * one[np.argsort(-T[m], kind="stable")[: (T[m] > 0).sum()]], asked(m))),
+        held = view.scale_factor[keeps, None] * on[view.on_type[keeps]]
+        np.add.at(used, view.tenant[keeps], np.hstack((held, view.demand[keeps])))
+        line = line[np.argsort(view.tenant[line], kind="stable")]
+        looked, choice = filling(
+            Tasks(
+                first=np.searchsorted(view.tenant[line], np.arange(tenants + 1)),
+                wanted=_wanted(view, line),
+                choices=(view.throughput[line] > 0).sum(axis=1),
+            ),
             total=np.concatenate((view.capacity, view.room)),
             used=used,
             weight=whole_shares(view.tenants),
             strict=self.strict,
         )
-        return np.array([m for m, choice in looked if choice >= 0], dtype=np.int64)
+        return line[looked[choice >= 0]]
+
+
+def _wanted(view: View, line: Ints) -> Floats:
+    """Return what each gang of the line takes on a type, the fastest first, (gang, type, resource)."""
+    fastest = np.argsort(-view.throughput[line], axis=1, kind="stable")
+    on = view.scale_factor[line, None, None] * np.eye(len(view.types))[fastest]
+    beside = np.broadcast_to(view.demand[line, None, :], (*fastest.shape, view.demand.shape[1]))
+    return np.concatenate((on, beside), axis=2)

@@ -23,7 +23,8 @@ def in_line(key: Floats, is_late: Bools, late: Late) -> Ints:
     return np.lexsort((key, behind))
 
 
-def told(is_late: Bools, reason: str) -> tuple[tuple[int, ...], dict[int, str]]:
-    """Return the late jobs, and what to say of each."""
-    rows = np.flatnonzero(is_late).tolist()
-    return tuple(rows), dict.fromkeys(rows, reason)
+def told(is_late: Bools, deadline: Floats, reason: str) -> tuple[tuple[int, ...], dict[int, str]]:
+    """Return the late jobs, and what to say of each: the reason, in which `{}` stands for its deadline."""
+    rows = np.flatnonzero(is_late)
+    due = zip(rows.tolist(), deadline[rows].tolist(), strict=True)
+    return tuple(rows.tolist()), {m: reason.format(f"{at:,.0f} s") for m, at in due}

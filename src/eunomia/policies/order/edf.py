@@ -69,7 +69,7 @@ class Edf:
         is_late = view.deadline <= view.at
         order = in_line(view.deadline, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
-        late, why = told(is_late, "late: its deadline has passed")
+        late, why = told(is_late, view.deadline, "late: its deadline, {}, has passed")
         again_at = self._next_miss(view, rows) if self.late == "last" else math.inf
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)
 

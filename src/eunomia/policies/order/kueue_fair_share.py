@@ -35,6 +35,7 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.cohort import Cohort
+from eunomia.policies.order.heads import Heads
 from eunomia.policies.order.preference import NEEDS, runnable
 from eunomia.policies.order.usage import check_half_life, decayed
 
@@ -86,35 +87,47 @@ class KueueFairShare:
         admitted, stopped = self._admitted(view, cohort)
         line = np.array([m for m in running.tolist() if m not in stopped] + admitted, dtype=np.int64)
         waits = np.setdiff1d(np.arange(view.jobs), line).tolist()
-        never = {m: f"its queue's quota of {cohort.quota[cohort.queue[m]]:g} is too small" for m in cohort.never()}
+        never = {m: _refusal(cohort.quota[cohort.queue[m]]) for m in cohort.never()}
         return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=never)
 
     def _admitted(self, view: View, cohort: Cohort) -> tuple[list[int], set[int]]:
         """Return the jobs that are let in, in that order, and those stopped for them."""
         admitted: list[int] = []
         stopped: set[int] = set()
-        final, initial = _STRATEGIES[self.preemption]
-        can = runnable(view)
-        heads = self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1)))
-        while heads and (cohort.free.any() or cohort.someone_borrows()):
-            u = min(heads, key=lambda u: (cohort.share(u, cohort.size[heads[u][0]]), heads[u][0]))
-            m = heads[u].popleft()
-            if not heads[u]:
-                del heads[u]
-            types = [j for j in np.argsort(-view.throughput[m], kind="stable").tolist() if can[m, j]]
-            fits = [j for j in types if cohort.free[j] >= cohort.size[m]] if cohort.may_use(m) else []
-            for j in [] if fits or not cohort.may_use(m) else types:
-                if victims := cohort.victims(m, j, final=final, initial=initial):
-                    for victim in victims:
-                        cohort.stop(victim)
-                        cohort.newest.remove(victim)
-                    stopped |= set(victims)
-                    fits = [j]
-                    break
-            if fits:
-                cohort.admit(m, fits[0])
-                admitted.append(m)
+        can, hopeless = runnable(view), set()  # queue, size and wishes of jobs that found nothing since somebody moved
+        heads = Heads(self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1))), cohort)
+        fastest = np.argsort(-view.throughput, axis=1, kind="stable")
+        wishes = np.where(np.take_along_axis(can, fastest, axis=1), fastest, -1).tolist()
+        while cohort.may_give() and (m := heads.pop()) >= 0:
+            types = [j for j in wishes[m] if j >= 0]
+            kind = (int(cohort.queue[m]), int(cohort.size[m]), *types)
+            if kind in hopeless:
+                continue
+            type, victims = self._room(cohort, m, types)
+            if type < 0:
+                hopeless.add(kind)
+                continue
+            for victim in victims:
+                cohort.stop(victim)
+            cohort.admit(m, type)
+            heads.moved({int(cohort.queue[one]) for one in (m, *victims)})
+            admitted.append(m)
+            stopped |= set(victims)
+            hopeless.clear()
         return admitted, stopped
+
+    def _room(self, cohort: Cohort, job: int, types: list[int]) -> tuple[int, list[int]]:
+        """Return the type on which a job may run, -1 = none, and who has to stop for it."""
+        if not cohort.may_use(job):
+            return -1, []
+        fits = next((j for j in types if cohort.free[j] >= cohort.size[job]), -1)
+        if fits >= 0:
+            return fits, []
+        final, initial = _STRATEGIES[self.preemption]
+        for j in types:
+            if victims := cohort.victims(job, j, final=final, initial=initial):
+                return j, victims
+        return -1, []
 
     def _lines(self, view: View, cohort: Cohort, waiting: Ints) -> dict[int, deque[int]]:
         """Return the waiting jobs of each queue, its head first."""
@@ -126,3 +139,7 @@ class KueueFairShare:
         for m in line.tolist():
             heads.setdefault(int(cohort.queue[m]), deque()).append(m)
         return heads
+
+
+def _refusal(quota: float) -> str:
+    return f"its queue's quota of {quota:g} is too small for it, and it may not borrow; raise it, or ask for fewer"

@@ -83,7 +83,8 @@ class LeastSlack:
         rows, memory = candidates(view, order, self.types)
         size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
         running = would_run(rows.job, rows.type, size, view.jobs, free)
-        late, why = told(is_late, "late: it cannot be done by its deadline, even if it runs from now on")
+        reason = "late: it cannot be done by its deadline, {}, even if it runs from now on"
+        late, why = told(is_late, view.deadline, reason)
         soonest = self._next_crossing(slack, is_late, order, running)
         again_at = max(view.at + soonest, math.nextafter(view.at, math.inf))
         return Order(rows, again_at=again_at, memory=memory, late=late, why=why)

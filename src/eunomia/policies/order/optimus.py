@@ -8,6 +8,12 @@ is taken, as long as there is a gain and room. Jobs that have done less than a t
 known: their gains count `young`. The paper adds one worker or one parameter server at a time; here a step leads from
 one shape of the job to the next. Time is cut into rounds of 10 minutes; who changes its shape stops and starts again.
 
+With `curves=oracle` Q is what is left. With `curves=fitted` it is what the paper predicts, if that is less: the steps
+until the curve 1 / (b k + c) + d through the losses that the job has told falls by less than `flat` of its first loss
+in a tenth of the job's steps (the paper: in 10 epochs; here a job has a hundred). It is fitted anew whenever the job
+tells a loss (`model.curve_fits`), from the fourth one on. A job whose curve is flat gains nothing by a wider shape, but
+runs to its end.
+
 Example (examples/two_jobs.json). Both jobs have one shape only, a single accelerator. Text came first and takes the
 v100, where it does 2 steps/s; image takes a k80 and does 1. Nothing is left to be gained.
 
@@ -17,21 +23,25 @@ Learning Clusters", EuroSys 2018, section 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from eunomia.model.answers import Order
+from eunomia.model.arrays import Array, Floats
+from eunomia.model.curve_fits import until_flat
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.elastic import NEEDS, Narrowest, by_gain
+from eunomia.policies.order.fits import Curves, fits, fitted_curves
 
 _KNOWN = 0.1  # part of the steps after which a job is well known
+_WINDOW = 0.1  # part of the steps in which a curve that is nearly flat falls little
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Optimus:
     """Every job one accelerator, and more for those whose completion time falls most by it.
 
@@ -43,6 +53,8 @@ class Optimus:
     """
 
     young: float = 0.95
+    curves: Curves = "oracle"
+    flat: float = 0.05
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="optimus",
@@ -59,11 +71,23 @@ class Optimus:
     def __post_init__(self) -> None:
         if not 0 < self.young <= 1:
             raise ValueError(f"young is {self.young}; it is what gains of young jobs count, above 0 and up to 1")
+        if not 0 < self.flat < 1:
+            raise ValueError(f"flat is {self.flat}; it is a part of the first loss, above 0 and below 1")
+        fits(self, self.curves)
 
     def decide(self, view: View) -> Order:
         """Return every job in the shape that it is to run in, the first to come first."""
         speed = view.shape_throughput
         counts = np.where(view.remaining > (1 - _KNOWN) * view.total, self.young, 1.0)
-        left = (counts * view.remaining)[:, None, None]
+        expected, memory = self._expected(view)
+        left = (counts * expected)[:, None, None]
         time = np.divide(left, speed, out=np.zeros(speed.shape), where=speed > 0)
-        return by_gain(view, np.arange(view.jobs), Narrowest.of(view), -time)
+        return replace(by_gain(view, np.arange(view.jobs), Narrowest.of(view), -time), memory=memory)
+
+    def _expected(self, view: View) -> tuple[Floats, dict[str, Array]]:
+        """Return Q, (job,), and what to remember."""
+        if self.curves == "oracle":
+            return view.remaining, {}
+        curves, memory = fitted_curves(view, slaq=False)
+        ahead = until_flat(curves, _WINDOW * view.total, self.flat) - (view.total - view.remaining)
+        return np.where(np.isnan(ahead), view.remaining, np.clip(ahead, 0.0, view.remaining)), memory

@@ -1,13 +1,17 @@
 """SLAQ: accelerators go where the loss falls most.
 
     maximise  Σ_m Δ_m(n_m)   over the accelerators n_m of each job, together at most what there is
-    Δ_m(n) = [l_m(p) − l_m(p + f_m(n) · slot / S)] / [l_m(0) − l_m(f_m(1) · slot / S)]
+    Δ_m(n) = [l_m(k) − l_m(k + f_m(n) · slot)] / [l_m(0) − l_m(f_m(1) · slot)]
 
-l_m(p) loss of job m when the part p of its S steps is done (`loss_curve`), f speed of the whole gang in steps/s, n = 1
-its narrowest shape. Losses of different jobs cannot be compared, so each is told in units of the largest change that
-the job has ever seen in a slot: the first one, since curves flatten. Greedy: every job gets its narrowest shape, the
-largest decrease per accelerator first; then the step to the next wider shape that adds most per accelerator is taken,
-as long as there is room. A job that tells no losses is believed to follow the median curve.
+l_m(k) loss of job m when k of its steps are done, f speed of the whole gang in steps/s, n = 1 its narrowest shape.
+Losses of different jobs cannot be compared, so each is told in units of the largest change that the job has ever seen
+in a slot: the first one, since curves flatten. Greedy: every job gets its narrowest shape, the largest decrease per
+accelerator first; then the step to the next wider shape that adds most per accelerator is taken, as long as there is
+room.
+
+With `curves=oracle` l is known (`loss_curve`). With `curves=fitted` it is the curve 1 / (a k² + b k + c) + d or
+μ^(k − h) + d that is nearest to the losses that the job has told (`model.curve_fits`), fitted anew whenever it tells
+one more. A job of which too little is known is believed to follow the median curve.
 
 Example (examples/two_jobs.json). Both jobs are about to begin, so a slot on its fastest type is worth 1 to each; text
 came first and takes the v100 (2 steps/s), image is left a k80 (1 step/s).
@@ -19,23 +23,26 @@ Learning", SoCC 2017, section 4.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from eunomia.model.answers import Order
-from eunomia.model.arrays import Floats
-from eunomia.model.curves import losses
+from eunomia.model.arrays import Array, Floats
+from eunomia.model.curve_fits import known_curves, losses_at
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.elastic import NEEDS, Narrowest, by_gain
+from eunomia.policies.order.fits import Curves, fits, fitted_curves, median_curves
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Slaq:
     """Whoever still learns fast gets the accelerators; `slot_s` is how far ahead losses are predicted.
+
+    `curves` says how: `oracle` knows all curves, `fitted` learns them from what running jobs tell.
 
     Use it when models that are nearly as good as they will get may wait for others that are not, as in exploration
     where a roughly right model soon is worth more than a fine one late.
@@ -45,6 +52,7 @@ class Slaq:
     """
 
     slot_s: float = 360.0
+    curves: Curves = "oracle"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="slaq",
@@ -61,20 +69,28 @@ class Slaq:
     def __post_init__(self) -> None:
         if not 0 < self.slot_s < math.inf:
             raise ValueError(f"slot_s is {self.slot_s}; it is a finite number of seconds above 0")
+        fits(self, self.curves)
 
     def decide(self, view: View) -> Order:
         """Return every job in the shape that it is to run in, the largest decrease of loss first."""
         narrowest = Narrowest.of(view)
-        worth = self._worth(view, narrowest.speed.max(axis=1, initial=0.0))
+        curves, memory = self._known(view)
+        worth = self._worth(view, curves, narrowest.speed.max(axis=1, initial=0.0))
         first = np.take_along_axis(worth, narrowest.shape[:, None, :], axis=1)[:, 0]  # (job, type)
         each = np.where(narrowest.speed > 0, first / narrowest.size, 0.0).max(axis=1, initial=0.0)
-        return by_gain(view, np.argsort(-each, kind="stable"), narrowest, worth)
+        return replace(by_gain(view, np.argsort(-each, kind="stable"), narrowest, worth), memory=memory)
 
-    def _worth(self, view: View, narrow: Floats) -> Floats:
+    def _known(self, view: View) -> tuple[Floats, dict[str, Array]]:
+        """Return what is believed of each job's curve, (job, 5), and what to remember."""
+        if self.curves == "oracle":
+            return known_curves(view.loss_curve, view.total), {}
+        curves, memory = fitted_curves(view, slaq=True)
+        return np.where(np.isnan(curves), median_curves(view), curves), memory
+
+    def _worth(self, view: View, curves: Floats, narrow: Floats) -> Floats:
         """Return Δ, (job, shape, type); narrow (job,) is the speed in the narrowest shape."""
-        curve, done = view.loss_curve, 1.0 - view.remaining / view.total
-        slot = self.slot_s / view.total
-        largest = curve[:, 0] - losses(curve, narrow * slot)
-        then = losses(curve[:, None, None], done[:, None, None] + view.shape_throughput * slot[:, None, None])
-        change = losses(curve, done)[:, None, None] - then
+        done = view.total - view.remaining
+        largest = losses_at(curves, np.zeros(view.jobs)) - losses_at(curves, narrow * self.slot_s)
+        then = losses_at(curves[:, None, None], done[:, None, None] + view.shape_throughput * self.slot_s)
+        change = losses_at(curves, done)[:, None, None] - then
         return np.divide(change, largest[:, None, None], out=np.zeros(change.shape), where=largest[:, None, None] > 0)

@@ -18,6 +18,7 @@ FIELDS = (
 )  # fmt: skip
 TABLES = ("bids", "values", "bidder", "take")  # a problem with one of these is an auction
 LEASE_S = 1200.0
+LEAST_S, MOST_S = 10.0, 365 * 86400.0  # leases that somebody may mean
 
 
 class Auctioneer(Protocol):

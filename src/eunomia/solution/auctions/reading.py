@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from eunomia.model.arrays import Ints
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import InvalidInput, Problems
 from eunomia.solution.auctions.gathering import gathered, listed
-from eunomia.solution.auctions.problem import FIELDS, INDIVISIBLE, LEASE_S, TABLES, AuctionProblem
+from eunomia.solution.auctions.problem import FIELDS, INDIVISIBLE, LEASE_S, LEAST_S, MOST_S, TABLES, AuctionProblem
 from eunomia.solution.auctions.tables import Offer, bids_of
 from eunomia.solution.numbers import MOST, is_number, short
 
@@ -86,8 +85,11 @@ def _rest(said: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
         problems.add("is no treatment", mend, column="indivisible", value=short(mode))
     if type(seed) is not int or not 0 <= seed < 2**63:
         problems.add("must be a whole number, at least 0", "leave it out for 0", column="seed", value=short(seed))
-    if not is_number(type(lease_s)) or not 0 < lease_s < math.inf:
+    if not is_number(type(lease_s)) or not LEAST_S <= lease_s <= MOST_S:
         problems.add(
-            "must be a number of seconds above 0", "leave it out for 20 minutes", column="lease_s", value=short(lease_s)
+            f"must be {LEAST_S:.0f} to {MOST_S:.0f} seconds",
+            "leave it out for 20 minutes",
+            column="lease_s",
+            value=short(lease_s),
         )
     return {"indivisible": mode, "seed": seed, "lease_s": lease_s}

@@ -99,7 +99,7 @@ def _check(table: Table, take: Ints, value: Floats, problems: Problems) -> None:
     name = table.bidder
     if take.any(axis=1).all():
         mend = "add a row that takes 0, with the rho or value of what the bidder has now"
-        problems.add("no row takes nothing", mend, column=name)
+        problems.add("has no row that takes nothing", mend, column=name)
     for row in range(len(take)):
         less = (take <= take[row]).all(axis=1)
         more = (take >= take[row]).all(axis=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Bools, Floats, Ints
 
 ACTIVE, DONE, DROPPED = 0, 1, 2
 
 
-@njit(cache=True)
+@njit(**BARE)
 def credited(steps: float, size: int) -> float:
     """Return the steps of a gang as its workers report them, -1 when one of them has none to report.
 
@@ -28,7 +29,7 @@ def credited(steps: float, size: int) -> float:
     return total + rest
 
 
-@njit(cache=True)
+@njit(**BARE)
 def plan(
     now: float,
     round_s: float,
@@ -67,7 +68,7 @@ def plan(
             steps[i] = mate_steps[i] = 0.0
 
 
-@njit(cache=True)
+@njit(**BARE)
 def book(
     at: float,
     began: float,
@@ -132,7 +133,7 @@ def book(
     return changed
 
 
-@njit(cache=True)
+@njit(**BARE)
 def start_afresh(
     elapsed: float,
     credit: float,

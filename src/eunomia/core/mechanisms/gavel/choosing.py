@@ -1,6 +1,6 @@
 """Who runs in the next round: priorities, and one greedy pass over each type's list.
 
-Sorting by the first key is left to numpy, which is faster at it than compiled loops; ties are settled here.
+The caller sorts by the first key; ties are settled here.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 5 (round-based scheduling mechanism), as its published simulator does it.
@@ -11,19 +11,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE, COUNTING
 from eunomia.model.arrays import Bools, Floats, Ints
 
 _UNSERVED = 1e9  # priority per unit of share of who has received nothing at all
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _priority(x: float, received: float, all_received: float) -> float:
     """Return the share over the fraction of the type's time that was received."""
     fraction = received / all_received if all_received != 0.0 else 0.0
     return x / fraction if fraction > 0.0 else x * _UNSERVED
 
 
-@njit(cache=True)
+@njit(**BARE)
 def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
     """Say whether the key is the same all through order[low:high]."""
     at = low + 1
@@ -32,7 +33,7 @@ def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
     return at == high
 
 
-@njit(cache=True)
+@njit(**COUNTING)
 def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
     """Sort order[low:high] by `key`, largest first and else as they came; say whether it tells some of them apart."""
     part = np.sort(order[low:high])
@@ -43,14 +44,9 @@ def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
     return True
 
 
-@njit(cache=True)
-def _settle_ties(order: Ints, low: int, first: Floats, second: Floats, third: Floats) -> int:
-    """Sort the rows from `low` on that are equal in `first`, by `second`, then by `third`; return where they end."""
-    high, n = low + 1, len(order)
-    while high < n and first[order[high]] == first[order[low]]:
-        high += 1
-    if high == low + 1:
-        return high
+@njit(**BARE)
+def _settle_ties(order: Ints, low: int, high: int, second: Floats, third: Floats) -> None:
+    """Sort order[low:high], rows that are equal in what they are ranked by first, by `second`, then by `third`."""
     apart = _settle(order, low, high, second)
     at = low
     while at < high:
@@ -60,10 +56,9 @@ def _settle_ties(order: Ints, low: int, first: Floats, second: Floats, third: Fl
         if end > at + 1:
             _settle(order, at, end, third)
         at = end
-    return high
 
 
-@njit(cache=True)
+@njit(**BARE)
 def gather(
     spare: bool,
     group: Ints,
@@ -111,7 +106,7 @@ def gather(
     return m
 
 
-@njit(cache=True)
+@njit(**BARE)
 def take(
     order: Ints,
     group: Ints,
@@ -133,11 +128,16 @@ def take(
     `free` accelerators (type,) are used up; `taken` (job,) is set for all that are chosen. Who comes after the last
     free accelerator is not looked at.
     """
+    first_key, second_key, third_key = keys[0], keys[1], keys[2]
     low, left = 0, 0
     for j in group:
         left += free[j]
     while low < len(order) and left > 0:
-        high = _settle_ties(order, low, keys[0], keys[1], keys[2])
+        high = low + 1
+        while high < len(order) and first_key[order[high]] == first_key[order[low]]:
+            high += 1
+        if high > low + 1:
+            _settle_ties(order, low, high, second_key, third_key)
         for i in order[low:high]:
             e, j = entry[i], type[i]
             a, b = first[e], second[e]

@@ -20,6 +20,7 @@ from eunomia.core.mechanisms.gavel.seating import remember, seat
 from eunomia.core.mechanisms.gavel.settings import GavelRounds
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.topology import Topology
+from eunomia.placing.ranking import rising
 
 Beside = Callable[[int, int], Floats]  # rows of two jobs → steps/s of the first beside the second, (type,)
 _SHUFFLES = 5  # what the published simulator adds to its seed for the order of types
@@ -221,7 +222,7 @@ class Clock:
         if not self.rounds.idle_arrivals:
             placed = np.ones(len(chosen), dtype=np.bool_)
         seats, start = np.empty(int(sizes.sum()), np.int64), np.empty(len(chosen) + 1, np.int64)
-        kept = np.zeros(len(chosen), dtype=np.bool_)
+        kept = np.empty(len(chosen), dtype=np.bool_)
         sit = seat(
             chosen, on, sizes, placed, self._devices, self._begin,
             entries.head, entries.last_type, self._chain, self.rounds.sticky, seats, start, kept,
@@ -264,7 +265,7 @@ class Clock:
                 )  # fmt: skip
                 if m:
                     picked = take(
-                        np.argsort(-keys[0, :m]), group, entry, type, keys, entries.first, entries.second,
+                        rising(-keys[0, :m]), group, entry, type, keys, entries.first, entries.second,
                         entries.size, free, taken, rules.overtake, chosen, on, picked,
                     )  # fmt: skip
                 if not free[group].any():

@@ -24,8 +24,18 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, Refuse, Stop, WakeAt
-from eunomia.model.events import Answered, Event, JobCancelled, JobFinished, JobSubmitted, JobUpdated, Moment
-from eunomia.model.life import Cause, Stage
+from eunomia.model.events import (
+    Answered,
+    Event,
+    JobCancelled,
+    JobFinished,
+    JobPaused,
+    JobSubmitted,
+    JobUpdated,
+    Measured,
+    Moment,
+)
+from eunomia.model.life import Cause, IllegalStep, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -113,6 +123,10 @@ class GavelScheduler(Scheduler):
                     self.clock.withdraw(row)
                     books.leave(row, at, Cause.CANCELLED)
                 return [Stop((name,), (epoch,), save=False)] if running else []
+            case JobPaused(name):
+                raise IllegalStep(f"job {name!r} is paused; Gavel's rounds give seats until they end and know no pause")
+            case Measured(name, steps, loss):
+                self.state.hear_loss(self.state.row_of[name], steps, loss)
             case JobUpdated(name, weight, total_steps):
                 books.update(self.state.row_of[name], weight, total_steps)
         return []
@@ -174,7 +188,7 @@ class GavelScheduler(Scheduler):
         assert question is not None
         self._remember(answer, question)
         self._refuse(answer, question, at, orders)
-        self.why = {int(question.active[m]): text for m, text in answer.why.items()}
+        self._told = question.active, answer.why
         self.certificate = answer.certificate
         if isinstance(answer, Order):
             named = self._whole(answer, question)

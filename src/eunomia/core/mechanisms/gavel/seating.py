@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Bools, Ints
 
 
-@njit(cache=True)
+@njit(**BARE, forceinline=True)
 def _stays(head: int, chain: Ints, given: Bools) -> bool:
     """Say whether no seat of that chain is given yet."""
     seat = head
@@ -19,9 +20,82 @@ def _stays(head: int, chain: Ints, given: Bools) -> bool:
     return True
 
 
-@njit(cache=True)
-def _by_size(rows: Ints, sizes: Ints) -> Ints:
-    return rows[np.argsort(-sizes[rows], kind="mergesort")]
+@njit(**BARE)
+def _widest_first(on: Ints, sizes: Ints, widest: int, place: Ints, order: Ints) -> None:
+    """Fill `order` with the rows by type, of one type the widest first, else as they stand."""
+    place[:] = 0
+    for row in range(len(on)):
+        place[on[row] * widest + widest - sizes[row]] += 1
+    before = 0
+    for k in range(len(place)):
+        here = place[k]
+        place[k] = before
+        before += here
+    for row in range(len(on)):
+        k = on[row] * widest + widest - sizes[row]
+        order[place[k]] = row
+        place[k] += 1
+
+
+@njit(**BARE)
+def _seat(
+    order: Ints,
+    chosen: Ints,
+    on: Ints,
+    sizes: Ints,
+    placed: Bools,
+    devices: Ints,
+    begin: Ints,
+    head: Ints,
+    last_type: Ints,
+    chain: Ints,
+    sticky: bool,
+    seats: Ints,
+    start: Ints,
+    kept: Bools,
+    given: Bools,
+    seated: Ints,
+) -> int:
+    """Seat entries in `order`, as `seat` says; return how many sit."""
+    n = filled = low = pointer = 0
+    type = -1
+    start[0] = 0
+    while low < len(order):
+        j, size, high = on[order[low]], sizes[order[low]], low + 1
+        while high < len(order) and sizes[order[high]] == size and on[order[high]] == j:
+            high += 1
+        pointer = pointer if j == type else begin[j]
+        type = j
+        for row in order[low:high]:
+            e = chosen[row]
+            kept[row] = sticky and last_type[e] == j and _stays(head[e], chain, given)
+            if kept[row]:
+                device = head[e]
+                while device >= 0:
+                    given[device] = True
+                    seats[filled] = device
+                    filled += 1
+                    device = chain[device]
+                seated[n] = row
+                n += 1
+                start[n] = filled
+        for row in order[low:high]:
+            if kept[row] or not placed[row]:
+                continue
+            left = size
+            while left > 0:
+                device = devices[pointer]
+                pointer += 1
+                if not given[device]:
+                    given[device] = True
+                    seats[filled] = device
+                    filled += 1
+                    left -= 1
+            seated[n] = row
+            n += 1
+            start[n] = filled
+        low = high
+    return n
 
 
 @njit(cache=True)
@@ -47,50 +121,18 @@ def seat(
     `chain` (device,) say where entries sat in the round before. Seats of the i-th to sit are
     seats[start[i]:start[i + 1]]; `kept` (row,) says who stayed.
     """
+    n, widest = len(chosen), sizes.max() if len(chosen) else 1
+    order, seated = np.empty(n, np.int64), np.empty(n, np.int64)
+    _widest_first(on, sizes, widest, np.empty((len(begin) - 1) * widest, np.int64), order)
     given = np.zeros(len(chain), np.bool_)
-    seated = np.empty(len(chosen), np.int64)
-    n = filled = 0
-    start[0] = 0
-    for j in range(len(begin) - 1):
-        rows = _by_size(np.flatnonzero(on == j), sizes)
-        pointer, low = begin[j], 0
-        while low < len(rows):
-            high = low + 1
-            while high < len(rows) and sizes[rows[high]] == sizes[rows[low]]:
-                high += 1
-            for row in rows[low:high]:
-                e = chosen[row]
-                kept[row] = sticky and last_type[e] == j and _stays(head[e], chain, given)
-                if kept[row]:
-                    device = head[e]
-                    while device >= 0:
-                        given[device] = True
-                        seats[filled] = device
-                        filled += 1
-                        device = chain[device]
-                    seated[n] = row
-                    n += 1
-                    start[n] = filled
-            for row in rows[low:high]:
-                if kept[row] or not placed[row]:
-                    continue
-                left = sizes[row]
-                while left > 0:
-                    device = devices[pointer]
-                    pointer += 1
-                    if not given[device]:
-                        given[device] = True
-                        seats[filled] = device
-                        filled += 1
-                        left -= 1
-                seated[n] = row
-                n += 1
-                start[n] = filled
-            low = high
-    return seated[:n]
+    sit = _seat(
+        order, chosen, on, sizes, placed, devices, begin, head, last_type, chain, sticky, seats, start, kept, given,
+        seated,
+    )  # fmt: skip
+    return seated[:sit]
 
 
-@njit(cache=True)
+@njit(**BARE)
 def remember(entry: Ints, on: Ints, start: Ints, seats: Ints, head: Ints, last_type: Ints, chain: Ints, n: int) -> None:
     """Note where the entries of this round sit, for the next; nobody else sits anywhere."""
     last_type[:n] = -1

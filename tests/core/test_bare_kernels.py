@@ -1,0 +1,65 @@
+"""Compiled steps that count nobody make no array and hand none out, and columns do not get in each other's way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import eunomia
+from eunomia.core.columns import Columns
+
+PACKAGE = Path(eunomia.__file__).parent
+NUMBERS = {"None", "int", "float", "bool"}
+
+
+def steps() -> Iterator[tuple[str, ast.FunctionDef, str]]:
+    """Every compiled function: where it stands, itself, and the text of its decorator."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        if "@njit(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                for made in (ast.unparse(decorator) for decorator in node.decorator_list):
+                    if made.startswith("njit("):
+                        yield f"{file.relative_to(PACKAGE)}: {node.name}", node, made
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+
+
+def test_bare_steps_return_numbers() -> None:
+    bare = [(where, node) for where, node, made in steps() if "**BARE" in made]
+    assert len(bare) > 40
+    handing_out = [
+        where for where, node in bare if not names_in(node.returns or ast.Constant(None)) - {"tuple"} <= NUMBERS
+    ]
+    assert handing_out == ["core/tables.py: tables"]
+
+
+def test_only_bare_steps_take_the_books_apart() -> None:
+    calls = {
+        where: made
+        for where, node, made in steps()
+        if any(isinstance(child, ast.Call) and ast.unparse(child.func) == "tables" for child in ast.walk(node))
+    }
+    assert len(calls) > 5
+    assert [where for where, made in calls.items() if "**BARE" not in made] == []
+
+
+@pytest.mark.parametrize("rows", [1, 57, 500, 3000])
+def test_columns_grow_and_stay_apart_in_the_cache(rows: int) -> None:
+    columns = Columns({name: (np.int64, k) for k, name in enumerate("abc")} | {"wide": (np.float64, 0.5, 2)})
+    for row in range(rows):
+        assert columns.add() == row
+    assert columns.room >= rows
+    assert columns.ints.shape == (3, columns.room)
+    assert columns.ints.flags.c_contiguous
+    assert columns.ints.strides[0] % 4096 != 0
+    assert (columns.ints == np.arange(3)[:, None]).all()
+    assert columns.wide.shape == (columns.room, 2)  # type: ignore[attr-defined]

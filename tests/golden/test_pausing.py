@@ -1,0 +1,271 @@
+"""Searches whose trials wait for each other, worked out by hand: who rests on which rung, and when each goes on.
+
+Four trials of 8 steps, a step a second, halved: rungs at 2 and at 4 steps, on which two and one go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.contract.worlds import one_type
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.metrics import Figures, Metrics
+from eunomia.metrics.waits import Waits
+from eunomia.model.answers import Order, Rows
+from eunomia.model.decisions import Decision, Refuse
+from eunomia.model.events import AppFinished, Event, JobCancelled, JobPaused, JobResumed, JobSubmitted, Moment
+from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
+from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
+from eunomia.model.topology import Node, Topology
+from eunomia.model.view import View
+from eunomia.policies.order.fifo import Fifo
+from eunomia.policies.order.las import Las
+from eunomia.run import InlineAdviser, run
+from eunomia.throughputs.places import Ground
+from eunomia.throughputs.situated import Situated
+from eunomia.tuners.halving import Halving
+from eunomia.tuners.inhabited import Inhabited
+from eunomia.tuners.trials import Trials
+from eunomia.tuners.tuner import Tuner
+
+LOSS = {"t0": 0.4, "t1": 0.7, "t2": 0.5, "t3": 0.6}  # of each trial, however far it is
+
+
+@dataclass
+class Story:
+    """An observer that keeps what users did and when."""
+
+    moments: list[tuple[Moment, Sequence[Decision]]]
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self.moments.append((moment, decisions))
+
+    def of(self, *kinds: type[Event]) -> list[tuple[float, str, str]]:
+        """Return when each event of these kinds happened to whom."""
+        happened = [(moment.at, event) for moment, _ in self.moments for event in moment.events]
+        return [(at, type(event).__name__, _whom(event)) for at, event in happened if isinstance(event, kinds)]
+
+
+def _whom(event: Event) -> str:
+    match event:
+        case JobSubmitted(job):
+            return job.job_id
+        case JobPaused(name) | JobResumed(name) | JobCancelled(name) | AppFinished(name):
+            return name
+    raise AssertionError(event)
+
+
+@dataclass
+class Told:
+    story: Story
+    figures: Figures
+    scheduler: Scheduler
+
+    def column(self, name: str) -> dict[str, Any]:
+        return dict(zip(self.figures.jobs["job_id"].tolist(), self.figures.jobs[name].tolist(), strict=True))
+
+
+def play(
+    tuner: Tuner,
+    accelerators: int = 1,
+    *,
+    policy: Policy | None = None,
+    others: Sequence[Job] = (),
+    steps: float = 8.0,
+    overheads: Overheads | None = None,
+    split: bool = True,
+) -> Told:
+    """Let a search of four trials, and other jobs, run to the end on so many accelerators; every moment is checked."""
+    policy = policy or Fifo()
+    jobs = [Job(job_id=name, total_steps=steps, app="search", sequence=m) for m, name in enumerate(LOSS)] + list(others)
+    topology = Topology.of([Node(type="gpu", accelerators=accelerators)])
+    cut, belief = policy.info.mechanism, Belief(one_type(), overheads)
+    mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
+    scheduler = Scheduler(topology, policy.info, mechanism, belief, checked=True)
+    scheduler.state.keep_claims(frozenset({"deserved"}))
+    world = PhysicalWorld(jobs, topology, Situated(one_type(), Ground(topology)), overheads=overheads)
+    users = Inhabited(world, jobs, {"search": tuner}, lambda job, done: LOSS[job.job_id])
+    metrics, story = Metrics(topology, one_type(), {}, Waits() if split else None), Story([])
+    run(scheduler, users, InlineAdviser(policy), [metrics, story])
+    return Told(story, metrics.figures(), scheduler)
+
+
+def test_on_one_accelerator_the_trials_come_to_the_rung_one_by_one() -> None:
+    """FIFO: t0, t1, t2 and t3 come to 2 steps at 2, 4, 6 and 8 s. Then t0 and t2 go on; t0 comes to 4 steps at 10 and
+    rests, t2 at 12 and is given up; t0 goes on and is done at 16. t2 waited for the cluster from 8 to 10, not before.
+    """
+    told = play(Halving(2))
+    assert told.story.of(JobPaused, JobResumed, JobCancelled, AppFinished) == [
+        (2, "JobPaused", "t0"),
+        (4, "JobPaused", "t1"),
+        (6, "JobPaused", "t2"),
+        (8, "JobCancelled", "t1"),
+        (8, "JobCancelled", "t3"),
+        (8, "JobResumed", "t0"),
+        (8, "JobResumed", "t2"),
+        (10, "JobPaused", "t0"),
+        (12, "JobCancelled", "t2"),
+        (12, "JobResumed", "t0"),
+        (16, "AppFinished", "search"),
+    ]
+    assert told.column("paused_s") == {"t0": 6 + 2, "t1": 4, "t2": 2, "t3": 0}
+    assert told.column("attained_service_s") == {"t0": 8, "t1": 2, "t2": 4, "t3": 2}
+    assert told.column("first_started_s") == {"t0": 0, "t1": 2, "t2": 4, "t3": 6}
+    assert told.column("status") == {"t0": "finished", "t1": "cancelled", "t2": "cancelled", "t3": "cancelled"}
+    assert told.column("wait_other_s") == {"t0": 0, "t1": 2, "t2": 4 + 2, "t3": 6}
+    assert set(told.column("preemptions").values()) == {0}  # a pause is its user's will
+    assert told.figures.summary["utilization"] == 1.0
+
+
+def test_what_is_neither_running_nor_paused_is_waiting_where_no_policy_tells_why() -> None:
+    """The same where nobody hears causes: all waiting is `other`, and a pause is no part of it."""
+    told = play(Halving(2), split=False)
+    assert told.column("wait_other_s") == {"t0": 0, "t1": 2, "t2": 4 + 2, "t3": 6}
+    assert told.figures.tenants["wait_mean_s"].tolist() == [(2 + 6 + 6) / 4]
+
+
+def test_trials_that_come_to_a_rung_at_one_instant_do_not_leave_their_seats() -> None:
+    """Two accelerators: t0 and t1 rest from 2 to 4, when t2 and t3 come together; t2 goes on where it is. t0 and t2
+    come to 4 steps at 6, t0 is better and runs on without a break until 10.
+    """
+    told = play(Halving(2), 2)
+    assert told.story.of(JobPaused, JobResumed, JobCancelled) == [
+        (2, "JobPaused", "t0"),
+        (2, "JobPaused", "t1"),
+        (4, "JobCancelled", "t1"),
+        (4, "JobCancelled", "t3"),
+        (4, "JobResumed", "t0"),
+        (6, "JobCancelled", "t2"),
+    ]
+    assert told.column("paused_s") == {"t0": 2, "t1": 2, "t2": 0, "t3": 0}
+    assert told.column("finished_s")["t0"] == 10
+
+
+def test_to_go_on_after_a_pause_costs_what_any_stop_costs() -> None:
+    """As on one accelerator, but a later start costs 1 s: t0 and t2 go on at 8 and begin at 9 and 12, t0 at 15."""
+    told = play(Halving(2), overheads=Overheads(restore_s=1.0))
+    assert told.story.of(AppFinished) == [(8 + 3 + 3 + 5, "AppFinished", "search")]
+
+
+def test_a_paused_trial_leaves_its_seat_to_others_and_lays_claim_to_nothing() -> None:
+    """A job of 20 s comes at 1 and waits behind all four trials by FIFO. On two accelerators t0, t1 rest from 2 on; t2
+    and t3 run until 4, then t0 and t2; the job gets the seat that t2 leaves at 6. Until 10 it has half of the cluster:
+    by weight t0 and the job deserve one accelerator each then. Before: a part for each that waits or runs.
+    """
+    told = play(Halving(2), 2, others=[Job(job_id="alone", total_steps=20.0, submitted=1.0, sequence=9)])
+    assert told.column("first_started_s")["alone"] == 6
+    claims = told.scheduler.state.claims
+    assert claims is not None
+    names = told.figures.jobs["job_id"].tolist()
+    deserved = dict(zip(names, claims.deserved[: len(names)].tolist(), strict=True))
+    assert deserved == pytest.approx(
+        {
+            "t0": 0.5 + 2 / 5 + 2 * 2 / 3 + 4,  # until 1 of four, until 2 of five, from 4 of three, from 6 of two
+            "t1": 0.5 + 2 / 5,
+            "t2": 0.5 + 2 / 5 + 2 * 2 / 3 + 2 * 2 / 3,  # from 2 to 4 of three: t2, t3 and the job
+            "t3": 0.5 + 2 / 5 + 2 * 2 / 3,
+            "alone": 2 / 5 + 2 * 2 / 3 + 2 * 2 / 3 + 4 + 16,
+        }
+    )
+    ltgf = told.column("ltgf")
+    service = told.column("attained_service_s")
+    assert {name: service[name] / ltgf[name] for name in names} == pytest.approx(deserved)  # heard from outside
+
+
+def test_a_tenant_whose_trials_rest_is_owed_nothing_for_them() -> None:
+    """Three accelerators: t0, t1 and t2 run until 2 and rest while t3 runs until 4; then t0 and t2, from 6 on t0."""
+    told = play(Halving(2), 3)
+    assert told.column("finished_s")["t0"] == 10
+    assert told.figures.tenants["deserved_gpu_s"].tolist() == [2 * 3 + 2 * 1 + 2 * 2 + 4 * 1]
+    assert told.figures.waiting_jobs.sum() == pytest.approx(2 / 10 * 400)  # t3, from 0 to 2 of 10 s, in 400 bins
+
+
+def test_a_policy_that_asks_who_has_least_sees_those_alone_that_want_seats() -> None:
+    """LAS with a job that has run longer: while the trials rest nothing keeps it from its seat."""
+    old = Job(job_id="old", total_steps=30.0, sequence=9)
+    told = play(Halving(2), 1, policy=Las(quantum=1.0), others=[old])
+    assert told.column("status")["t0"] == "finished"
+    assert told.column("status")["old"] == "finished"
+    busy = sum(told.column("attained_service_s").values())
+    assert busy == pytest.approx(told.figures.summary["end_s"])  # somebody always ran
+
+
+# ---- trials that are asked for ------------------------------------------------------------------------------------
+
+
+def test_a_trial_that_has_not_been_asked_for_has_not_been_submitted() -> None:
+    """Two at a time on four accelerators, and three at most: t0 and t1 at 0, t2 when they end at 8; t3 never."""
+    told = play(Trials(parallel=2, most=3), 4)
+    assert told.story.of(JobSubmitted, AppFinished) == [
+        (0, "JobSubmitted", "t0"),
+        (0, "JobSubmitted", "t1"),
+        (8, "JobSubmitted", "t2"),
+        (16, "AppFinished", "search"),
+    ]
+    assert told.column("submitted_s") == {"t0": 0, "t1": 0, "t2": 8}
+    assert told.column("jct_s") == {"t0": 8, "t1": 8, "t2": 8}
+    assert told.figures.apps["submitted_s"].tolist() == [0]
+    assert told.figures.summary["jobs_submitted"] == 3
+
+
+def test_asha_replaces_a_trial_that_it_gives_up() -> None:
+    """η = 2, one rung more than at 2 steps is at 4; two at a time. At 2 t0 goes on and t1, worse, does not: t2 comes.
+    At 4 t2 is second of three at 2 steps and given up, t3 comes and is given up at 6. t0 is done at 8.
+    """
+    told = play(Halving(2, waits=False, parallel=2), 4)
+    assert told.story.of(JobSubmitted, JobCancelled, JobPaused, AppFinished) == [
+        (0, "JobSubmitted", "t0"),
+        (0, "JobSubmitted", "t1"),
+        (2, "JobSubmitted", "t2"),
+        (2, "JobCancelled", "t1"),
+        (4, "JobSubmitted", "t3"),
+        (4, "JobCancelled", "t2"),
+        (6, "JobCancelled", "t3"),
+        (8, "AppFinished", "search"),
+    ]
+
+
+# ---- what follows from a decision ---------------------------------------------------------------------------------
+
+
+class Refusing:
+    """Refuses who has not run by a certain time, and lets the others run in order of submission."""
+
+    info = PolicyInfo(
+        name="refusing",
+        door="order",
+        objective="",
+        technique="",
+        paper="",
+        needs=frozenset({"first_started"}),
+        mechanism=RECALLABLE,
+    )
+
+    def __init__(self, by: float):
+        self._by = by
+
+    def decide(self, view: View) -> Order:
+        """Return all jobs, and refuse those that are too late."""
+        rows = np.arange(view.jobs)
+        late = np.flatnonzero((view.first_started == np.inf) & (view.at >= self._by))
+        return Order(Rows(rows, np.zeros_like(rows)), refuse=dict.fromkeys(late.tolist(), "too late"))
+
+
+def test_what_a_user_wishes_when_a_trial_is_refused_happens_at_once() -> None:
+    """Three trials come to their rung at 2, 4 and 6 and rest; the fourth is refused at 6, and nothing else is left to
+    happen. Its search hears of it all the same, at 6, and lets the best two go on.
+    """
+    told = play(Halving(2), policy=Refusing(6))
+    assert told.story.of(JobResumed) == [(6, "JobResumed", "t0"), (6, "JobResumed", "t2"), (8 + 2, "JobResumed", "t0")]
+    refused = [(m.at, d.job_id) for m, decisions in told.story.moments for d in decisions if isinstance(d, Refuse)]
+    assert refused == [(6, "t3")]
+    assert told.column("status")["t0"] == "finished"
