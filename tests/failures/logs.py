@@ -205,5 +205,41 @@ RuntimeError: no GPU
 ImportError: libcudnn.so.7: cannot open shared object file: No such file or directory
 """,
     ),
+    (
+        "Job preempted",
+        2,
+        "Epoch 3 step 900 loss 1.2\n"
+        "slurmstepd: error: *** JOB 8812 ON node7 CANCELLED AT 2024-05-02T10:00:01 DUE TO TIME LIMIT ***\n"
+        "srun: error: node7: task 0: Terminated\n",
+    ),
+    ("Job preempted", 1, "error: Time limit exceeded\n"),
+    ("Job preempted", 1, "=>> PBS: job killed: walltime 3612 exceeded limit 3600\n"),
+    ("Job preempted", 1, "TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n"),
+    ("Job preempted", 1, "slurmstepd: error: StepId=71.0 exceeded its time limit, sending signal 15\n"),
+    ("Incorrect inputs", 1, "/var/spool/job/slurm_script: line 9: pyhton: command not found\nexited with code 127\n"),
+    ("Incorrect inputs", 1, "sh: 1: torchrunn: not found\n"),
+    ("Incorrect inputs", 1, "srun: error: node1: task 0: Exited with exit code 127\n"),
+    (
+        "Model diverged",
+        2,
+        "Traceback (most recent call last):\nFloatingPointError: Loss became infinite or NaN at iteration=170!\n",
+    ),
+    ("Model diverged", 1, "FloatingPointError: invalid value (nan) encountered in jit(train_step)\n"),
+    ("Model diverged", 1, "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.\n"),
+    ("Model diverged", 1, "InvalidArgumentError: Gradients for layer 3 : Tensor had NaN values\n"),
+    ("Model diverged", 1, "ValueError: The loss returned in `training_step` is nan.\n"),
+    (
+        "Semantic error",
+        2,
+        "Traceback (most recent call last):\nFloatingPointError: divide by zero encountered in log\n",
+    ),
+    (
+        "MPI runtime failure",
+        2,
+        "Traceback (most recent call last):\nOSError: [Errno 98] Address already in use\n"
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: train.py FAILED\n",
+    ),
+    ("MPI runtime failure", 1, "Error: listen EADDRINUSE: address already in use 0.0.0.0:29500\n"),
+    ("No signature", 0, "solver: time limit of 60 s per batch is used\nEpoch 1 step 1\n"),
     ("No signature", 0, "Epoch 1 step 10 loss 2.3\nEpoch 1 step 20 loss 2.2\n"),
 ]

@@ -82,6 +82,8 @@ def test_every_reason_of_the_table_has_a_log_here_and_a_signature() -> None:
         ("only an exit code", "python exited with code 139\n", "Core dump"),
         ("another exit code", "python exited with code 3\n", "No signature"),
         ("loss scaling", "Gradient overflow. Skipping step, loss scaler reducing loss scale to inf\n", "No signature"),
+        ("gradients that were passed over", "WARNING gradient norm is nan, skipping the step\n" + TRACEBACK +
+         "ValueError: bad\n", "Semantic error"),
         ("ranks' prefixes", "[1,3]<stderr>: ModuleNotFoundError: No module named 'x'\n", "Import error"),
         ("Windows line ends", "Traceback (most recent call last):\r\nMemoryError\r\n", "CPU out of memory"),
         ("nothing", "", "No signature"),
@@ -113,6 +115,18 @@ def test_bytes_that_are_no_text_are_passed_over_and_utf_16_is_read() -> None:
     assert classify_lines(ends_of(io.BytesIO(broken))).line == 3
     wide = "Epoch 1\nMemoryError\n".encode("utf-16")
     assert classify_lines(ends_of(io.BytesIO(wide))).line == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_with_and_without_a_mark_however_long_the_log_is(encoding: str) -> None:
+    short = "Epoch 1\r\nüber\r\nMemoryError: no room\r\n".encode(encoding)
+    assert classify_lines(ends_of(io.BytesIO(short))).line == 3
+    lines = [f"line {n} Ċ" for n in range(1, 700_001)]  # Ċ is U+010A: a byte of it looks like the end of a line
+    lines[4], lines[350_000], lines[-3] = "early", "middle", "late"
+    log = io.BytesIO("\n".join(lines).encode(encoding))
+    seen = {text: number for number, text in ends_of(log, head_bytes=1001, tail_bytes=1001)}
+    assert (seen["early"], seen["late"], seen["line 700000 Ċ"]) == (5, 699_998, 700_000)
+    assert "middle" not in seen
 
 
 def test_the_command_tells_reason_category_signature_and_line(tmp_path: Path) -> None:

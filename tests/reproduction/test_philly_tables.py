@@ -8,6 +8,8 @@ import pytest
 from eunomia.backends.simulated.fates import failing_by_class, size_class
 from eunomia.reproduction.philly import delays, failures
 from eunomia.reproduction.philly.averages import told
+from eunomia.reproduction.philly.filled import running_jobs
+from eunomia.traces.distributions import philly
 
 
 def test_final_status_reasons_and_sizes_are_as_near_as_they_have_to_be() -> None:
@@ -42,6 +44,17 @@ def test_the_workload_is_played_and_no_second_of_waiting_is_without_a_cause() ->
     played = delays.waited(0, jobs=150)
     assert len(played.size) == 150
     assert played.seconds[:, 2].sum() == 0
+
+
+def test_the_jobs_that_run_at_first_fill_the_cluster_and_are_those_that_run_long() -> None:
+    found = running_jobs(3, 560.0, ("x", "y"))
+    assert 560 - 32 < sum(job.scale_factor for job in found) <= 560
+    assert [job.tenant for job in found[:4]] == ["x", "y", "x", "y"]
+    rng = np.random.default_rng(0)
+    _, duration_s = philly(*rng.spawn(2), 100_000)
+    left_s = np.concatenate([[job.total_steps for job in running_jobs(seed, 560.0, ("x",))] for seed in range(30)])
+    # of a length-biased draw, a uniform part is left: E[left] = E[d²] / 2 E[d]
+    assert left_s.mean() == pytest.approx((duration_s**2).mean() / duration_s.mean() / 2, rel=0.15)
 
 
 def test_an_interval_is_told_with_its_seeds() -> None:

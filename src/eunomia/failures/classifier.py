@@ -40,6 +40,8 @@ WORDS = (
     "forbidden", "unauthorized", "busy", "address", "not have", "not require", "aligned", "multiplied",
     "insufficient", "watchdog", "smashing", "option", "unrecognized", "hnp", "exceed", "beyond", "same type",
     "same dtype", "tf-record", "tfrecord", "parse", "probably", "to float", "bad_alloc", "compatib", "kernel image",
+    "time limit", "timelimit", "walltime", "wall time", "runlimit", "specified deadline", "already in use", "had inf",
+    "addrinuse",
     "free", "assert", "the bus", "stale", "mis-match", "violation", "eacces", "notfound", "exhausted", "overflow",
 )  # fmt: skip
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")

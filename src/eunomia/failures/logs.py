@@ -7,31 +7,55 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 HEAD_BYTES, TAIL_BYTES, CHUNK_BYTES = 1 << 20, 8 << 20, 1 << 20
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_WIDE = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+_LOOKED_AT, _ZEROS = 1024, 0.4  # bytes, and the part of every second one that is 0 in UTF-16 of mostly Latin text
 
 
 def ends_of(file: BinaryIO, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> Iterator[tuple[int, str]]:
     """Yield the first and the last lines with their numbers; what lies between is counted and left out.
 
-    Bytes that are no UTF-8 become the replacement character; a byte order mark makes it UTF-16.
+    Bytes that are no UTF-8 become the replacement character. A byte order mark makes it UTF-16, and so do bytes of
+    which nearly every second is 0.
     """
-    head = _read(file, head_bytes)
+    head = _read(file, head_bytes - head_bytes % 2)
+    encoding = _encoding_of(head)
     tail, dropped, cut = bytearray(), 0, False
     while chunk := file.read(CHUNK_BYTES):
         tail += chunk
         if len(tail) > tail_bytes + CHUNK_BYTES:
             extra = len(tail) - tail_bytes
-            dropped += tail.count(b"\n", 0, extra)
+            extra -= extra % 2  # no character of UTF-16 is cut in two
+            dropped += _lines_in(tail[:extra], encoding)
             cut = True
             del tail[:extra]
-    encoding = "utf-16" if head.startswith(_WIDE) else "utf-8-sig"
     if not cut:
-        yield from enumerate((head + tail).decode(encoding, errors="replace").split("\n"), start=1)
+        yield from enumerate(_text(head + tail, encoding).split("\n"), start=1)
         return
-    first = head.decode(encoding, errors="replace").split("\n")
+    first = _text(head, encoding).split("\n")
     yield from enumerate(first[:-1], start=1)
-    rest = tail.decode("utf-8", errors="replace").split("\n")  # its first line has lost its beginning
+    rest = _text(tail, encoding).split("\n")  # its first line has lost its beginning
     yield from enumerate(rest[1:], start=len(first) + dropped + 1)
+
+
+def _encoding_of(head: bytes) -> str:
+    """Return how a log that begins so is written."""
+    for encoding, mark in _WIDE.items():
+        if head.startswith(mark):
+            return encoding
+    some = head[:_LOOKED_AT]
+    low, high = some[::2].count(0), some[1::2].count(0)  # zeros in even and in odd places
+    if max(low, high) > _ZEROS * len(some) / 2 and min(low, high) < max(low, high) / 10:
+        return "utf-16-le" if high > low else "utf-16-be"
+    return "utf-8"
+
+
+def _lines_in(part: bytes | bytearray, encoding: str) -> int:
+    """Return the ends of lines in a part of a log."""
+    return part.count(b"\n") if encoding == "utf-8" else _text(part, encoding).count("\n")
+
+
+def _text(part: bytes | bytearray, encoding: str) -> str:
+    return part.decode(encoding, errors="replace").removeprefix("\ufeff")
 
 
 def _read(file: BinaryIO, wanted: int) -> bytes:

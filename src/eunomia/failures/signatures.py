@@ -27,6 +27,10 @@ SIGNATURES: tuple[Signature, ...] = (
          r"(?:job|task|pod|container|instance|trial)\b.{0,40}\b(?:was |has been |been |is being )?preempted"),
         ("preempted-by", r"\bpreempt(?:ed|ing) (?:by|to|in favou?r|for)\b",
          r"preemption (?:notice|signal|request) received"),
+        ("time-limit", r"due to time limit", r"\bwalltime\b.{0,40}\bexceeded",
+         r"(?:^\W*(?:error: )?|\b(?:job|run|wall|wall[- ]?clock) ?)time ?limit (?:was |has been )?(?:exceeded|reached)",
+         r"exceeded .{0,40}\b(?:wall ?time|wall[- ]?clock|job time|time limit)", r"TERM_RUNLIMIT",
+         r"active .{0,40}longer than (?:the )?specified deadline"),
         at_any_level=True,
     ),
     *signatures(
@@ -146,8 +150,15 @@ SIGNATURES: tuple[Signature, ...] = (
          r"training diverged", r"diverged with loss",
          r"loss (?:is|became|was|has become|went to|turned) ['\"]?(?:nan|inf(?:inite)?|not finite|non-?finite)",
          r"(?:nan|non-?finite|infinite) loss (?:detected|encountered|at|found)", r"loss is probably exploding",
-         r"Minimum loss scale reached"),
+         r"loss returned (?:in|by|from) .{0,60}\bis ['\"]?(?:nan|inf)\b", r"Minimum loss scale reached"),
         at_any_level=True,
+    ),
+    *signatures(
+        "Model diverged", CAUSE,
+        ("value-not-finite",
+         r"FloatingPointError\b.*(?:\bnan\b|\binf\b|infinit|finite|overflow|invalid value|loss|gradient)",
+         r"returned nan values in its \d+\w* output", r"Tensor had (?:Inf|NaN)(?: and NaN)? values",
+         r"\bgrad(?:ient)?s?(?:[ _]norm)? (?:is|are|was|became|contains?) (?:nan\b|infinite|not finite|non-?finite)"),
     ),
     *signatures(
         "Output node error", CAUSE,
@@ -174,6 +185,7 @@ SIGNATURES: tuple[Signature, ...] = (
         ("command-line",
          r"error: (?:unrecognized arguments|argument \S+|the following arguments are required|invalid choice)",
          r"unknown (?:command line )?flag", r"no such option", r"Missing (?:option|argument)"),
+        ("no-such-command", r"\bcommand not found\b", r"^\S*sh: (?:line )?\d+: \S+: not found$"),
     ),
     *signatures(
         "MPI error", PROCESS,
@@ -202,6 +214,10 @@ SIGNATURES: tuple[Signature, ...] = (
          r"Broken pipe", r"Stale file handle", r"No route to host", r"Connection (?:refused|timed out)",
          r"horovod.*(?:has been shut ?down|HorovodInternalError)", r"HorovodInternalError",
          r"Timed out waiting for .{0,40}(?:client|rank|worker)s?"),
+    ),
+    *signatures(
+        "MPI runtime failure", PROCESS,
+        ("port-taken", r"Address already in use", r"EADDRINUSE", r"port .{0,20}(?:is )?already in use"),
     ),
     *signatures(
         "MPI runtime failure", AFTERMATH,
@@ -243,6 +259,15 @@ SIGNATURES: tuple[Signature, ...] = (
     *signatures(
         "CPU out of memory", BARE,
         ("exit-by-kill", r"(?:exit(?:ed|code| code| status)?|return(?:ed|code)|status)\b.{0,30}\W(?:137|-9)\b"),
+    ),
+    *signatures(
+        "Incorrect inputs", BARE,
+        ("exit-no-command", r"exit(?:ed| code| status)\b.{0,20}\b127\b"),
+    ),
+    *signatures(
+        "Semantic error", CAUSE,
+        ("float-mistake", r"\bFloatingPointError\b"),
+        generic=True,
     ),
     *signatures(
         "Permission error", BARE,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from eunomia.reproduction.philly.delays import LOAD, delays, waited
+from eunomia.reproduction.philly.delays import BUSY, LOAD, NEVER, delays, waited
 from eunomia.reproduction.philly.failures import drawn, reasons, statuses
 from eunomia.reproduction.table import Request, Table
 
@@ -22,10 +20,10 @@ def reproduce(request: Request) -> Table:
     seeds = max(request.seeds, LEAST_SEEDS)
     found = [drawn(seed) for seed in range(seeds)]
     rows = [*statuses(found), *reasons(found, seeds)]
-    played = []
+    described, unpreempted = [], []
     for seed in range(seeds):
         request.tell(f"philly-tables: seed {seed + 1} of {seeds}")
-        played.append(waited(seed))
-    rows += delays(played)
-    busy = float(np.mean([one.utilization for one in played]))
-    return Table(rows=tuple(rows), notes=(*NOTES, f"load {LOAD:g}; {busy:.0%} of the accelerators were busy"))
+        described.append(waited(seed))
+        unpreempted.append(waited(seed, preempt_above=NEVER))
+    rows += [*delays(described), *delays(unpreempted, " without preemption")]
+    return Table(rows=tuple(rows), notes=(*NOTES, f"load {LOAD:g}, on a cluster that is {BUSY:.0%} busy at first"))

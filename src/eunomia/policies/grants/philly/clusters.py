@@ -10,6 +10,11 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 
 
+def seats_of(jobs: Bools, holder: Ints) -> Bools:
+    """Say which devices these jobs, (job,), hold, (device,)."""
+    return np.append(jobs, [False, False])[holder]  # -1 is free and -2 lost
+
+
 @dataclass(slots=True)
 class Clusters:
     """The tenants at the top of the tree; what is below one counts as its own."""
@@ -25,8 +30,8 @@ class Clusters:
     def seen(cls, view: View) -> Clusters:
         """Read them off the view."""
         top = np.arange(len(view.tenants.names))
-        for row, parent in enumerate(view.tenants.parent.tolist()):
-            top[row] = top[parent] if parent >= 0 else row  # parents stand before their children
+        for row in np.flatnonzero(view.tenants.parent >= 0).tolist():
+            top[row] = top[view.tenants.parent[row]]  # parents stand before their children
         of = top[view.tenant]
         sitting = view.holder[view.holder >= 0]
         used = np.bincount(of[sitting], minlength=len(top)).astype(float)

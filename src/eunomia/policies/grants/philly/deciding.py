@@ -24,6 +24,8 @@ class Deciding:
         self._moves = moves  # gangs that may still be moved
         self._gone: set[int] = set()  # running gangs that left their seats
         self._hopeless: set[tuple[int, int, int]] = set()  # (type, size, level) that have no place
+        self._kept: set[tuple[int, int, int]] = set()  # (type, size, level) for which stopping borrowers is not enough
+        self._able = (view.throughput > 0) & (view.capacity >= clusters.size[:, None])  # (job, type)
         self._up = int((view.holder != -2).sum())
         self._busy = int((view.holder >= 0).sum())
 
@@ -44,18 +46,44 @@ class Deciding:
             self._hopeless.add((type, size, level))
         return False
 
+    def place_all(self, jobs: Ints, levels: Ints, tickets: Floats) -> None:
+        """Seat those of the waiting gangs, (job,) each, that have a place; who is like one that has none is passed by.
+
+        Alike are gangs of one size and level that can run on the same types and hold nothing.
+        """
+        kinds = self._able[jobs, 0]
+        if self._able.shape[1] > 1:
+            kinds = np.unique(self._able[jobs], axis=0, return_inverse=True)[1].reshape(-1)
+        alike = (kinds * (int(self.clusters.size.max(initial=0)) + 1) + self.clusters.size[jobs]) * 3 + levels
+        open_ = np.ones(len(jobs), dtype=bool)
+        place = 0
+        while place < len(jobs):
+            ahead = int(np.argmax(open_[place:]))
+            place += ahead
+            if not open_[place]:
+                return
+            if tickets[place] >= 0:
+                open_[place:] = True  # what it holds comes free
+            if not self.place(int(jobs[place]), int(levels[place]), float(tickets[place])):
+                open_ &= (alike != alike[place]) | (tickets >= 0)
+            place += 1
+
     def hold(self, job: int, level: int, ticket: float) -> None:
         """Mark the free seats of a gang's best place, so that nobody else takes them."""
         for type in self.wishes(job)[:1]:
             seats = self.room.gather(type, int(self.clusters.size[job]), level)
-            self.room.take(seats)
-            self.marks[seats] = ticket
+            if len(seats):
+                self.room.take(seats)
+                self.marks[seats] = ticket
 
     def preempt(self, job: int, level: int, above: float) -> bool:
         """Seat a gang by stopping who has borrowed, the youngest first, if so much of the cluster is in use."""
         if self._busy < above * self._up:
             return False
+        size = int(self.clusters.size[job])
         for type in self.wishes(job):
+            if (type, size, level) in self._kept:
+                continue
             scratch, left, used = self.room.copy(), [], self.clusters.used.copy()
             for other in self._borrowers(type):
                 mine = self.clusters.of[other]
@@ -64,11 +92,12 @@ class Deciding:
                 used[mine] -= self.clusters.size[other]
                 scratch.give_back(self.seats_of(other))
                 left.append(other)
-                found = scratch.find(type, int(self.clusters.size[job]), level)
+                found = scratch.find(type, size, level)
                 if found is not None:
                     self._stop([other for other in left if np.isin(self.seats_of(other), found).any()])
                     self._seat(job, type, found)
                     return True
+            self._kept.add((type, size, level))
         return False
 
     def defragment(self, job: int) -> bool:
@@ -93,8 +122,10 @@ class Deciding:
 
     def wishes(self, job: int) -> list[int]:
         """Return the types that could hold a gang, the fastest first."""
-        speed = np.where(self.view.capacity >= self.clusters.size[job], self.view.throughput[job], 0.0)
-        return [type for type in np.argsort(-speed, kind="stable").tolist() if speed[type] > 0]
+        able = self._able[job]
+        if len(able) == 1:
+            return [0] if able[0] else []
+        return [type for type in np.argsort(-self.view.throughput[job], kind="stable").tolist() if able[type]]
 
     def seats_of(self, job: int) -> Ints:
         """Return the devices that a gang held when the question was asked."""
@@ -105,7 +136,7 @@ class Deciding:
         jobs = sorted(self.seated)
         types, seats = [self.seated[m][0] for m in jobs], [self.seated[m][1] for m in jobs]
         row = np.repeat(np.arange(len(jobs)), [len(mine) for mine in seats]).astype(np.int64)
-        device = np.concatenate(seats).astype(np.int64) if seats else np.empty(0, dtype=np.int64)
+        device = np.concatenate(seats).astype(np.int64) if seats else NO_INTS
         return Rows(np.array(jobs, dtype=np.int64), np.array(types, dtype=np.int64)), row, device
 
     def _seat(self, job: int, type: int, devices: Ints) -> None:
@@ -125,6 +156,7 @@ class Deciding:
     def _free(self, devices: Ints) -> None:
         self.room.give_back(devices)
         self._hopeless.clear()
+        self._kept.clear()
 
     def _borrowers(self, type: int) -> list[int]:
         """Return the running gangs of virtual clusters over their quotas, the youngest first."""

@@ -12,8 +12,14 @@
                      fragmentation   while  used[v] + z[m] ≤ quota[v]
 
 v virtual cluster of job m (its tenant at the top of the tree), z scale factor (job,). Quotas are the tenants'; without
-one it is a part of the cluster by weight. Guidelines: `relax_after=0` never gives up locality; `defragment=k` moves up
-to k small gangs at a time to other machines where that makes a whole one for a gang that waits.
+one it is a part of the cluster by weight. The paper's guidelines (section 5):
+
+    relax_after=0    locality is never given up
+    isolate=true     gangs look for idle machines first, single accelerators for machines without a gang
+    defragment=k     up to k small gangs at a time move to other machines where that makes a whole one for a gang
+    prerun_s=300     gangs first run for so long on one accelerator of a pool, `pool` of each type set apart, and wait
+                     for their own when they have not failed by then; only those with a shape of one accelerator do
+                     (`[workload] elastic = "halves"`). A wait for the pool is of neither cause
 
 Example (examples/two_jobs.json). Each of the two virtual clusters owns 1 of 3 accelerators, its part rounded down, so
 both jobs are within their quotas. Text came first and takes its fastest type, the v100. Image gets a k80.
@@ -31,21 +37,25 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Grants
-from eunomia.model.arrays import Floats
-from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.arrays import Bools, Floats
+from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.philly.clusters import Clusters
+from eunomia.policies.grants.philly.clusters import Clusters, seats_of
 from eunomia.policies.grants.philly.deciding import NOBODY, Deciding
+from eunomia.policies.grants.philly.prerun import NEEDS, PreRun
 from eunomia.policies.grants.philly.room import Room
+from eunomia.policies.grants.philly.serving import Serving
 from eunomia.policies.grants.philly.turns import REMEMBERS, TICK_S, Turns, tick
 
 FAIR_SHARE = "fair share: its virtual cluster has used up its quota"
 FRAGMENTATION = "fragmentation: it is within its quota, but no place holds it as close together as it asks"
+PRE_RUN = "pre-run: it first runs on one accelerator of the pool, and those are in use"
+CAUSES = (FAIR_SHARE, FRAGMENTATION, PRE_RUN)
 NEVER = "it is wider than the quota of its virtual cluster, which may not borrow"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Philly:
     """Quotas that can be borrowed, and gangs that would rather wait than sit apart.
 
@@ -62,6 +72,9 @@ class Philly:
     relax_after: int = 3
     preempt_above: float = 0.9
     defragment: int = 0
+    isolate: bool = False
+    prerun_s: float = 0.0
+    pool: float = 0.02
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="philly",
@@ -74,7 +87,7 @@ class Philly:
             {"scale_factor", "throughput", "on_type", "started", "first_started", "tenant", "tenants"}
             | {"capacity", "topology", "holder"}
         ),
-        remembers=REMEMBERS,
+        remembers={**REMEMBERS, "passed": 0.0},
         mechanism=ENDLESS,
         tells_waits=True,
     )
@@ -88,63 +101,62 @@ class Philly:
         for name in ("relax_after", "defragment"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is a whole number, 0 = never")
+        if not 0 <= self.prerun_s < float("inf"):
+            raise ValueError(f"prerun_s is {self.prerun_s}; it is a number of seconds, 0 = gangs start as they are")
+        if not 0 < self.pool < 1:
+            raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
+        if self.prerun_s:
+            also_needs(self, NEEDS)
 
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start or move, who stops, and why the others wait."""
+        if not self.prerun_s:
+            return self._decide(view, np.zeros(view.jobs, dtype=bool))
+        before = PreRun.split(view, self.pool)
+        answer = self._decide(before.rest, before.first)
+        return before.add(answer, view.at + self.prerun_s)
+
+    def _decide(self, view: View, aside: Bools) -> Grants:
+        """Decide about everybody but those who are `aside`, (job,), for now."""
         waiting = view.on_type < 0
         clusters = Clusters.seen(view)
         held = view.memory.get("marks", np.full(view.topology.devices, NOBODY))
-        turns = Turns.at(view.at, waiting, view.memory, held, self.backoff_s)
+        turns = Turns.at(view.at, waiting & ~aside, view.memory, held, self.backoff_s)
         marks = _marks(view, held, turns)
-        room = Room(view.topology, (view.holder == -1) & (marks == NOBODY), view.holder != -2)
-        deciding = Deciding(view, clusters, room, marks, self.defragment)
-        due = np.flatnonzero(turns.due(view.at, waiting))
-        first = clusters.all_within()[due]
-        found_none: list[int] = []
-        for m in due[first].tolist():
-            fits = self._within_quota(deciding, turns, m) if clusters.within(m) else self._borrowing(deciding, turns, m)
-            if not fits:
-                found_none.append(m)
-        for m in due[~first].tolist():
-            if not self._borrowing(deciding, turns, m):
-                found_none.append(m)
-        turns.begin(np.array(found_none, dtype=np.int64), view.at, self.hold_s, self.backoff_s)
-        return self._answer(view, turns, deciding)
+        deciding = Deciding(view, clusters, self._room(view, clusters, marks), marks, self.defragment)
+        due = np.flatnonzero(turns.due(view.at, waiting & ~aside))
+        if len(due):
+            Serving(deciding, turns, self.relax_after, self.preempt_above).serve(due)
+            seated = np.zeros(view.jobs, dtype=bool)
+            seated[list(deciding.seated)] = True
+            turns.begin(due[~seated[due]], view.at, self.hold_s, self.backoff_s)
+        return self._answer(view, turns, deciding, aside)
 
-    def _within_quota(self, deciding: Deciding, turns: Turns, job: int) -> bool:
-        """Seat a job within its quota, whatever that takes; or let it hold what it could use."""
-        level = turns.level(job, self.relax_after)
-        if deciding.place(job, level, turns.ticket[job]) or deciding.defragment(job):
-            return True
-        if deciding.preempt(job, level, self.preempt_above):
-            return True
-        deciding.hold(job, level, turns.take_ticket(job))
-        return False
+    def _room(self, view: View, clusters: Clusters, marks: Floats) -> Room:
+        gangs = seats_of(clusters.size > 1, view.holder) if self.isolate else None
+        return Room(view.topology, (view.holder == -1) & (marks == NOBODY), view.holder != -2, gangs)
 
-    def _borrowing(self, deciding: Deciding, turns: Turns, job: int) -> bool:
-        """Seat a job beyond its quota where there is room, if it may; it holds nothing and stops nobody."""
-        borrows = bool(deciding.clusters.borrows[deciding.clusters.of[job]])
-        return borrows and deciding.place(job, turns.level(job, self.relax_after), turns.ticket[job])
-
-    def _answer(self, view: View, turns: Turns, deciding: Deciding) -> Grants:
+    def _answer(self, view: View, turns: Turns, deciding: Deciding, aside: Bools) -> Grants:
         clusters = deciding.clusters
         waits = view.on_type < 0
         waits[list(deciding.seated)] = False
         waits[deciding.stopped] = True
         never = waits & clusters.never() & np.isinf(view.first_started)
-        within = clusters.all_within()
+        refuse = dict.fromkeys(np.flatnonzero(never).tolist(), NEVER)
         rows, row, device = deciding.grants()
         soon = tick(view.at + TICK_S) if deciding.stopped else np.inf  # what was freed and not needed may fit somebody
+        wait = np.flatnonzero(waits)
+        cause = np.where(aside, 2, clusters.all_within())[wait].tolist()
         return Grants(
             rows,
             row,
             device,
             np.full(len(rows), np.nan),
             stop=np.array(sorted(deciding.stopped), dtype=np.int64),
-            again_at=min(turns.next(view.at, waits), soon),
-            memory={**turns.memory(waits), "marks": deciding.marks},
-            refuse=dict.fromkeys(np.flatnonzero(never).tolist(), NEVER),
-            why={m: FRAGMENTATION if within[m] else FAIR_SHARE for m in np.flatnonzero(waits & ~never).tolist()},
+            again_at=min(turns.next(view.at, waits & ~aside), soon),
+            memory={**turns.memory(waits & ~aside), "marks": deciding.marks},
+            refuse=refuse,
+            why={m: CAUSES[one] for m, one in zip(wait.tolist(), cause, strict=True) if m not in refuse},
         )
 
 

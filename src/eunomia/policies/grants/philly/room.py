@@ -7,6 +7,9 @@
 A rack stands for the paper's RDMA domain too. A gang that no rack could hold is at level 2 from the first. The emptiest
 rack comes first, and in it the emptiest machine; a gang of up to `SMALL` takes the smallest hole there that holds it,
 and a single accelerator the smallest hole of the cluster, so that large ones stay whole.
+
+Where gangs are kept apart, a gang first looks at idle machines and a single accelerator at those without a gang; only
+what finds no place there may share a machine.
 """
 
 from __future__ import annotations
@@ -29,28 +32,37 @@ def _rack_rows(rack: tuple[str, ...]) -> Ints:
 
 
 class Room:
-    """Which devices are free. `up` (device,) are in service; both arrays are copied or left alone."""
+    """Which devices are free. `up` (device,) are in service; all arrays are copied or left alone.
 
-    def __init__(self, topology: Topology, free: Bools, up: Bools):
+    `gangs` (device,) are held by gangs that are to be kept apart; None = machines are shared as it comes.
+    """
+
+    def __init__(self, topology: Topology, free: Bools, up: Bools, gangs: Bools | None = None):
         self._topology = topology
+        self._rack = _rack_rows(topology.rack)  # (node,)
         self._device_free = free.copy()
         self.free = np.bincount(topology.node[free], minlength=topology.nodes)  # (node,)
         self.size = np.bincount(topology.node[up], minlength=topology.nodes)  # (node,) in service
+        self._with_gang = None if gangs is None else np.bincount(topology.node[gangs], minlength=topology.nodes) > 0
         self._racks: dict[int, list[Ints]] = {}  # type -> nodes in service of each rack
         self._least: dict[tuple[int, int], int] = {}  # what `_fewest` found
 
     def copy(self) -> Room:
         """Return another sheet with the same on it."""
         other = object.__new__(Room)
-        other._topology, other.size = self._topology, self.size
+        other._topology, other.size, other._rack = self._topology, self.size, self._rack
+        other._with_gang = self._with_gang
         other._racks, other._least = self._racks, self._least
         other._device_free, other.free = self._device_free.copy(), self.free.copy()
         return other
 
     def take(self, devices: Ints) -> None:
-        """Take free devices."""
+        """Take free devices, for one gang."""
         self._device_free[devices] = False
         np.subtract.at(self.free, self._topology.node[devices], 1)
+        if self._with_gang is not None and len(devices) > 1:
+            self._with_gang = self._with_gang.copy()
+            self._with_gang[self._topology.node[devices]] = True
 
     def give_back(self, devices: Ints) -> None:
         """Free devices that are in service."""
@@ -63,7 +75,16 @@ class Room:
 
     def find(self, type: int, size: int, level: int) -> Ints | None:
         """Return free devices for a gang, (size,), or None; nothing is taken."""
-        racks = [nodes[self.free[nodes] > 0] for nodes in self._racks_of(type)]
+        if self._with_gang is not None:
+            apart = self.free == self.size if size > 1 else ~self._with_gang
+            found = self._find(type, size, level, (self.free > 0) & apart)
+            if found is not None:
+                return found
+        return self._find(type, size, level, self.free > 0)
+
+    def _find(self, type: int, size: int, level: int, among: Bools) -> Ints | None:
+        """Do `find` on some nodes, (node,)."""
+        racks = [nodes[among[nodes]] for nodes in self._racks_of(type)]
         nodes = np.concatenate(racks) if racks else NO_INTS
         if self.free[nodes].sum() < size:
             return None
@@ -86,7 +107,9 @@ class Room:
     def _places(self, type: int, size: int, level: int, racks: list[Ints]) -> Iterator[Ints]:
         """Yield the nodes of each place that a gang may use, the best first; in each the nodes to fill first."""
         least = self._fewest(type, size)
-        ranked = sorted((nodes for nodes in racks if len(nodes)), key=self._allocated)
+        ranked = [nodes for nodes in racks if len(nodes)]
+        if len(ranked) > 1:
+            ranked.sort(key=self._allocated)
         if least:
             for nodes in ranked:
                 yield self._together(nodes, size, least)
@@ -106,7 +129,7 @@ class Room:
 
     def _allocated(self, nodes: Ints) -> float:
         """Return which part of the rack of these nodes is allocated."""
-        mine = self._rack_of[nodes[0]] == self._rack_of
+        mine = self._rack[nodes[0]] == self._rack
         mine &= self._topology.node_type == self._topology.node_type[nodes[0]]
         return 1.0 - float(self.free[mine].sum() / self.size[mine].sum())
 
@@ -114,14 +137,9 @@ class Room:
         """Return the nodes of a type that are in service, rack by rack."""
         if type not in self._racks:
             nodes = np.flatnonzero((self._topology.node_type == type) & (self.size > 0))
-            rack = self._rack_of[nodes]
+            rack = self._rack[nodes]
             self._racks[type] = [nodes[rack == one] for one in np.unique(rack).tolist()]
         return self._racks[type]
-
-    @property
-    def _rack_of(self) -> Ints:
-        """(node,)"""
-        return _rack_rows(self._topology.rack)
 
     def _fewest(self, type: int, size: int) -> int:
         """Return how many machines such a gang needs in the best empty rack; 0 = no rack holds it."""

@@ -46,9 +46,10 @@ class Turns:
         """Return who may start now, (job,)."""
         return waiting & (self.holding | (self.end <= now))
 
-    def level(self, job: int, relax_after: int) -> int:
-        """Return how far apart a job may sit."""
-        return min(int(self.tries[job]) // relax_after, 2) if relax_after else 0
+    def levels(self, relax_after: int) -> Ints:
+        """Return how far apart each job may sit, (job,)."""
+        tries = self.tries // relax_after if relax_after else np.zeros(len(self.tries))
+        return np.minimum(tries, 2).astype(np.int64)
 
     def begin(self, jobs: Ints, now: float, hold_s: float, backoff_s: float) -> None:
         """These jobs found no place: those whose turn has not begun collect seats from now on.

@@ -1,0 +1,345 @@
+"""What Philly's authors would do otherwise, worked out by hand: pre-runs, retries by reason, gangs kept apart.
+
+An accelerator does a step a second and a gang as many as it has accelerators, so a job of 4000 steps and 4 accelerators
+runs for 1000 s. Failures are written down, not drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eunomia import simulate
+from eunomia.backends.simulated.fates import Fates
+from eunomia.backends.simulated.mishaps import Mishaps
+from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.contract.worlds import Rates, draw, play
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.failures.retrying import RECURRING, TRANSIENT, comes_again
+from eunomia.failures.table7 import REASONS
+from eunomia.metrics import Metrics
+from eunomia.metrics.waits import Waits
+from eunomia.model.decisions import Decision, Refuse, Start, one_by_one
+from eunomia.model.events import JobFailed, Moment
+from eunomia.model.job import Job
+from eunomia.model.problems import InvalidInput
+from eunomia.model.tenants import Tenant
+from eunomia.model.topology import Node, Topology
+from eunomia.policies.grants.philly import Philly
+from eunomia.policies.grants.philly.room import TOGETHER, Room
+from eunomia.replay import first_difference
+from eunomia.run import InlineAdviser, run
+from eunomia.throughputs.places import Ground
+from eunomia.throughputs.situated import Situated
+
+LINEAR = Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0)
+ROW = {reason.name: row for row, reason in enumerate(REASONS)}
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Fates as they are written down, a column of jobs each."""
+
+    reason: np.ndarray  # row of the table; -1 = does not fail
+    share: np.ndarray
+    seconds: tuple[float, ...]  # of running until each trial fails
+
+    def name(self, row: int) -> str:
+        return REASONS[self.reason[row]].name
+
+    def time_to_failure(self, row: int, trial: int, left_s: float) -> float:
+        return min(self.seconds[row], left_s) if self.reason[row] >= 0 else math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fates(Fates):
+    by_job: tuple[tuple[str, str, float], ...] = ()
+
+    def of(self, jobs: Sequence[Job], rng: np.random.Generator) -> _Written:  # type: ignore[override]
+        told = {name: (reason, seconds) for name, reason, seconds in self.by_job}
+        rows = [ROW[told[job.job_id][0]] if job.job_id in told else -1 for job in jobs]
+        seconds = tuple(told.get(job.job_id, ("", math.inf))[1] for job in jobs)
+        return _Written(np.array(rows), np.ones(len(jobs)), seconds)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a world came to."""
+
+    starts: dict[str, list[tuple[float, int]]]  # when, on how many accelerators
+    failures: dict[str, list[float]]
+    refused: dict[str, float]
+    status: dict[str, str]
+    finished: dict[str, float]
+    lost: float  # accelerator-seconds of jobs that failed
+    waits: Waits
+    end_s: float
+
+
+class _Ear:
+    def __init__(self) -> None:
+        self.heard: list[tuple[Moment, list[Decision]]] = []
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self.heard.append((moment, list(one_by_one(decisions))))
+
+
+def tell(
+    policy: Philly,
+    nodes: Sequence[int],
+    jobs: Sequence[Job],
+    failing: Sequence[tuple[str, str, float]],
+    *,
+    adaptive: bool = False,
+    tenants: dict[str, Tenant] | None = None,
+) -> Story:
+    topology = Topology.of([Node(type="gpu", accelerators=size) for size in nodes])
+    belief = Belief(LINEAR, None)
+    again = comes_again if adaptive else None
+    scheduler = Scheduler(
+        topology, policy.info, Leases(), belief, checked=True, price=np.ones(1), comes_again=again, tenants=tenants
+    )
+    speeds = Situated(LINEAR, Ground(topology, 0), None, None)
+    world = PhysicalWorld(jobs, topology, speeds, mishaps=Mishaps(fates=_Fates(by_job=tuple(failing))))
+    metrics, ear, waits = Metrics(topology, LINEAR, {"gpu": 1.0}), _Ear(), Waits()
+    run(scheduler, world, InlineAdviser(policy), [metrics, ear, waits])
+    columns = metrics.figures(bins=5).jobs
+    by_id = {str(name): m for m, name in enumerate(columns["job_id"])}
+    starts: dict[str, list[tuple[float, int]]] = {name: [] for name in by_id}
+    failures: dict[str, list[float]] = {name: [] for name in by_id}
+    refused = {}
+    for moment, decisions in ear.heard:
+        for event in moment.events:
+            if isinstance(event, JobFailed):
+                failures[event.job_id].append(moment.at)
+        for order in decisions:
+            if isinstance(order, Start):
+                starts[order.job_id].append((moment.at, len(order.seats)))
+            if isinstance(order, Refuse):
+                refused[order.job_id] = moment.at
+    return Story(
+        starts,
+        failures,
+        refused,
+        {name: str(columns["status"][m]) for name, m in by_id.items()},
+        {name: float(columns["finished_s"][m]) for name, m in by_id.items()},
+        world.losses(metrics.end_s).lost["failed_jobs"],
+        waits,
+        metrics.end_s,
+    )
+
+
+def job(name: str, at: float, steps: float, size: int, *, retries: int = 0, shapes: tuple[int, ...] = (1,)) -> Job:
+    return Job(
+        job_id=name,
+        sequence=ord(name),
+        submitted=at,
+        total_steps=steps,
+        scale_factor=size,
+        retries=retries,
+        other_shapes=shapes if size > 1 else (),
+    )
+
+
+FOUR = (
+    job("a", 0, 4000, 4),
+    job("b", 0, 4000, 4, retries=1),  # a mistake that shows after 100 s, in both trials
+    job("c", 0, 50, 1),
+    job("d", 600, 4000, 4),  # a mistake that shows after 400 s
+)
+MISTAKES = (("b", "Semantic error", 100.0), ("d", "Semantic error", 400.0))
+NODES = (4, 4, 1)
+PRE = Philly(prerun_s=300.0, pool=0.1)  # 1 accelerator of 9: the machine that has no more
+
+
+def test_without_a_pool_a_mistake_costs_what_its_gang_holds() -> None:
+    told = tell(Philly(), NODES, FOUR, MISTAKES)
+    assert told.starts == {"a": [(0, 4)], "b": [(0, 4), (100, 4)], "c": [(0, 1)], "d": [(600, 4)]}
+    assert told.lost == pytest.approx(2 * 100 * 4 + 400 * 4)
+
+
+def test_with_a_pool_it_costs_one_accelerator_while_it_shows_within_the_pre_run() -> None:
+    # a runs in the pool until 300, then b, which fails at 400 and again, after its second try there, at 500; so b
+    # never has 4. d passes at 900 and fails 100 s later. a has 4000 − 300 steps left at 300: 925 s on 4.
+    told = tell(PRE, NODES, FOUR, MISTAKES)
+    assert told.starts["a"] == [(0, 1), (300, 4)]
+    assert told.starts["b"] == [(300, 1), (400, 1)]
+    assert told.starts["c"] == [(0, 1)]
+    assert told.starts["d"] == [(600, 1), (900, 4)]
+    assert told.failures == {"a": [], "b": [400, 500], "c": [], "d": [1000]}
+    assert told.finished["a"] == pytest.approx(1225)
+    assert told.lost == pytest.approx(2 * 100 + 300 + 100 * 4)
+
+
+def test_a_wait_for_the_pool_is_neither_fair_share_nor_fragmentation() -> None:
+    told = tell(PRE, NODES, FOUR, MISTAKES)
+    fair_share, fragmentation, other = told.waits.seconds(told.end_s).T
+    assert other.tolist() == [0, 300, 0, 0]
+    assert fair_share.sum() == fragmentation.sum() == 0
+
+
+def test_who_has_no_shape_of_one_accelerator_does_not_run_before_it_runs() -> None:
+    told = tell(PRE, NODES, [job("a", 0, 4000, 4, shapes=(2,)), job("b", 0, 40, 4)], ())
+    assert told.starts["a"] == [(0, 4)]
+    assert told.starts["b"] == [(0, 1)]  # 40 steps: it is done before its time in the pool is over
+
+
+def test_while_a_gang_waits_that_only_the_whole_cluster_holds_there_is_no_pool() -> None:
+    # a has all 9 until 100, and then b runs in the pool until 400. As c waits, which is as wide as a, d does not run
+    # before it runs: it starts on 4 at once. b has 40 steps left at 400, and gives c its last seats at 410.
+    jobs = [job("a", 0, 900, 9), job("b", 10, 340, 4), job("c", 110, 900, 9), job("d", 120, 400, 4)]
+    told = tell(PRE, NODES, jobs, ())
+    assert told.starts == {"a": [(0, 9)], "b": [(100, 1), (400, 4)], "c": [(410, 9)], "d": [(120, 4)]}
+    assert told.refused == {}
+
+
+def test_the_pool_counts_against_nobodys_quota() -> None:
+    # x owns 4 of the 8 outside the pool, and may not borrow: beside a its b may still run in the pool
+    two = [replace(job(name, 0, 4000, 4), tenant="x") for name in "ab"]
+    told = tell(PRE, NODES, two, (), tenants={"x": Tenant(quota=4, borrows=False), "y": Tenant(quota=4)})
+    assert told.starts["b"][0] == (300, 1)
+    assert told.starts["b"][1] == (told.finished["a"], 4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_with_a_pool_and_gangs_of_several_sizes_every_world_ends(seed: int) -> None:
+    small = draw(seed, jobs=20, elastic=True)
+    policy = Philly(prerun_s=40.0, pool=0.05, isolate=True, defragment=1)
+    assert play(policy, small, seed=seed).counts == {"finished": 20}
+
+
+@pytest.mark.parametrize(("name", "value"), [("prerun_s", -1.0), ("prerun_s", math.inf), ("pool", 0.0), ("pool", 1.0)])
+def test_a_pool_that_cannot_be_is_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        Philly(**{name: value})
+
+
+# ---- which failures are tried again ----------------------------------------------------------------------------------
+
+TRIED = (job("a", 0, 4000, 4, retries=2), job("b", 0, 4000, 4, retries=2), job("c", 0, 100, 1))
+REASONED = (("a", "Incorrect inputs", 100.0), ("b", "MPI runtime failure", 100.0))
+
+
+def test_with_blind_retries_every_failure_is_tried_as_often() -> None:
+    told = tell(Philly(), NODES, TRIED, REASONED)
+    assert told.failures == {"a": [100, 200, 300], "b": [100, 200, 300], "c": []}
+    assert told.lost == pytest.approx(2 * 3 * 100 * 4)
+    assert told.refused == {}
+
+
+def test_with_adaptive_retries_only_those_that_may_pass_are_tried_again() -> None:
+    told = tell(Philly(), NODES, TRIED, REASONED, adaptive=True)
+    assert told.failures == {"a": [100], "b": [100, 200, 300], "c": []}
+    assert told.refused == {"a": 100}
+    assert told.status == {"a": "failed", "b": "failed", "c": "finished"}
+    assert told.lost == pytest.approx((1 + 3) * 100 * 4)
+
+
+def test_a_job_without_retries_left_is_not_refused_besides() -> None:
+    told = tell(Philly(), NODES, [job("a", 0, 4000, 4)], REASONED[:1], adaptive=True)
+    assert (told.failures["a"], told.refused, told.status["a"]) == ([100], {}, "failed")
+
+
+def test_the_reasons_are_the_tables() -> None:
+    names = {reason.name for reason in REASONS}
+    assert names >= RECURRING | TRANSIENT
+    assert not RECURRING & TRANSIENT
+    assert {name for name in names if comes_again(name)} == RECURRING
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        ("exit code 1: ModuleNotFoundError: No module named 'apex'", True),
+        ("exit code 1: FileNotFoundError: [Errno 2] No such file or directory: 'train.csv'", True),
+        ("exit code 1: ncclSystemError: System call (socket) failed", False),
+        ("chance", False),
+        ("its lease ended and was not renewed", False),
+    ],
+)
+def test_of_a_real_job_the_words_of_its_log_decide(words: str, again: bool) -> None:
+    assert comes_again(words) is again
+
+
+# ---- gangs kept apart ------------------------------------------------------------------------------------------------
+
+
+def _rooms(taken: Sequence[int], gangs: Sequence[int]) -> tuple[Topology, Room, Room]:
+    """Machines of 4, 4, 4 and 2, with these devices taken; return a room that shares machines and one that does not."""
+    topology = Topology.of([Node(type="gpu", accelerators=size) for size in (4, 4, 4, 2)])
+    free, up, gang = np.ones(14, dtype=bool), np.ones(14, dtype=bool), np.zeros(14, dtype=bool)
+    free[list(taken)], gang[list(gangs)] = False, True
+    return topology, Room(topology, free, up), Room(topology, free, up, gang)
+
+
+@pytest.mark.parametrize(
+    ("size", "shared", "apart"),
+    [
+        (2, {0}, {3}),  # a gang of 2 shares it with the gang there, or takes the machine of 2
+        (3, {1}, {2}),  # the smallest hole is beside a single one; the third machine is idle
+        (1, {0}, {3}),  # two holes of 2 are the smallest: one is beside the gang
+    ],
+)
+def test_a_gang_takes_an_idle_machine_and_a_single_accelerator_one_without_a_gang(
+    size: int, shared: set[int], apart: set[int]
+) -> None:
+    # a gang of 2 sits on machine 0 and a single accelerator on machine 1
+    topology, sharing, isolating = _rooms([0, 1, 4], [0, 1])
+    for room, expected in ((sharing, shared), (isolating, apart)):
+        found = room.find(0, size, TOGETHER)
+        assert found is not None
+        assert set(topology.node[found].tolist()) == expected
+
+
+def test_where_no_machine_is_idle_a_gang_shares_one_rather_than_wait() -> None:
+    topology, _, isolating = _rooms([0, 4, 8, 12], [])
+    found = isolating.find(0, 3, TOGETHER)
+    assert found is not None
+    assert set(topology.node[found].tolist()) == {0}
+
+
+def test_what_has_just_been_seated_counts() -> None:
+    topology, _, isolating = _rooms([], [])
+    for size, expected in ((2, {3}), (2, {0}), (1, {1})):
+        found = isolating.find(0, size, TOGETHER)
+        assert found is not None
+        assert set(topology.node[found].tolist()) == expected
+        isolating.take(found)
+
+
+# ---- as scenarios ----------------------------------------------------------------------------------------------------
+
+
+def _scenario(**world: str) -> dict[str, object]:
+    return {
+        "cluster": {"accelerators": {"gpu": 16}},
+        "workload": {"generator": "philly-like", "jobs": 60, "rate_per_hour": 2, "elastic": "halves"},
+        "throughputs": {"source": "linear", "reference_type": "gpu"},
+        "policy": {"name": "philly", "prerun_s": 300.0, "pool": 0.05},
+        "world": world,
+        "physics": {"fates": "philly", "failing": 0.6},
+    }
+
+
+def test_a_run_with_retries_by_reason_is_replayed_and_loses_less_to_failures(tmp_path: Path) -> None:
+    blind = simulate(_scenario())
+    found = simulate(_scenario(retry="adaptive"), record_to=tmp_path / "record.jsonl.gz")
+    assert found.record is not None
+    assert first_difference(found.record) is None
+    assert (found.jobs["status"] == blind.jobs["status"]).all()
+    assert 20 < found.summary["jobs_failed"] < 50
+    lost = "lost_failed_jobs_accelerator_s"
+    assert found.summary[lost] < blind.summary[lost]
+
+
+def test_a_word_for_retries_that_does_not_exist_is_answered_with_those_that_do() -> None:
+    with pytest.raises(InvalidInput, match="retry") as told:
+        simulate(_scenario(retry="never"))
+    assert "adaptive" in str(told.value)
