@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,11 +12,12 @@ from eunomia.contract.worlds import Played, Small, line_up, one_type, play
 from eunomia.model.answers import Grants
 from eunomia.model.decisions import Stop
 from eunomia.model.topology import Node
+from eunomia.model.view import View
 from eunomia.policies.grants.themis.auctioning import auctioned
-from eunomia.policies.grants.themis.bidding import Bid, Gang, bid_table, misjudged, misreported
+from eunomia.policies.grants.themis.bidding import Tables, bid_tables, misjudged, misreported
+from eunomia.policies.grants.themis.book import opened, pushed
 from eunomia.policies.grants.themis.policy import Themis
-from eunomia.policies.grants.themis.rho import RHO_MAX
-from eunomia.policies.grants.themis.seen import look
+from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
 from eunomia.solution import problem_of
 from eunomia.solution.seen import view_of
 
@@ -91,66 +92,217 @@ def _first(ended: Played, job: str) -> float:
     return min(at for at, start in ended.starts if start.job_id == job)
 
 
+def seen_in(view: View) -> Seen:
+    ended = ended_leases(view)
+    return look(view, ended, offers(view, ended))
+
+
+def gangs(tables: Tables, row: int) -> list[tuple[int, int, np.ndarray, np.ndarray]]:
+    """Return job, type, units and accelerators on each of the gangs that a row seats."""
+    book, begin = tables.book, tables.gang[row]
+    found = []
+    for g in range(begin, begin + tables.count[row]):
+        part = slice(book.first[g], book.first[g + 1])
+        found.append((int(book.job[g]), int(book.type[g]), book.unit[part], book.amount[part]))
+    return found
+
+
+@pytest.mark.parametrize("slot", [0, 2])
 @pytest.mark.parametrize("seed", range(8))
-def test_bid_tables_are_short_start_with_nothing_and_take_what_is_offered(seed: int) -> None:
+def test_bid_tables_are_short_start_with_nothing_and_take_what_is_offered(seed: int, slot: int) -> None:
     view = a_view(Themis(), seed)
-    seen = look(view)
-    free = np.bincount(view.topology.node[seen.offered], minlength=view.topology.nodes)
-    for app in range(len(view.apps.names)):
-        table = bid_table(seen, app, free, turn=app, rows=6)
-        assert table[0].gangs == ()
-        assert 1 <= len(table) <= 6
-        for bid in table:
+    topology = replace(view.topology, accelerators_per_slot=slot)
+    view = replace(view, columns={**view.columns, "topology": topology})
+    seen, apps = seen_in(view), np.arange(len(view.apps.names))
+    free = seen.by_unit(seen.offered)
+    tables = bid_tables(seen, apps, free, rows=6)
+    for app in apps.tolist():
+        rows = np.flatnonzero(tables.bidder == app).tolist()
+        assert tables.count[rows[0]] == 0
+        assert 1 <= len(rows) <= 6
+        for row in rows:
             taken = np.zeros_like(free)
-            for gang in bid.gangs:
-                taken[gang.nodes] += gang.count
-                assert gang.count.sum() == view.scale_factor[gang.job]
-                assert view.app[gang.job] == app
-                assert view.throughput[gang.job, gang.type] > 0
+            for job, type, units, count in gangs(tables, row):
+                taken[units] += count
+                assert count.sum() == view.scale_factor[job]
+                assert view.app[job] == app
+                assert seen.wants[job]
+                assert view.throughput[job, type] > 0
+                assert (topology.node_type[seen.ground.node[units]] == type).all()
             assert (taken <= free).all()
-            assert 0 < bid.rho <= table[0].rho
+            assert 0 < tables.rho[row] <= tables.rho[rows[0]]
 
 
-def tables(*rhos: float) -> list[list[Bid]]:
+def two(*rhos: float) -> Tables:
     """Return two apps that want the same two seats of one machine, with those ρ."""
-    gangs = [(Gang(job, 0, np.array([0]), np.array([2]), 10.0),) for job in range(2)]
-    return [[Bid((), 4.0), Bid(gang, rho)] for gang, rho in zip(gangs, rhos, strict=True)]
+    book = opened(2)
+    for job in range(2):
+        book = pushed(book, job, 0, False, 10.0, np.array([0]), np.array([2]), 1)
+    rho = np.array([4.0, rhos[0], 4.0, rhos[1]])
+    return Tables(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), rho, book)
+
+
+def winners(tables: Tables, treatment: str, least: float = 0.05) -> tuple[list[int], list[float]]:
+    won = auctioned(tables, np.array([2]), treatment, least, np.random.default_rng(0))  # type: ignore[arg-type]
+    return tables.book.job[won.gang].tolist(), won.part.tolist()
 
 
 def test_the_one_whom_it_helps_more_wins_and_keeps_what_the_other_lost() -> None:
-    won = auctioned(tables(1.0, 2.0), np.array([2]), "lease", 0.05, np.random.default_rng(0))
-    assert [gang.job for gang in won.gangs] == [0]
-    assert won.part == pytest.approx([0.5])  # the other has 1/4 instead of 1/2
-    shorter = auctioned(tables(1.0, 2.0), np.array([2]), "lease", 0.6, np.random.default_rng(0))
-    assert shorter.gangs == []
-    assert auctioned(tables(1.0, 2.0), np.array([2]), "floor", 0.05, np.random.default_rng(0)).gangs == []
+    who, part = winners(two(1.0, 2.0), "lease")
+    assert who == [0]
+    assert part == pytest.approx([0.5])  # the other has 1/4 instead of 1/2
+    assert winners(two(1.0, 2.0), "lease", least=0.6) == ([], [])
+    assert winners(two(1.0, 2.0), "floor") == ([], [])
 
 
 def test_a_liar_may_win_but_for_less_than_its_lie_costs() -> None:
-    honest, other = tables(2.0, 1.0)
-    lie = misreported(honest, 8.0)
-    assert [bid.rho for bid in lie] == [4.0, 0.25]
-    won = auctioned([lie, other], np.array([2]), "lease", 0.01, np.random.default_rng(0))
-    assert [gang.job for gang in won.gangs] == [0]
+    honest = two(2.0, 1.0)
+    lie = misreported(honest, 0, 8.0)
+    assert lie.rho.tolist() == [4.0, 0.25, 4.0, 1.0]
+    assert winners(honest, "lease")[0] == [1]
+    who, part = winners(lie, "lease", least=0.01)
+    assert who == [0]
     # Truly it would have 1/2 for a quarter of the lease: less than the 1/4 that it has without winning.
-    assert won.part[0] * 1 / honest[1].rho < 1 / honest[0].rho
+    assert part[0] * 1 / honest.rho[1] < 1 / honest.rho[0]
 
 
 def test_who_misjudges_bids_within_its_error_by_seed() -> None:
-    table = [Bid((), RHO_MAX), *[Bid((), 2.0)] * 500]
-    off = np.array([bid.rho for bid in misjudged(table, 0.2, np.random.default_rng(1))[1:]]) / 2.0
+    tables = Tables(np.zeros(501, int), np.zeros(501, int), np.ones(501, int), np.full(501, 2.0), opened(1))
+    off = misjudged(tables, 0.2, np.random.default_rng(1)).rho / 2.0
     assert 0.8 <= off.min() < 0.82
     assert 1.18 < off.max() <= 1.2
 
 
+def as_one_app(view: View, **columns: np.ndarray) -> View:
+    return replace(view, columns={**view.columns, "app": np.zeros(view.jobs, dtype=np.int64), **columns})
+
+
 def test_an_app_of_many_jobs_bids_for_one_two_and_all_of_them() -> None:
-    view = a_view(Themis(), 0)
-    one = {**view.columns, "app": np.zeros(view.jobs, dtype=np.int64)}
-    seen = look(replace(view, columns=one))
-    table = bid_table(seen, 0, np.full(view.topology.nodes, 99), turn=0)
-    assert {len(bid.gangs) for bid in table} == set(range(seen.wants.sum() + 1))
+    seen = seen_in(as_one_app(a_view(Themis(), 0)))
+    tables = bid_tables(seen, np.array([0]), np.full(seen.view.topology.nodes, 99))
+    assert set(tables.count.tolist()) == set(range(seen.wants.sum() + 1))
+
+
+def test_an_app_seats_first_what_weighs_most_then_what_has_done_least() -> None:
+    problem = {"types": ["gpu"], "capacity": [4], "throughput": [[1.0]] * 4, "steps_remaining": [100.0] * 4,
+               "elapsed_s": [0.0] * 4, "accelerators_per_node": [4]}  # fmt: skip
+    view = view_of(problem_of(problem), Themis())
+    weight, total = np.array([1.0, 1.0, 1.0, 4.0]), np.array([1000.0, 200.0, 200.0, 200.0])
+    seen = seen_in(as_one_app(view, weight=weight, total=total))
+    tables = bid_tables(seen, np.array([0]), np.array([4]))
+    order = [job for job, *_ in gangs(tables, int(np.argmax(tables.count)))]
+    assert order == [3, 1, 2, 0]
+
+
+def alone(size: int, sizes: tuple[int, ...], slot: int, taken: tuple[int, ...] = ()) -> tuple[list[int], float]:
+    """Return where a lone gang with S = 1, 1.1, 1.29, 1.5 is seated, and the ρ that it bid for that."""
+    problem = problem_of(
+        {
+            "types": ["gpu"],
+            "capacity": [sum(sizes)],
+            "throughput": [[1.0]],
+            "scale_factor": [size],
+            "steps_remaining": [1000.0],
+            "elapsed_s": [0.0],
+            "accelerators_per_node": [sizes[0]],
+        }
+    )
+    view = view_of(problem, Themis())
+    holder = view.holder.copy()
+    holder[list(taken)] = -2  # lost
+    topology = replace(view.topology, accelerators_per_slot=slot)
+    slowdown = np.array([[1.0, 1.1, 1.29, 1.5]])
+    view = replace(view, columns={**view.columns, "holder": holder, "topology": topology, "slowdown": slowdown})
+    answer = Themis().decide(view)
+    assert answer.certificate is not None
+    return sorted(answer.device.tolist()), float(np.exp(-answer.certificate.objective))
+
+
+def test_a_gang_prefers_one_slot_and_knows_what_two_cost() -> None:
+    assert alone(2, (4,), 2) == ([0, 1], pytest.approx(1.0))
+    assert alone(2, (4,), 2, taken=(0,)) == ([2, 3], pytest.approx(1.0))
+    assert alone(2, (4,), 2, taken=(0, 2)) == ([1, 3], pytest.approx(1.1))  # one machine, two slots
+    assert alone(2, (4,), 0, taken=(0, 2)) == ([1, 3], pytest.approx(1.0))  # a machine is one slot
+    assert alone(4, (4, 4), 2, taken=(0, 4)) == ([1, 2, 3, 5], pytest.approx(1.29))  # two machines of a rack
+
+
+def test_what_comes_free_within_a_second_is_offered_together() -> None:
+    """Two gangs end half a second apart; the third, which waits, needs both their seats at once or one of them."""
+    jobs = line_up((0, 100.0, 2), (0, 100.5, 2), (1, 50.0, 2), (1, 50.0, 2))
+    starts = {one.job_id: at for at, one in played(Themis(), jobs, 4).starts}
+    late = sorted(starts.values())[2:]
+    assert late == pytest.approx([100.0, 101.0])  # not 100.5
+    apart = {one.job_id: at for at, one in played(Themis(batch_s=0.0), jobs, 4).starts}
+    assert sorted(apart.values())[2:] == pytest.approx([100.0, 100.5])
+
+
+def test_leases_that_end_just_after_an_auction_go_on_until_the_next() -> None:
+    """The second comes half a second later, so its lease ends just after the auction over the first one's seats."""
+    ended = played(Themis(), line_up((0, 5000, 2), (0.5, 5000, 2)), 4)
+    assert len(ended.starts) == 2
+    assert not [order for _, order in ended.decisions if isinstance(order, Stop)]
+
+
+@pytest.mark.parametrize("lease_s", [0.0, -1.0, 1e-9, 1e12, float("inf"), float("nan")])
+def test_a_lease_that_nobody_means_is_refused_by_name(lease_s: float) -> None:
+    with pytest.raises(ValueError, match=r"lease_s is .* from 10 s to 31536000 s"):
+        Themis(lease_s=lease_s)
+
+
+def test_batches_are_shorter_than_leases() -> None:
+    with pytest.raises(ValueError, match="batch_s is 20"):
+        Themis(lease_s=20.0, batch_s=20.0)
+
+
+def test_why_jobs_wait_is_told_like_a_mapping() -> None:
+    answer = rivals(Themis())
+    told = dict(answer.why)
+    assert set(told) == set(answer.why) == {0, 2, 3, 4}
+    assert len(answer.why) == 4
+    assert 1 not in answer.why  # it sits
+    assert 9 not in answer.why
+
+
+def test_who_is_never_granted_gets_worse_until_it_is_the_worst() -> None:
+    """One seat and eleven jobs: while only the worst-off bids, each has had a lease before anybody has two."""
+    jobs = line_up(*[(0.0, 6000.0, 1)] * 10, (0.0, 600.0, 1))
+    ended = played(Themis(f=1.0), jobs, 1)
+    first = {one.job_id: at for at, one in reversed(ended.starts)}
+    assert len(first) == 11
+    assert max(first.values()) <= 600 + 9 * 1200 + 1
+    problem = {"types": ["gpu"], "capacity": [1], "throughput": [[1.0]] * 2, "steps_remaining": [1000.0] * 2,
+               "accelerators_per_node": [1]}  # fmt: skip
+    rho = []
+    for waited in (0.0, 100.0, 200.0, 400.0):
+        view = view_of(problem_of({**problem, "elapsed_s": [waited, 50.0]}), Themis())
+        rho.append(float(seen_in(view).rho()[1][0]))
+    assert (np.diff(rho) > 0).all()
 
 
 def test_leases_last_as_long_as_the_policy_says() -> None:
     assert Themis(lease_s=300.0).info.mechanism.length_s == 300.0
     assert Themis().info.mechanism.length_s == 1200.0
+
+
+@dataclass(frozen=True)
+class Lied(Themis):
+    """Themis with one app that says winning helps it by another factor than it does."""
+
+    liar: str = "a"
+    factor: float = 1.0
+
+    def bids(self, seen: Seen, bidders: np.ndarray, free: np.ndarray, rng: np.random.Generator) -> Tables:
+        tables = super().bids(seen, bidders, free, rng)
+        names = [seen.view.apps.names[app] for app in bidders.tolist()]
+        return misreported(tables, names.index(self.liar), self.factor) if self.liar in names else tables
+
+
+@pytest.mark.parametrize("factor", [3.0, 30.0])
+def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor: float) -> None:
+    """Four apps of unlike lengths with two gangs' worth of seats; everybody bids, so that a lie can win something."""
+    jobs = line_up(*[(100.0 * i, (5 + 5 * i) * 1200.0, 2) for i in range(4)])
+    ends = {}
+    for told in (1.0, factor):
+        policy = Lied(f=0.0, indivisible="lease", factor=told)
+        ends[told] = [played(replace(policy, liar=name), jobs, 2, 2).finished[name] for name in "abcd"]
+    assert np.mean(ends[factor]) >= np.mean(ends[1.0])

@@ -48,6 +48,10 @@ def test_rows_hold_means_and_under_how_many_seeds_themis_is_not_behind(monkeypat
 def test_the_sweep_has_a_row_for_each_published_point_and_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(themis, "simulate_many", lambda runs, **_: told([4.0] * len(runs)))
     table = themis.sweep(Request())
-    assert [row.x for row in table.rows if row.published is not None] == [x for fs in themis.BY_F.values() for x in fs]
+    shown = {(row.series, row.x): row.published for row in table.rows if row.published is not None}
+    assert shown == {
+        (f"w1, leases of {lease} s", f): rho for lease, by_f in themis.BY_F.items() for f, rho in by_f.items()
+    }
+    assert len(table.rows) == 2 * sum(map(len, themis.ASKED.values()))
     (figure,) = table.figures
-    assert [curve.published for curve in figure.curves] == [True, False, True, False]
+    assert [curve.published for curve in figure.curves] == [True, False, False, True, False, False]

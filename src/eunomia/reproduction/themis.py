@@ -52,6 +52,12 @@ BY_F = {  # worst ρ by f, for leases of so many seconds
     1200: {0.0: 9.8, 0.1: 6.5, 0.3: 6.1, 0.5: 5.4, 0.6: 4.0, 0.8: 3.8, 1.0: 4.8},
     300: {0.0: 9.4, 0.3: 5.2, 0.5: 3.9, 0.8: 1.8, 1.0: 2.7},
 }
+ASKED: Mapping[int, tuple[float, ...]] = {  # f for each length of leases; the paper tells values for two of them
+    300: tuple(BY_F[300]),
+    600: tuple(BY_F[300]),
+    1200: tuple(BY_F[1200]),
+    2400: tuple(BY_F[300]),
+}
 SOURCE = "Mahajan et al., NSDI 2020, section 8"
 ENOUGH_SEEDS = 10
 QUANTITIES = (("rho_themis_max", ""), ("rho_themis_mean", ""), ("app_jct_mean_s", "s"), ("cost_usd", "accelerator-h"))
@@ -70,30 +76,33 @@ def w2(request: Request) -> Table:
 
 def sweep(request: Request) -> Table:
     """Play Themis with different f and leases on HyperDrive's searches."""
-    asked = [(lease, f) for lease, values in BY_F.items() for f in values]
+    asked = [(lease, f) for lease, values in ASKED.items() for f in values]
     found = _played(request, "w1", {f"lease {lease} s, f {f:g}": f"themis?f={f}&lease_s={lease}" for lease, f in asked})
     rows = []
     for lease, f in asked:
         by_seed = found[f"lease {lease} s, f {f:g}"]
         for quantity, unit in (QUANTITIES[0], QUANTITIES[3]):
-            published = BY_F[lease][f] if quantity == "rho_themis_max" else None
+            published = BY_F.get(lease, {}).get(f) if quantity == "rho_themis_max" else None
             rows.append(_mean(f"w1, leases of {lease} s", quantity, unit, by_seed, published, x=f))
     figure = Figure(
         name="themis-sweep",
         title="The worst app's finish-time fairness under Themis, by f",
         x_label="f: the larger, the fewer apps may bid",
         y_label="worst ρ",
-        curves=tuple(curve for lease in BY_F for curve in _curves(lease, rows)),
+        curves=tuple(curve for lease in ASKED for curve in _curves(lease, rows)),
     )
     return Table(rows=tuple(rows), notes=_notes(request, "w1"), figures=(figure,))
 
 
-def _curves(lease: int, rows: Sequence[Row]) -> tuple[Curve, Curve]:
-    """Return the published curve for leases of that length, and the measured one."""
-    mine = [row for row in rows if row.series == f"w1, leases of {lease} s" and row.published is not None]
-    name, x = f"leases of {lease / 60:g} min", list(BY_F[lease])
-    published = Curve(name=name, x=x, y=[float(row.published or 0) for row in mine], published=True)
-    return published, Curve(name=name, x=x, y=[float(row.measured or 0) for row in mine])
+def _curves(lease: int, rows: Sequence[Row]) -> list[Curve]:
+    """Return the published curve for leases of that length, where there is one, and the measured one."""
+    series = f"w1, leases of {lease} s"
+    mine = [row for row in rows if row.series == series and row.quantity == "rho_themis_max"]
+    name, x = f"leases of {lease / 60:g} min", list(ASKED[lease])
+    measured = Curve(name=name, x=x, y=[float(row.measured or 0) for row in mine])
+    if lease not in BY_F:
+        return [measured]
+    return [Curve(name=name, x=x, y=[float(row.published or 0) for row in mine], published=True), measured]
 
 
 def _against_rivals(request: Request, work: str) -> Table:
@@ -122,8 +131,8 @@ def _played(request: Request, work: str, policies: Mapping[str, str]) -> dict[st
     return found
 
 
-def scenario_of(work: str, policy: str, seed: int, jobs: int = JOBS) -> Scenario:
-    """Return one run."""
+def scenario_of(work: str, policy: str, seed: int, jobs: int = JOBS, rate_per_hour: float = RATE_PER_HOUR) -> Scenario:
+    """Return one run. jobs are trials, rate_per_hour apps."""
     gangs, tuner = WORK[work]
     said: dict[str, Any] = {
         "seed": seed,
@@ -131,12 +140,12 @@ def scenario_of(work: str, policy: str, seed: int, jobs: int = JOBS) -> Scenario
         "workload": {
             "generator": "searches",
             "jobs": jobs,
-            "rate_per_hour": RATE_PER_HOUR,
+            "rate_per_hour": rate_per_hour,
             "gangs": gangs,
             "elastic": "halves",
         },
         "throughputs": {"source": "linear"},
-        "apps": {"tuner": tuner},
+        "apps": {"tuner": tuner} | ({"pause": False} if tuner == "halving" else {}),  # trials run on until beaten
         "policy": {"name": policy},
         "physics": {"placement": "themis", "accelerators_per_slot": 2},
         "overheads": {"restore_s": STOP_S},

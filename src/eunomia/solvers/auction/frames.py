@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.packed import Packed
@@ -18,46 +19,81 @@ class Frames(NamedTuple):
     ends: Ints  # (turn + 1, group) where each group ends; -1 = no more
 
 
+@njit(cache=True)
 def frames(rows: Packed, who: Ints) -> Frames:
     """Return what the bidders `who` can tell apart, served in that order."""
     turns, classes = len(who), len(rows.capacity)
     most = np.zeros((turns + 1, classes), dtype=np.int64)
-    most[:-1] = np.cumsum(rows.most[who[::-1]], axis=0)[::-1]
     group = np.zeros((turns + 1, classes), dtype=np.int64)
     ends = np.full((turns + 1, classes // 2 + 1), -1, dtype=np.int64)
-    label = np.zeros(classes, dtype=np.int64)
-    for t in range(turns - 1, 0, -1):
-        label = np.unique(label * classes + rows.alike[who[t]], return_inverse=True)[1].reshape(-1)
-        size = np.bincount(label)
-        if (size < 2).all():
-            break  # nor is anything alike to the bidders before
-        shared = np.flatnonzero(size[label] > 1)
-        group[t, : len(shared)] = shared[np.argsort(label[shared], kind="stable")]
-        ends[t, : (size > 1).sum()] = np.cumsum(size[size > 1])
+    label, shared = np.zeros(classes, dtype=np.int64), classes > 1
+    for t in range(turns - 1, -1, -1):
+        most[t] = most[t + 1] + rows.most[who[t]]
+        if t > 0 and shared:  # where nothing is alike, nothing is to the bidders before
+            label = _finer(label, rows.alike[who[t]])
+            shared = _grouped(label, group[t], ends[t])
     return Frames(most, group, ends)
 
 
+@njit(cache=True)
+def _finer(label: Ints, alike: Ints) -> Ints:
+    """Return labels (class,) that tell apart what either tells apart; a label is the first class that has it."""
+    finer = np.arange(len(label))
+    for k in range(len(label)):
+        for other in range(k):
+            if label[other] == label[k] and alike[other] == alike[k]:
+                finer[k] = other
+                break
+    return finer
+
+
+@njit(cache=True)
+def _grouped(label: Ints, group: Ints, ends: Ints) -> bool:
+    """Fill group and ends with the classes that share a label; say whether any do."""
+    n, groups = 0, 0
+    for first in range(len(label)):
+        if label[first] != first:
+            continue
+        begin = n
+        for k in range(first, len(label)):
+            if label[k] == first:
+                group[n] = k
+                n += 1
+        if n - begin == 1:
+            n = begin
+        else:
+            ends[groups] = n
+            groups += 1
+    return groups > 0
+
+
+@njit(cache=True)
 def unfolded(rows: Packed, worth: Floats, who: Ints, seen: Frames, chosen: Ints) -> Ints:
-    """Return the rows (turn,) that say of the classes themselves what `chosen` says of classes put in order."""
-    if (seen.ends < 0).all():
-        return chosen
+    """Return the rows (turn,) that say of the classes themselves what `chosen` says of classes put in order.
+
+    -1 stands for a row that is not there: then the classes are not interchangeable to that bidder.
+    """
     left, place = rows.capacity.copy(), np.arange(len(rows.capacity))  # place: where a class in the frame really is
-    found = np.empty_like(chosen)
-    for t, row in enumerate(chosen.tolist()):
-        taken = np.empty_like(left)
-        taken[place] = rows.take[row]
-        found[t] = _row(rows, worth, int(who[t]), taken, worth[row])
-        left = np.minimum(left - rows.take[row], seen.most[t + 1])
+    found, taken = np.empty_like(chosen), np.empty_like(left)
+    for t in range(len(chosen)):
+        row = chosen[t]
+        for k in range(len(left)):
+            taken[place[k]] = rows.take[row, k]
+            left[k] = min(left[k] - rows.take[row, k], seen.most[t + 1, k])
+        found[t] = _row(rows, worth, who[t], taken, worth[row])
         begin = 0
-        for end in seen.ends[t + 1][seen.ends[t + 1] >= 0].tolist():
-            group = seen.group[t + 1, begin:end]
-            falling = group[np.argsort(-left[group], kind="stable")]
+        for end in seen.ends[t + 1]:
+            if end < 0:
+                break
+            group = seen.group[t + 1, begin:end].copy()
+            falling = group[np.argsort(-left[group], kind="mergesort")]
             left[group], place[group], begin = left[falling], place[falling], end
     return found
 
 
+@njit(cache=True)
 def _row(rows: Packed, worth: Floats, bidder: int, taken: Ints, value: float) -> int:
-    begin, end = rows.begin[bidder], rows.begin[bidder + 1]
-    same = (rows.take[begin:end] == taken).all(axis=1) & (worth[begin:end] == value)
-    assert same.any()  # or the classes are not interchangeable to this bidder
-    return int(begin + np.argmax(same))
+    for row in range(rows.begin[bidder], rows.begin[bidder + 1]):
+        if worth[row] == value and (rows.take[row] == taken).all():
+            return row
+    return -1

@@ -35,6 +35,7 @@ class Effort:
 
 
 EXACT, QUICK = Effort(), Effort(widest=1024, nodes=0)
+FIRST = Effort(widest=WIDTHS[0], nodes=0)  # with the prices of a few steps, before the linear relaxation is solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def _by_layers(
         if value > found.objective:
             row = np.empty_like(chosen)
             row[order] = unfolded(rows, worth, turn, seen, chosen)
+            assert row.min() >= 0
             found = _better(found, row, worth)
         found = replace(found, bound=min(found.bound, max(lost, found.objective)))
         closed = first - found.bound

@@ -14,9 +14,9 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.optimum import EXACT, Effort, best_rows
+from eunomia.solvers.auction.optimum import EXACT, FIRST, Effort, best_rows
 from eunomia.solvers.auction.packed import packed
-from eunomia.solvers.auction.prices import STEPS, lowered, relaxed_prices
+from eunomia.solvers.auction.prices import STEPS, greedy, lowered, relaxed_prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,12 @@ def partial_allocation(bids: Bids, effort: Effort = EXACT) -> Partial:
     kept = bids.useful()
     bids = replace(bids, bidder=bids.bidder[kept], take=bids.take[kept], worth=bids.worth[kept])
     rows, worth, everybody = packed(bids), np.ascontiguousarray(bids.worth, dtype=float), np.arange(bids.bidders)
-    price = relaxed_prices(rows, worth)
-    fair = best_rows(rows, worth, everybody, price, _nothing(rows.begin, bids.take), effort)
+    known = greedy(rows, worth, _nothing(rows.begin, bids.take))
+    price = lowered(rows, worth, np.zeros(len(bids.capacity)), everybody, float(worth[known].sum()), STEPS)
+    fair = best_rows(rows, worth, everybody, price, known, FIRST)
+    if not fair.proven:
+        price = relaxed_prices(rows, worth)
+        fair = best_rows(rows, worth, everybody, price, fair.row, effort)
     share, least = np.ones((2, bids.bidders))
     for i in np.flatnonzero(bids.take[fair.row].any(axis=1)).tolist():  # who takes nothing costs nobody anything
         others = everybody[everybody != i]

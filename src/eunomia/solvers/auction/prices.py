@@ -2,8 +2,9 @@
 
     L(λ) = Σ_k λ_k C_k + Σ_i max_b ( v_ib − Σ_k λ_k n_ibk ),   λ ≥ 0.
 
-The lowest L is the optimum of the linear relaxation: found by the general solver for the whole problem, and from there
-by subgradient steps (B. T. Polyak, "Minimization of unsmooth functionals", 1969) for the problems without one bidder.
+The lowest L is the optimum of the linear relaxation. Subgradient steps (B. T. Polyak, "Minimization of unsmooth
+functionals", 1969) come near it, from prices of nothing for the whole problem and from its prices for the problems
+without one bidder. Where they do not come near enough, the general solver finds it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,26 @@ def relaxed(rows: Packed, worth: Floats, *, whole: bool = False) -> Program:
         upper=1.0,
         whole=np.ones(count, dtype=bool) if whole else None,
     )
+
+
+@njit(cache=True)
+def greedy(rows: Packed, worth: Floats, nothing: Ints) -> Ints:
+    """Return rows that fit together, (bidder,): whom the best row helps most takes the best that is left, and so on."""
+    bidders, left, row = len(rows.begin) - 1, rows.capacity.copy(), nothing.copy()
+    helped = np.empty(bidders)
+    for i in range(bidders):
+        helped[i] = worth[rows.begin[i] : rows.begin[i + 1]].max() - worth[nothing[i]]
+    for i in np.argsort(-helped, kind="mergesort"):
+        for other in range(rows.begin[i], rows.begin[i + 1]):
+            if worth[other] > worth[row[i]]:
+                fits = True
+                for e in range(rows.first[other], rows.first[other + 1]):
+                    fits &= rows.amount[e] <= left[rows.entry[e]]
+                if fits:
+                    row[i] = other
+        for e in range(rows.first[row[i]], rows.first[row[i] + 1]):
+            left[rows.entry[e]] -= rows.amount[e]
+    return row
 
 
 def relaxed_prices(rows: Packed, worth: Floats) -> Floats:

@@ -1,138 +1,179 @@
-"""An app's bid table: which of its gangs it would seat where, and what its ρ would be then.
+"""Bid tables: which of its gangs an app would seat where, and what its ρ would be then.
 
-Its first row takes nothing. Others seat its first gang, its first two, and so on, each in several ways: on the seats
-that a gang has now, which costs no restart; on one machine, on different ones in different rows, so that apps need not
-all want the same; on several where none is big enough.
+The first row of a table takes nothing. Others seat its first gang, its first two, and so on, each in several ways: on
+the seats that a gang has now, which costs no restart; in one slot or on one machine, in different ones in different
+rows, so that apps need not all want the same; on several where none is big enough. An app seats the gangs first that
+its user gives more weight, of equals the one that has done least: so searches that tell promising trials from others
+have those run first, and searches that let all trials of a rung get equally far share alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
-from eunomia.model.arrays import Floats, Ints
-from eunomia.policies.grants.themis.rho import finish_time_fairness
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.policies.grants.themis.book import Book, opened, pushed
+from eunomia.policies.grants.themis.ground import Gangs, Ground, apart, gather, nearest, own_place, rooms, scattered
+from eunomia.policies.grants.themis.rho import RHO_MAX, fairness
 from eunomia.policies.grants.themis.seen import Seen
 
 ROWS = 64
 
 
+class Standing(NamedTuple):
+    """What the bidders are, before they win anything. Apps that do not bid have no jobs here."""
+
+    begin: Ints  # (app + 1,) where its jobs begin in `job`
+    job: Ints  # (entry,) app by app, those that it seats first before others
+    wants: Bools  # (job,)
+    held: Bools  # (job,)
+    here: Floats  # (job,) seconds still needed where it sits
+    work: Floats  # (job,) accelerator-seconds still needed on its fastest type
+    elapsed: Floats  # (app,)
+    ideal: Floats  # (app,)
+
+
 @dataclass(frozen=True, slots=True)
-class Gang:
-    """Seats for one job: how many on which nodes; `own` where they are those that it has."""
+class Tables:
+    """The bid tables of some apps, one below the other. A row seats `count` gangs, from `gang` of the book on."""
 
-    job: int
-    type: int
-    nodes: Ints  # (node,)
-    count: Ints  # (node,) accelerators
-    time: float  # seconds that the job still needs there
-    own: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Bid:
-    """One row: gangs that are seated together, and ρ of the app with them."""
-
-    gangs: tuple[Gang, ...]
-    rho: float
+    bidder: Ints  # (row,) ascending from 0
+    gang: Ints  # (row,)
+    count: Ints  # (row,)
+    rho: Floats  # (row,) of the app with these gangs
+    book: Book
 
 
-def bid_table(seen: Seen, app: int, free: Ints, turn: int, rows: int = ROWS) -> list[Bid]:
-    """Return what an app bids for what is free, (node,); `turn` tells apps apart that bid for machines of one kind."""
-    mine = np.flatnonzero(seen.view.app == app)
-    wants = [int(m) for m in mine if seen.wants[m]]
-    chains: list[tuple[Gang, ...]] = [()]
-    if wants:
-        ways = max(1, (rows - 1) // len(wants))
-        for first in placements(seen, wants[0], free, turn, ways):
-            chains += _extended(seen, wants[1:], free, first)[: rows - len(chains)]
-    return [Bid(chain, rho) for chain, rho in zip(chains, _rhos(seen, app, mine, chains).tolist(), strict=True)]
+def standing(seen: Seen, bidders: Ints) -> Standing:
+    """Return what the apps that bid are."""
+    view, bids = seen.view, np.zeros(len(seen.elapsed), dtype=bool)
+    bids[bidders] = True
+    job = np.flatnonzero(bids[view.app])
+    left = np.divide(view.remaining[job], view.total[job], out=np.zeros(len(job)), where=view.total[job] > 0)
+    job = job[np.lexsort((-left, -view.weight[job], view.app[job]))]
+    begin = np.searchsorted(view.app[job], np.arange(len(bids) + 1))
+    return Standing(begin, job, seen.wants, seen.held, seen.here, seen.work, seen.elapsed, seen.ideal)
 
 
-def _extended(seen: Seen, jobs: list[int], free: Ints, first: Gang) -> list[tuple[Gang, ...]]:
-    """Return the first gang alone, then with the next ones, each where it would be done soonest beside them."""
-    chain: tuple[Gang, ...] = (first,)
-    chains, left = [chain], _less(free, first)
-    for m in jobs:
-        found = placements(seen, m, left, 0, 1)
-        if not found:
+def bid_tables(seen: Seen, bidders: Ints, free: Ints, rows: int = ROWS) -> Tables:
+    """Return what apps bid for what is free, (unit,), in at most `rows` rows each."""
+    return Tables(*tabled(seen.ground, seen.gangs, standing(seen, bidders), bidders, free, rows))
+
+
+@njit(cache=True)
+def tabled(
+    ground: Ground, gangs: Gangs, apps: Standing, bidders: Ints, free: Ints, rows: int
+) -> tuple[Ints, Ints, Ints, Floats, Book]:
+    """Return the columns of `Tables`. The turn of a bidder tells apps apart that bid for machines of one kind."""
+    most = len(bidders) * rows
+    bidder, gang, count = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    rho, book = np.empty(most), opened(len(bidders) * 4)
+    unit, number = np.empty(len(free), np.int64), np.empty(len(free), np.int64)
+    n = 0
+    for turn in range(len(bidders)):
+        app = bidders[turn]
+        mine = apps.job[apps.begin[app] : apps.begin[app + 1]]
+        longest, left, held = _now(gangs, apps, mine)
+        bidder[n], gang[n], count[n], begin = turn, book.used[0], 0, n
+        rho[n] = fairness(apps.elapsed[app], apps.ideal[app], longest, left, held)
+        n += 1
+        wants = mine[apps.wants[mine]]
+        if len(wants) == 0:
+            continue
+        ways, first = max(1, (rows - 1) // len(wants)), book.used[0]
+        book = _ways(ground, gangs, wants[0], free, turn, ways, book, unit, number)
+        found = book.used[0] - first
+        key = np.where(book.own[first : first + found], -1.0, book.time[first : first + found])
+        for g in first + np.argsort(key, kind="mergesort")[:ways]:
+            if n == begin + rows:
+                break
+            entries = book.first[g + 1] - book.first[g]
+            unit[:entries] = book.unit[book.first[g] : book.first[g + 1]]
+            number[:entries] = book.amount[book.first[g] : book.first[g + 1]]
+            type, time, own, start = book.type[g], book.time[g], book.own[g], book.used[0]
+            after, slowest, more, seats = free.copy(), longest, left, held
+            for k in range(len(wants)):
+                m = wants[k]
+                if k > 0:
+                    entries, type, time, own = nearest(ground, gangs, m, after, True, unit, number)
+                if entries == 0 or n == begin + rows:
+                    break
+                book = pushed(book, m, type, own, time, unit, number, entries)
+                for e in range(entries):
+                    after[unit[e]] -= number[e]
+                slowest, seats = max(slowest, time), seats + gangs.size[m]
+                more += time * gangs.size[m] - apps.work[m]
+                bidder[n], gang[n], count[n] = turn, start, k + 1
+                rho[n] = fairness(apps.elapsed[app], apps.ideal[app], slowest, more, seats)
+                n += 1
+    return bidder[:n], gang[:n], count[:n], rho[:n], book
+
+
+@njit(cache=True)
+def _now(gangs: Gangs, apps: Standing, mine: Ints) -> tuple[float, float, float]:
+    """Return the longest time of the gangs that an app holds seats for, what it has left to do, and on how many."""
+    longest = left = held = 0.0
+    for m in mine:
+        if apps.held[m]:
+            longest = max(longest, apps.here[m])
+            left += apps.here[m] * gangs.size[m]
+            held += gangs.size[m]
+        else:
+            left += apps.work[m]
+    return longest, left, held
+
+
+@njit(cache=True)
+def _ways(
+    ground: Ground, gangs: Gangs, job: int, free: Ints, turn: int, ways: int, book: Book, unit: Ints, count: Ints
+) -> Book:
+    """Add up to `ways` places of a gang to the book, and one more for each type on which it must sit apart."""
+    size, found = gangs.size[job], 0
+    n = own_place(ground, gangs, job, free, unit, count)
+    if n > 0:
+        time = gangs.time[job, gangs.type[job]] * gangs.slowdown[job, apart(ground, unit, n)]
+        book, found = pushed(book, job, gangs.type[job], True, time, unit, count, n), 1
+    for j in np.argsort(gangs.time[job], kind="mergesort"):
+        time = gangs.time[job, j]
+        if time == np.inf:
             break
-        chain, left = (*chain, found[0]), _less(left, found[0])
-        chains.append(chain)
-    return chains
+        room = rooms(ground, j, free)
+        units = np.flatnonzero((free >= size) & (ground.type[ground.node] == j))
+        units = units[np.argsort(free[units], kind="mergesort")]
+        here = min(max(ways - found, 0), len(units))
+        for k in range(here):
+            unit[0], count[0] = units[(k + turn) % len(units)], size
+            book = pushed(book, job, j, False, time * gangs.slowdown[job, 0], unit, count, 1)
+        found += here
+        wide = room >= size
+        wide[ground.node[units]] = False
+        nodes = np.flatnonzero(wide)
+        nodes = nodes[np.argsort(room[nodes], kind="mergesort")]
+        here = min(max(ways - found, 0), len(nodes))
+        for k in range(here):
+            n = gather(ground, nodes[(k + turn) % len(nodes)], free, size, unit, count, 0)
+            level = apart(ground, unit, n)
+            book = pushed(book, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
+        found += here
+        if len(units) + len(nodes) == 0:
+            n = scattered(ground, room, free, size, unit, count)
+            if n > 0:
+                level = apart(ground, unit, n)
+                book = pushed(book, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
+                found += 1
+    return book
 
 
-def _less(free: Ints, gang: Gang) -> Ints:
-    left = free.copy()
-    left[gang.nodes] -= gang.count
-    return left
+def misjudged(tables: Tables, error: float, rng: np.random.Generator) -> Tables:
+    """Return the tables as apps would bid that misjudge each ρ by up to ± error of it."""
+    return replace(tables, rho=tables.rho * (1 + error * rng.uniform(-1, 1, len(tables.rho))))
 
 
-def placements(seen: Seen, job: int, free: Ints, turn: int, ways: int, *, own: bool = True) -> list[Gang]:
-    """Return up to `ways` places for a gang, where it needs the least time first, the one that it has before all."""
-    view, size = seen.view, int(seen.view.scale_factor[job])
-    found = []
-    if own and seen.ended[job]:
-        nodes, count = np.unique(view.topology.node[view.holder == job], return_counts=True)
-        if len(nodes) and (count <= free[nodes]).all():
-            found.append(_gang(seen, job, int(view.on_type[job]), nodes, count, own=True))
-    types = [j for j in np.argsort(seen.time[job], kind="stable").tolist() if np.isfinite(seen.time[job, j])]
-    for j in types:
-        nodes = np.flatnonzero((view.topology.node_type == j) & (free > 0))
-        fitting = nodes[free[nodes] >= size]
-        if len(fitting):
-            fitting = np.roll(fitting[np.argsort(free[fitting], kind="stable")], -turn)[: max(ways - len(found), 0)]
-            found += [_gang(seen, job, j, node[None], np.array([size])) for node in fitting]
-        elif free[nodes].sum() >= size:
-            found.append(_gang(seen, job, j, *_several(seen, nodes, free, size)))
-    found.sort(key=lambda gang: (not gang.own, gang.time))
-    return found[:ways]
-
-
-def _several(seen: Seen, nodes: Ints, free: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the fewest nodes that hold a gang, within one rack where one can."""
-    room = np.bincount(seen.rack[nodes], weights=free[nodes], minlength=int(seen.rack.max()) + 1)
-    within = np.flatnonzero(room >= size)
-    if len(within):
-        nodes = nodes[seen.rack[nodes] == within[np.argmin(room[within])]]
-    nodes = nodes[np.argsort(-free[nodes], kind="stable")]
-    before = np.cumsum(free[nodes]) - free[nodes]
-    count = np.clip(size - before, 0, free[nodes])
-    return nodes[count > 0], count[count > 0]
-
-
-def _gang(seen: Seen, job: int, type: int, nodes: Ints, count: Ints, *, own: bool = False) -> Gang:
-    level = seen.apart(nodes, int(count.sum()))
-    return Gang(job, type, nodes, count, float(seen.time[job, type] * seen.view.slowdown[job, level]), own)
-
-
-def _rhos(seen: Seen, app: int, mine: Ints, chains: list[tuple[Gang, ...]]) -> Floats:
-    """Return ρ of the app with each set of gangs beside what it holds, (row,)."""
-    view, rows = seen.view, len(chains)
-    row_of = {int(m): k for k, m in enumerate(mine)}
-    here = seen.time[mine, np.maximum(view.on_type[mine], 0)] * view.slowdown[mine, seen.level[mine]]
-    seated, time = np.tile(seen.held[mine], (rows, 1)), np.tile(here, (rows, 1))
-    for row, chain in enumerate(chains):
-        for gang in chain:
-            seated[row, row_of[gang.job]], time[row, row_of[gang.job]] = True, gang.time
-    return finish_time_fairness(
-        np.repeat(np.arange(rows), len(mine)),
-        np.full(rows, seen.elapsed[app]),
-        np.full(rows, seen.ideal[app]),
-        seated.ravel(),
-        np.where(seated, time, 0.0).ravel(),
-        np.tile(seen.work[mine], rows),
-        np.tile(view.scale_factor[mine], rows),
-    )
-
-
-def misjudged(table: list[Bid], error: float, rng: np.random.Generator) -> list[Bid]:
-    """Return the table as an app would bid that misjudges each ρ by up to ± error of it."""
-    off = 1 + error * rng.uniform(-1, 1, len(table))
-    return [replace(bid, rho=bid.rho * factor) for bid, factor in zip(table, off.tolist(), strict=True)]
-
-
-def misreported(table: list[Bid], factor: float) -> list[Bid]:
-    """Return the table of an app that lies: it says that winning helps it by another factor than it does."""
-    return [replace(bid, rho=bid.rho / factor) if bid.gangs else bid for bid in table]
+def misreported(tables: Tables, bidder: int, factor: float) -> Tables:
+    """Return the tables with one app lying: it says that winning helps it by another factor than it does."""
+    lies = (tables.bidder == bidder) & (tables.count > 0)
+    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))

@@ -11,7 +11,8 @@
 who wins its own seats again goes on without a restart. For the gang that has waited longest, once that is `patience_s`,
 seats of one type are kept until there are enough. What cannot be divided is a gang: `randomized` keeps each of the
 gangs won on average c times, `floor` rounds down, `lease` keeps all for the part c of `lease_s`, or none for less than
-a minute. Apps take their jobs in order of submission.
+a minute. An app seats those of its jobs first that weigh most, of equals the one that has done least. The next auction
+is held `batch_s` later at the soonest: what comes free meanwhile is offered together, and leases that end go on.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
@@ -34,15 +35,17 @@ from eunomia.model.arrays import Bools, Ints
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.auctioning import Seats, auctioned
-from eunomia.policies.grants.themis.bidding import ROWS, bid_table, misjudged, placements
-from eunomia.policies.grants.themis.granting import grants, left_to
-from eunomia.policies.grants.themis.seen import Seen, look
+from eunomia.policies.grants.themis.auctioning import auctioned
+from eunomia.policies.grants.themis.bidding import ROWS, Tables, bid_tables, misjudged
+from eunomia.policies.grants.themis.granting import grants, left_to, nothing, prolonged
+from eunomia.policies.grants.themis.seating import Seats
+from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
 from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
 
-SHORTEST_S = 60.0  # a lease that is worth the restart
+SHORTEST_S = 60.0  # a part of a lease that is worth the restart
+LEAST_S, MOST_S = 10.0, 365 * 86400.0  # whole leases
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Themis:
     bid_error: float = 0.0
     lease_s: float = 1200.0
     patience_s: float = 3600.0
+    batch_s: float = 1.0
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
@@ -81,7 +85,7 @@ class Themis:
         ),
         needs=frozenset(
             {"app", "apps", "capacity", "holder", "on_type", "remaining", "scale_factor", "slowdown", "throughput",
-             "topology", "total", "until", "wait"}
+             "topology", "total", "until", "wait", "weight"}
         ),
         oracle=True,
         remembers={"kept_for": 0.0},
@@ -97,9 +101,10 @@ class Themis:
             raise ValueError(f"rows is {self.rows}; a bid table has at least 2")
         if not 0 <= self.bid_error < 1:
             raise ValueError(f"bid_error is {self.bid_error}; it is at least 0 and below 1")
-        if not 0 < self.lease_s < math.inf:
-            raise ValueError(f"lease_s is {self.lease_s}; it is a number of seconds above 0")
-
+        if not LEAST_S <= self.lease_s <= MOST_S:
+            raise ValueError(f"lease_s is {self.lease_s}; a lease lasts from {LEAST_S:.0f} s to {MOST_S:.0f} s, a year")
+        if not 0 <= self.batch_s < self.lease_s:
+            raise ValueError(f"batch_s is {self.batch_s}; it is a number of seconds from 0 to below lease_s")
         if not self.patience_s >= 0:
             raise ValueError(f"patience_s is {self.patience_s}; it is a number of seconds, at least 0")
         object.__setattr__(self, "info", replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s)))
@@ -110,39 +115,44 @@ class Themis:
 
     def decide(self, view: View) -> Grants:
         """Return leases for the winners and for who gets what is left; who loses seats that had ended is stopped."""
-        seen, rng = look(view), view.rng()
-        seats = Seats(seen, seen.offered.copy())
+        ended = ended_leases(view)
+        offered = offers(view, ended)
+        if not offered.any():
+            return nothing(view)
+        due = float(view.memory.get("auctioned", -math.inf)) + self.batch_s
+        if view.at < due:
+            return prolonged(view, ended, due)
+        seen, rng = look(view, ended, offered), view.rng()
+        seats = Seats(seen, offered.copy())
         kept_for = self._serve_overdue(seen, seats)
         line = self._worst_first(seen)
         bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9))]
-        free, proof = seats.by_node(), None
+        free, proof = seats.by_unit(), None
         if len(bidders) and free.any():
-            tables = [bid_table(seen, app, free, turn, self.rows) for turn, app in enumerate(bidders.tolist())]
-            if self.bid_error > 0:
-                tables = [misjudged(table, self.bid_error, rng) for table in tables]
-            won = auctioned(tables, free, self.indivisible, SHORTEST_S / self.lease_s, rng)
-            for gang, part in sorted(zip(won.gangs, won.part, strict=True), key=lambda one: not one[0].own):
-                seats.give(gang, part)
+            tables = self.bids(seen, bidders, free, rng)
+            won = auctioned(tables, free, self.indivisible, min(SHORTEST_S / self.lease_s, 1.0), rng)
+            seats.give_won(tables.book, won)
             proof = won.partial
             seats.serve(left_to(seen, bidders, rng))
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
         return grants(seats, bidders, kept_for, lease_s, proof)
 
+    def bids(self, seen: Seen, bidders: Ints, free: Ints, rng: np.random.Generator) -> Tables:
+        """Return what apps bid for what is free, (unit,)."""
+        tables = bid_tables(seen, bidders, free, self.rows)
+        return misjudged(tables, self.bid_error, rng) if self.bid_error > 0 else tables
+
     def _serve_overdue(self, seen: Seen, seats: Seats) -> Bools:
         """Seat the wide gang that seats are kept for, or keep what is offered of its type; return for whom, (job,)."""
         kept_for = np.zeros(seen.view.jobs, dtype=bool)
         job, type = seen.overdue(self.patience_s, seen.view.memory["kept_for"] > 0)
-        if job >= 0:
-            found = placements(seen, job, seats.by_node(), 0, 1)
-            if found:
-                seats.give(found[0])
-            else:
-                kept_for[job] = True
-                seats.free &= seen.view.topology.type != type
+        if job >= 0 and not seats.give_nearest(job):
+            kept_for[job] = True
+            seats.free &= seen.view.topology.type != type
         return kept_for
 
     def _worst_first(self, seen: Seen) -> Ints:
         """Return the apps that want seats, the largest ρ first; who holds nothing is told apart by its best ρ."""
         now, at_best = seen.rho()
-        asking = np.unique(seen.view.app[seen.wants])
+        asking = np.flatnonzero(np.bincount(seen.view.app[seen.wants], minlength=len(now)))
         return asking[np.lexsort((asking, -at_best[asking], -now[asking]))]

@@ -15,29 +15,46 @@ on apps of many jobs.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from eunomia.model.arrays import Bools, Floats, Ints
 
 RHO_MAX = 1e6
 
 
+@njit(cache=True)
 def cluster_time(app: Ints, apps: int, total: Floats, size: Ints, service: Floats, devices: int) -> Floats:
     """Return T_cluster, (app,), above 0. app, total, size (job,); service (app,) that its ended jobs attained."""
-    longest = np.zeros(apps)
-    np.maximum.at(longest, app, total)
-    work = np.bincount(app, weights=total * size, minlength=apps) + service
-    width = np.minimum(np.bincount(app, weights=size, minlength=apps), devices)
-    return np.maximum(np.maximum(longest, work / np.maximum(width, 1)), 1e-9)
+    longest, work, width = np.zeros(apps), service.copy(), np.zeros(apps)
+    for m in range(len(app)):
+        longest[app[m]] = max(longest[app[m]], total[m])
+        work[app[m]] += total[m] * size[m]
+        width[app[m]] += size[m]
+    return np.maximum(np.maximum(longest, work / np.maximum(np.minimum(width, devices), 1.0)), 1e-9)
 
 
+@njit(cache=True)
 def finish_time_fairness(
     app: Ints, elapsed: Floats, ideal: Floats, seated: Bools, time: Floats, work: Floats, size: Ints
 ) -> Floats:
     """Return ρ, (app,). elapsed, ideal (app,) seconds; seated, time, work, size (job,), time where it sits."""
     apps = len(elapsed)
-    longest = np.zeros(apps)
-    np.maximum.at(longest, app, np.where(seated, time, 0.0))
-    left = np.bincount(app, weights=np.where(seated, time * size, work), minlength=apps)
-    held = np.bincount(app, weights=np.where(seated, size, 0), minlength=apps)
-    finish = elapsed + np.maximum(longest, left / np.maximum(held, 1))
-    return np.where(held > 0, np.minimum(finish / ideal, RHO_MAX), RHO_MAX)
+    longest, left, held = np.zeros(apps), np.zeros(apps), np.zeros(apps)
+    for m in range(len(app)):
+        a = app[m]
+        if seated[m]:
+            longest[a] = max(longest[a], time[m])
+            held[a] += size[m]
+        left[a] += time[m] * size[m] if seated[m] else work[m]
+    rho = np.empty(apps)
+    for a in range(apps):
+        rho[a] = fairness(elapsed[a], ideal[a], longest[a], left[a], held[a])
+    return rho
+
+
+@njit(cache=True)
+def fairness(elapsed: float, ideal: float, longest: float, left: float, held: float) -> float:
+    """Return ρ of an app whose seated jobs need `longest` and that has `left` to do on the seats held."""
+    if held == 0:
+        return RHO_MAX
+    return min((elapsed + max(longest, left / held)) / ideal, RHO_MAX)
