@@ -1,6 +1,8 @@
 """The Philly trace under four policies, each run in a process of its own.
 
-python -m benchmarks.philly [--jobs N …] [--load L …] [--policy P …]        reads EUNOMIA_DATA, else ../shared/data
+python -m benchmarks.philly [--jobs N …] [--load L …] [--policy P …] [--weights philly]
+
+Reads EUNOMIA_DATA, else ../shared/data. With weights its virtual clusters have quotas.
 """
 
 from __future__ import annotations
@@ -29,28 +31,29 @@ def _data() -> Path:
     return folder.resolve()
 
 
-def _scenario(trace: Path, policy: str, load: float, jobs: int) -> dict[str, Any]:
+def _scenario(trace: Path, policy: str, load: float, jobs: int, weights: str) -> dict[str, Any]:
+    weighed = {"tenant_weights": weights} if weights else {}
     return {
         "cluster": {"nodes": NODES, "prices": {"gpu": 0.0}},
-        "workload": {"trace": str(trace), "format": "philly", "load": load, "max_jobs": jobs},
+        "workload": {"trace": str(trace), "format": "philly", "load": load, "max_jobs": jobs, **weighed},
         "throughputs": {"source": "uniform", "reference_type": "gpu"},
         "policy": {"name": policy},
     }
 
 
-def one(policy: str, load: float, jobs: int) -> dict[str, Any]:
+def one(policy: str, load: float, jobs: int, weights: str) -> dict[str, Any]:
     """Run once in this process; return the timing and enough of the summary to tell the run."""
     from eunomia import simulate
 
     trace = _data() / TRACE
-    simulate(_scenario(trace, policy, load, WARM_UP_JOBS))  # loads what numba compiled
-    result = simulate(_scenario(trace, policy, load, jobs))
+    simulate(_scenario(trace, policy, load, WARM_UP_JOBS, weights))  # loads what numba compiled
+    result = simulate(_scenario(trace, policy, load, jobs, weights))
     return {**result.timing, "jct_mean_s": result.summary["jct_mean_s"], "preemptions": result.summary["preemptions"]}
 
 
-def _apart(policy: str, load: float, jobs: int) -> dict[str, Any]:
+def _apart(policy: str, load: float, jobs: int, weights: str) -> dict[str, Any]:
     """Do `one` in a fresh process."""
-    arguments = ["--policy", policy, "--load", str(load), "--jobs", str(jobs), "--here"]
+    arguments = ["--policy", policy, "--load", str(load), "--jobs", str(jobs), "--weights", weights, "--here"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.philly", *arguments], check=True, stdout=subprocess.PIPE, text=True
     )
@@ -64,18 +67,19 @@ def main() -> None:
     parser.add_argument("--policy", nargs="+", default=POLICIES)
     parser.add_argument("--load", nargs="+", type=float, default=LOADS)
     parser.add_argument("--jobs", nargs="+", type=int, default=JOBS)
+    parser.add_argument("--weights", default="", help="philly: quotas as ASTRAEA's artifact has them")
     parser.add_argument("--here", action="store_true", help="one run, in this process, as JSON")
     asked = parser.parse_args()
     _data()
     if asked.here:
-        print(json.dumps(one(asked.policy[0], asked.load[0], asked.jobs[0])))
+        print(json.dumps(one(asked.policy[0], asked.load[0], asked.jobs[0], asked.weights)))
         return
     print("| policy | load | jobs | wall s | CPU s | of it policy | asks | peak MiB | mean JCT s | preemptions |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for load in asked.load:
         for jobs in asked.jobs:
             for policy in asked.policy:
-                run = _apart(policy, load, jobs)
+                run = _apart(policy, load, jobs, asked.weights)
                 print(
                     f"| {policy} | {load:g} | {jobs:,} | {run['wall_s']:.1f} | {run['cpu_s']:.1f} "
                     f"| {run['policy_cpu_s']:.1f} | {run['rounds']:,} | {run['peak_rss_mib']:.0f} "

@@ -17,7 +17,8 @@ from eunomia.policies import POLICIES, load
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fifo": [{}, {"backfill": "skip"}, {"backfill": "easy"}, {"types": "agnostic"}],
     "srtf": [{}, {"types": "agnostic"}, {"measure": "service"}, {"ties": "last"}],
-    "philly": [{}, {"defragment": 2, "relax_after": 0}, {"preempt_above": 2.0, "relax_after": 1}],
+    "philly": [{}, {"defragment": 2, "relax_after": 0}, {"preempt_above": 2.0, "relax_after": 1},
+               {"isolate": True, "prerun_s": 60.0, "pool": 0.1}],
     "consolidated": [{}, {"order": "remaining"}, {"order": "remaining", "preempt": True}, {"preempt": True}],
     "astraea": [{}, {"quota": "static"}, {"quota": "dynamic"}, {"selection": "themis", "block": False},
                 {"selection": "job_reward", "delay_s": 1000.0},
@@ -36,10 +37,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
                {"inner": "lottery"}],
     "edf": [{}, {"late": "last"}, {"types": "agnostic"}],
     "least_slack": [{}, {"quantum": 10.0, "late": "last"}, {"types": "agnostic"}],
-    "quincy": [{}, {"transfer": 10.0, "look_s": 5.0}, {"theta": 0.0}, {"preempt": False}],
+    "quincy": [{}, {"transfer": 10.0, "look_s": 5.0}, {"theta": 0.0}, {"preempt": False}, {"fair": True},
+               {"fair": True, "preempt": False}],
     "gandiva_original": [{}, {"slice_s": 5.0, "moves": 3}, {"packing": False, "grow": False, "moves": 0}],
     "carbyne": [{}, {"altruism": 0.0}, {"altruism": 0.5}],
     "allox": [{}, {"gangs": "refuse"}],
+    "optimus": [{}, {"curves": "fitted"}],
+    "slaq": [{}, {"curves": "fitted"}],
     "las": [{"quantum": 10.0}, {"quantum": 500.0}, {"types": "agnostic"}],
     "max_min_fairness": [{}, {"types": "agnostic"}, {"space_sharing": True}, {"placement": "sensitive"},
                          {"point": "closest"}, {"point": "central"}],
@@ -94,6 +98,7 @@ ONE_OPTIMUM = {
     "gandiva",
     "stride",
     "gandiva_fair",
+    "drf_divisible",
     "carbyne",
 }
 

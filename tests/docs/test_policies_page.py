@@ -29,6 +29,7 @@ BY_HAND: Mapping[str, tuple[float, ...]] = {
     "least_slack": (1, 4),
     "slurm_fair_share": (2, 1),
     "drf": (2, 1),
+    "drf_divisible": (3 / 2, 5 / 2),
     "kueue_fair_share": (2, 1),
     "stride": (3 / 2, 5 / 2),
     "lottery": (2, 1),

@@ -12,7 +12,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.policies.order.drf import Drf
-from eunomia.solvers.dominant import dominant_shares, filling
+from eunomia.solvers.dominant import Tasks, dominant_shares, filling
 
 MANY = 400
 
@@ -22,16 +22,16 @@ def shared(
 ) -> list[int]:
     """Return the users whose tasks are served, in order; each has the same tasks, as many as it likes."""
     users = len(demand)
-    mine = [np.arange(tasks) * users + u for u in range(users)]
-    looked = filling(
-        mine,
-        lambda task: demand[task % users][None, :],
+    looked, choice = filling(
+        Tasks(
+            np.arange(users + 1) * tasks, np.repeat(demand, tasks, axis=0)[:, None], np.ones(users * tasks, np.int64)
+        ),
         total=total,
         used=np.zeros(demand.shape),
         weight=np.ones(users) if weight is None else weight,
         strict=strict,
     )
-    return [task % users for task, choice in looked if choice >= 0]
+    return (looked[choice >= 0] // tasks).tolist()
 
 
 def counts(*args: Floats, **more: Floats) -> Floats:

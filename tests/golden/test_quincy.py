@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,3 +79,54 @@ def test_a_wide_gang_that_waited_long_enough_makes_others_leave_and_nobody_starv
     patient = play(build("quincy?preempt=false"), world)
     assert patient.counts == {"finished": 22}
     assert patient.figures.jobs["preemptions"].sum() == 0
+
+
+def crowded(*jobs: tuple[str, float, float, int], policy: str, accelerators: int = 4) -> Played:
+    """Play jobs a, b, c … given as (tenant, submitted, seconds, accelerators) on one machine."""
+    lined = line_up(*((at, seconds, size) for _, at, seconds, size in jobs))
+    owned = tuple(replace(job, tenant=owner) for job, (owner, *_) in zip(lined, jobs, strict=True))
+    return play(
+        build(policy), Small(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=owned, speeds=one_type())
+    )
+
+
+CROWD = [("lab", 0.0, 100.0, 1)] * 6 + [("shop", 1.0, 100.0, 1)] * 2
+
+
+@pytest.mark.parametrize(("policy", "shop"), [("quincy?fair=true", 1.0), ("quincy", 100.0)])
+def test_a_tenant_in_a_crowd_is_stopped_at_its_part_only_with_fair(policy: str, shop: float) -> None:
+    """The lab may use all four while it is alone. The shop comes after 1 s, and two of the lab's have to leave."""
+    story = crowded(*CROWD, policy=policy)
+    assert [at for at, name in started(story) if name in "gh"] == [shop, shop]
+    assert len([name for at, name in started(story) if at == 0]) == 4
+    assert story.counts == {"finished": 8}
+
+
+def test_a_tenant_that_wants_less_than_its_part_leaves_the_rest_to_others() -> None:
+    """Of 4 the shop wants 1: the lab may run 3."""
+    story = crowded(*CROWD[:6], ("shop", 0.0, 100.0, 1), policy="quincy?fair=true")
+    assert sorted(name for at, name in started(story) if at == 0) == ["a", "b", "c", "g"]
+
+
+def test_who_runs_is_not_stopped_for_fairness_without_preempt() -> None:
+    """All of the lab's four go on; when they end, the shop's two come first, as the lab has its part with two."""
+    story = crowded(*CROWD, policy="quincy?fair=true&preempt=false")
+    assert [at for at, name in started(story) if name in "gh"] == [100.0, 100.0]
+    assert story.figures.jobs["preemptions"].sum() == 0
+
+
+def test_what_runs_and_is_not_stopped_counts_against_its_tenants_part() -> None:
+    """The lab runs 2 of 4, its part, when two more of its jobs come with the shop's two: the shop's start."""
+    jobs = [("lab", at, 100.0, 1) for at in (0.0, 0.0, 1.0, 1.0)] + [("shop", 1.0, 100.0, 1)] * 2
+    story = crowded(*jobs, policy="quincy?fair=true&preempt=false")
+    assert [name for at, name in started(story) if at == 1] == ["e", "f"]
+
+
+@pytest.mark.parametrize(("policy", "first"), [("quincy?fair=true", "ac"), ("quincy", "ab")])
+def test_a_gang_wider_than_its_tenants_part_runs_alone_of_its_tenant(policy: str, first: str) -> None:
+    """The lab's part is 2 of 4 and its gang takes 3: it may run 3, so that its single waits, and the shop has the last.
+    Without bounds the lab's single came first."""
+    jobs = [("lab", 0.0, 100.0, 3), ("lab", 0.0, 100.0, 1), ("shop", 0.0, 100.0, 1), ("shop", 0.0, 100.0, 1)]
+    story = crowded(*jobs, policy=policy)
+    assert [name for at, name in started(story) if at == 0] == list(first)
+    assert story.counts == {"finished": 4}

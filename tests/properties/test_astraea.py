@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eunomia.contract.worlds import Played, Small, draw, line_up, one_type, play
@@ -71,7 +72,41 @@ def test_a_lease_that_is_renewed_costs_nothing_and_moves_nobody() -> None:
     run = played(world(jobs, 1, 2), costs=Overheads(checkpoint_s=5, restore_s=20))
     assert starts_of(run, "b") == [0]
     assert run.finished == {"a": 100, "b": 5.5 * L}
-    assert sum(isinstance(order, Renew) for _, order in run.decisions) == 5
+    assert [at for at, order in run.decisions if isinstance(order, Renew)] == [0]
+
+
+def asked_at_every_end(policy: Astraea) -> Astraea:
+    """Return the policy without its promise, so that the core asks it about each lease that ends."""
+    object.__setattr__(policy, "info", replace(policy.info, renews=False))
+    return policy
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 300.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_leases_that_run_on_while_nobody_waits_end_where_they_would_have_ended(seed: int, delay_s: float) -> None:
+    # Long jobs on few machines, with quiet hours between the crowds; whole seconds, so that no sum is rounded.
+    rng = np.random.default_rng(seed)
+    come = np.sort(rng.integers(0, 20, 30)) * 3600 + rng.integers(0, 700, 30)
+    jobs = tuple(
+        Job(
+            job_id=f"job-{n}",
+            sequence=n,
+            submitted=float(at),
+            total_steps=float(rng.integers(60, 22000)),
+            scale_factor=int(rng.choice([1, 1, 2, 4])),
+            tenant=str(rng.choice(["ann", "bo", "cy"])),
+        )
+        for n, at in enumerate(come.tolist())
+    )
+    small, costs = world(jobs, 4, 4), Overheads(checkpoint_s=5, restore_s=20)
+    tenants = {"ann": Tenant(weight=2.0), "bo": Tenant(weight=1.0), "cy": Tenant(weight=1.0)}
+    policy = Astraea(delay_s=delay_s, starvation_s=4000.0)
+    seldom = play(policy, small, tenants=tenants, overheads=costs)
+    often = play(asked_at_every_end(policy), small, tenants=tenants, overheads=costs)
+    assert any(isinstance(order, Stop) for _, order in often.decisions), "nobody was moved: the test says nothing"
+    assert seldom.finished == often.finished
+    assert seldom.starts == often.starts
+    assert len(seldom.story) < len(often.story)
 
 
 def test_a_job_that_comes_back_pays_its_checkpoint_and_its_restore() -> None:

@@ -16,10 +16,12 @@ from eunomia.model.answers import Grants
 from eunomia.model.decisions import Refuse, Stop
 from eunomia.model.job import Job
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.tenants import Tenant
+from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.grants.philly import Philly
+from eunomia.policies.grants.philly.clusters import Clusters
+from eunomia.policies.grants.philly.deciding import Deciding
 from eunomia.policies.grants.philly.policy import FAIR_SHARE, FRAGMENTATION
 from eunomia.policies.grants.philly.room import ANYWHERE, TOGETHER, Room
 from eunomia.replay import first_difference
@@ -238,3 +240,46 @@ def test_a_run_is_recorded_and_its_waits_are_columns_of_jobs_csv(tmp_path: Path)
     assert waited.max() > 0
     np.testing.assert_allclose(split, waited, atol=1e-6)
     assert result.summary["wait_fragmentation_s"] == pytest.approx(jobs["wait_fragmentation_s"].sum())
+
+
+def _crowd(rng: np.random.Generator) -> View:
+    """Sixty jobs that wait for what is left of ten machines of 8 in three racks."""
+    topology = Topology.of([Node(type="gpu", accelerators=8, rack=f"r{m % 3}") for m in range(10)])
+    size = rng.choice([1, 2, 4, 6, 8, 12], 60)
+    columns = {
+        "topology": topology,
+        "holder": np.where(rng.random(80) < 0.4, -1, -2),
+        "scale_factor": size,
+        "throughput": np.where(rng.random((60, 1)) < 0.1, 0.0, 1.0),
+        "capacity": np.array([80.0]),
+        "tenant": np.zeros(60, dtype=np.int64),
+        "tenants": Tenants.of([""]),
+    }
+    return View(at=0.0, types=("gpu",), jobs=60, columns=columns)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_passing_by_who_is_like_one_without_a_place_seats_the_same_gangs_as_asking_each(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    view, jobs, levels = _crowd(rng), np.arange(60), rng.integers(0, 3, 60)
+    tickets, marks = np.full(60, -1.0), np.full(80, -1.0)
+    for job in rng.permutation(60)[:4].tolist():
+        tickets[job] = job
+        free = np.flatnonzero((view.holder == -1) & (marks < 0))
+        marks[rng.permutation(free)[: view.scale_factor[job] - 1]] = job
+    one, other = (
+        Deciding(
+            view,
+            Clusters.seen(view),
+            Room(view.topology, (view.holder == -1) & (marks < 0), np.ones(80, dtype=bool)),
+            marks.copy(),
+            moves=0,
+        )
+        for _ in range(2)
+    )
+    one.place_all(jobs, levels, tickets)
+    for job, level, ticket in zip(jobs.tolist(), levels.tolist(), tickets.tolist(), strict=True):
+        other.place(job, level, ticket)
+    assert {m: (type, seats.tolist()) for m, (type, seats) in one.seated.items()} == {
+        m: (type, seats.tolist()) for m, (type, seats) in other.seated.items()
+    }

@@ -17,7 +17,7 @@ from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
-from eunomia.reproduction import astraea
+from eunomia.reproduction import astraea, week
 from eunomia.reproduction.table import Request, Table
 from eunomia.reproduction.tenancy import Tenancy
 from eunomia.run import InlineAdviser, run
@@ -59,20 +59,34 @@ def test_jobs_are_those_of_the_days_that_some_tenant_may_run() -> None:
         tenant=("ann", "ann", "", "ann", "bo"),
         duration_s=np.array([1.0, 99 * day, 1.0, 1.0, 1.0]),
     )
-    work = astraea.played(trace, TWO, 5, 20)
+    work = week.played(trace, TWO, 5, 20)
     asked = 800 * 1.0 + 2 * day
-    assert work.machines == max(round(asked / (astraea.LOAD * 20 * day * 8)), 1) == 1
+    assert work.machines == max(round(asked / (week.LOAD * 20 * day * 8)), 1) == 1
     assert [(job.job_id, job.submitted, job.total_steps) for job in work.jobs] == [("b", 4 * day, day)]
     assert [int(note.split()[0]) for note in work.notes] == [1, 1, 1, 1]  # c is nobody's, d is wider than 6
 
 
 def test_who_serves_its_worst_off_tenant_better_is_ahead() -> None:
-    ours, worse = astraea.Measured(100.0, 0.9, 2.0, 0.0), astraea.Measured(200.0, 0.3, 8.0, 0.5)
-    table = Table(rows=tuple(astraea._ahead({"ASTRAEA": ours, "FIFO": worse})))
-    values = {row.quantity: row.measured for row in table.rows}
-    assert values == {"tenant_fairness_min": pytest.approx(3.0), "ahead": 1, "jct_mean": 0.5}
-    assert not table.outside
-    assert Table(rows=tuple(astraea._ahead({"ASTRAEA": worse, "FIFO": ours}))).outside
+    ours, worse = week.Measured(100.0, 0.9, 2.0, 0.0), week.Measured(200.0, 0.3, 8.0, 0.5)
+    even = week.Measured(200.0, 0.9, 2.0, 0.0)
+    rows = astraea._ahead({"ASTRAEA": {70: ours, 63: ours}, "FIFO": {70: worse, 63: even}})
+    values = {row.quantity: row.measured for row in rows}
+    assert values == {
+        "tenant_fairness_min": pytest.approx(3.0**0.5),
+        "weeks ahead": 2,
+        "jct_mean": pytest.approx(0.5),
+    }
+    assert not Table(rows=tuple(rows)).outside
+    assert Table(rows=tuple(astraea._ahead({"ASTRAEA": {70: worse}, "FIFO": {70: ours}}))).outside
+
+
+def test_leases_with_common_ends_are_told_beside_ours_and_not_checked() -> None:
+    ours, better = week.Measured(100.0, 0.8, 2.0, 0.0), week.Measured(50.0, 0.9, 2.0, 0.0)
+    rows = astraea._ahead({"ASTRAEA": {70: ours}, "ASTRAEA, common ends": {70: better}})
+    assert {row.quantity: (row.published, row.note) for row in rows} == {
+        "tenant_fairness_min": (None, "one week"),
+        "jct_mean": (None, "one week"),
+    }
 
 
 def test_a_folder_without_the_trace_is_refused(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ POLICIES: dict[str, str] = {
     "least_slack": "eunomia.policies.order.least_slack:LeastSlack",
     "slurm_fair_share": "eunomia.policies.order.slurm_fair_share:SlurmFairShare",
     "drf": "eunomia.policies.order.drf:Drf",
+    "drf_divisible": "eunomia.policies.shares.drf_divisible:DrfDivisible",
     "kueue_fair_share": "eunomia.policies.order.kueue_fair_share:KueueFairShare",
     "stride": "eunomia.policies.shares.stride:Stride",
     "lottery": "eunomia.policies.order.lottery:Lottery",

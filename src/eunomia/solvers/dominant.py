@@ -9,14 +9,22 @@ section 4.1, algorithm 1.
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from eunomia.model.arrays import Floats, Ints
 
 _ROUNDING = 1e-9  # of a resource's total
+
+
+class Tasks(NamedTuple):
+    """What users ask for; a user's tasks stand together, the next one first."""
+
+    first: Ints  # (user + 1,) tasks first[u] … first[u + 1] - 1 are those of user u
+    wanted: Floats  # (task, choice, resource) what each may use, the best first
+    choices: Ints  # (task,) how many choices there are
 
 
 def dominant_shares(used: Floats, total: Floats, weight: Floats) -> Floats:
@@ -25,37 +33,57 @@ def dominant_shares(used: Floats, total: Floats, weight: Floats) -> Floats:
     return np.asarray((used[:, there] / total[there]).max(axis=1, initial=0.0) / weight)
 
 
-def filling(
-    tasks: Sequence[Ints],
-    choices: Callable[[int], Floats],
-    *,
-    total: Floats,
-    used: Floats,
-    weight: Floats,
-    strict: bool = False,
-) -> Iterator[tuple[int, int]]:
-    """Yield tasks in the order in which they are looked at, each with the choice that it takes, -1 = it does not fit.
+def filling(tasks: Tasks, *, total: Floats, used: Floats, weight: Floats, strict: bool = False) -> tuple[Ints, Ints]:
+    """Return tasks in the order in which they are looked at, and the choice that each takes, -1 = it does not fit.
 
-    `tasks` are those of each user, in the user's own order; `choices` of a task (choice, resource) are what it may use,
-    the best first. A task that does not fit is passed over, or, if strict, ends it all. `used` (user, resource) is what
-    users hold already; ties go to the lower user.
+    A task that does not fit is passed over, or, if strict, ends it all. `used` (user, resource) is what users hold
+    already; ties go to the lower user.
     """
     used = used.astype(float)
-    room, slack = total - used.sum(axis=0), _ROUNDING * np.where(np.isfinite(total), total, 0.0)
-    waiting = [deque(mine.tolist()) for mine in tasks]
+    slack = _ROUNDING * np.where(np.isfinite(total), total, 0.0)
     shares = dominant_shares(used, total, weight)
-    heap = [(float(shares[u]), u) for u in range(len(tasks)) if waiting[u]]
+    return _fill(*tasks, total, total - used.sum(axis=0), slack, used, shares, weight, strict)
+
+
+@njit(cache=True)
+def _fill(
+    first: Ints,
+    wanted: Floats,
+    choices: Ints,
+    total: Floats,
+    room: Floats,
+    slack: Floats,
+    used: Floats,
+    shares: Floats,
+    weight: Floats,
+    strict: bool,
+) -> tuple[Ints, Ints]:
+    """Do as `filling` says; `room` (resource,), `used` and `shares` are used up."""
+    looked, taken = np.empty(len(wanted), dtype=np.int64), np.empty(len(wanted), dtype=np.int64)
+    place = first.copy()
+    heap = [(shares[u], u) for u in range(len(weight)) if first[u] < first[u + 1]]
     heapq.heapify(heap)
-    while heap and (room > slack).any():
+    count = 0
+    while len(heap) > 0 and (room > slack).any():
         share, u = heapq.heappop(heap)
-        task = waiting[u].popleft()
-        wanted = choices(task)
-        fits = np.flatnonzero((wanted <= room + slack).all(axis=1))
-        yield task, int(fits[0]) if len(fits) else -1
-        if len(fits):
-            room, used[u] = room - wanted[fits[0]], used[u] + wanted[fits[0]]
-            share = float(dominant_shares(used[u : u + 1], total, weight[u : u + 1])[0])
-        elif strict:
-            return
-        if waiting[u]:
+        task = place[u]
+        place[u] += 1
+        looked[count], taken[count] = task, -1
+        for choice in range(choices[task]):
+            if (wanted[task, choice] <= room + slack).all():
+                taken[count] = choice
+                break
+        if taken[count] >= 0:
+            room -= wanted[task, taken[count]]
+            used[u] += wanted[task, taken[count]]
+            share = 0.0
+            for r in range(len(total)):
+                if 0 < total[r] < np.inf:
+                    share = max(share, used[u, r] / total[r])
+            share /= weight[u]
+        count += 1
+        if strict and taken[count - 1] < 0:
+            break
+        if place[u] < first[u + 1]:
             heapq.heappush(heap, (share, u))
+    return looked[:count], taken[:count]

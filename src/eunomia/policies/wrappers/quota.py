@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+from numba import njit
 
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
@@ -102,13 +103,14 @@ class Quotas:
         return np.concatenate((line[within[line]], kept, line[~within[line] & ~runs[line]]))
 
 
+@njit(cache=True)
 def _within(line: Ints, top: Ints, size: Ints, quota: Floats, alone: Bools) -> Bools:
     """Return whom the quotas hold, (job,): each tenant's jobs in line, who does not fit any more is passed over.
 
     Who may be `alone` (job,) is held too where its tenant has nothing before it.
     """
-    within, left = np.zeros(len(top), dtype=bool), quota.copy()
-    for m in line.tolist():
+    within, left = np.zeros(len(top), dtype=np.bool_), quota.copy()
+    for m in line:
         if size[m] <= left[top[m]] or (alone[m] and left[top[m]] == quota[top[m]]):
             left[top[m]] = left[top[m]] - size[m] if size[m] <= left[top[m]] else -1.0
             within[m] = True
@@ -130,4 +132,4 @@ def _picked(rows: Rows, order: Ints, on_type: Ints, stays: Bools) -> Rows:
 
 
 def _refusal(quota: float) -> str:
-    return f"its tenant's quota of {quota:g} is too small for it, and it may not borrow"
+    return f"its tenant's quota of {quota:g} is too small for it, and it may not borrow; raise it, or ask for fewer"

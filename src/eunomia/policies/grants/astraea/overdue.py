@@ -19,6 +19,8 @@ NOBODY = (-1, -1)
 
 def overdue(view: View, seen: Seen, starving: Bools, *, lends: bool) -> tuple[int, int]:
     """Return the job that seats are for, and their type; NOBODY when there is none."""
+    if not starving.any():
+        return NOBODY
     room = seen.quota if lends else seen.quota - seen.held
     waits = np.flatnonzero(starving & (view.scale_factor <= room[seen.tenant]))
     capacity = np.bincount(view.topology.type[view.holder != -2], minlength=len(view.types))

@@ -8,8 +8,10 @@ Whenever seats come free or a job comes, those who wait and those whose leases h
     phase 1    tenants: who holds less than a fifth of its quota, then the least used ÷ entitled over the last hours
     phase 2    jobs of a tenant: those that starve, then the least ρ; a job that does not fit holds up those behind it
 
-Who is chosen again on its seats goes on there for another lease, at no cost. A job that never ran may end leases of its
-tenant that are younger than `delay_s`, the most over-served first; they are saved, and wait.
+Who is chosen again on its seats goes on there for another lease, at no cost. While nobody waits that is everybody: with
+`quota=fair` nobody is asked then, and leases end again where they would have ended once somebody waits. A job that
+never ran may end leases of its tenant that are younger than `delay_s`, the most over-served first; they are saved, and
+wait.
 
 C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. `quota`:
 "fair" lends everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
@@ -36,12 +38,12 @@ import numpy as np
 
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs
+from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.grants.astraea.deciding import Deciding, Terms
 from eunomia.policies.grants.astraea.seats import seats
-from eunomia.policies.grants.astraea.seen import NEVER, YOUNGEST_S, Seen, fresh, refusal
+from eunomia.policies.grants.astraea.seen import NEVER, YOUNGEST_S, Seen, fresh, given_at, refusal
 from eunomia.policies.grants.astraea.selection import FAIR, KEYS, ORACLE, SELECTIONS, Keys, Known, Selection, chances
 from eunomia.policies.grants.astraea.window import ratio
 
@@ -84,7 +86,7 @@ class Astraea:
         needs=frozenset(
             {
                 "scale_factor", "submitted", "throughput", "tenant", "tenants", "service", "deserved", "hourly",
-                "run_time", "wait", "until", "first_started", "on_type", "topology", "holder",
+                "run_time", "wait", "until", "lease", "first_started", "on_type", "topology", "holder",
             }
         ),
         remembers={"leased_at": NEVER},
@@ -100,28 +102,33 @@ class Astraea:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is at least {least}")
         also_needs(self, {"remaining"} if self.selection in ORACLE else ())
         also_needs(self, {"past_service"} if self.selection == "job_reward" else ())
+        promises(self, renews=self.quota == "fair")
 
     def decide(self, view: View) -> Grants:
         """Return seats for those who start or go on, and who stops."""
         seen = Seen.of(view, self.window_h)
         starving = (view.on_type < 0) & (view.wait >= self.starvation_s)
-        may_end = fresh(view, seen, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
-        terms = Terms(self.quota, self.block, LEASE_S, self.lend)
+        leased_at = given_at(view)
+        may_end = (
+            fresh(view, seen, leased_at, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
+        )
+        terms = Terms(self.quota, self.block, _lease(view), self.lend)
         deciding = Deciding(view, seen, self._keys(view), starving & seen.competes, may_end, terms)
         deciding.decide()
         job = np.array(sorted(deciding.seated), dtype=np.int64)
         rows = Rows(job, np.array([deciding.seated[m] for m in job.tolist()], dtype=np.int64))
         put_out = np.array(deciding.stopped, dtype=np.int64)
-        leased_at = view.memory["leased_at"].copy()
         leased_at[job] = view.at
         row, device = seats(view, seen, rows, put_out, list(deciding.seated))
+        stops = seen.over.copy()
+        stops[job], stops[put_out] = False, True
         too_wide = np.flatnonzero(seen.too_wide).tolist()
         return Grants(
             rows,
             row,
             device,
             np.full(len(rows), np.nan),
-            stop=np.union1d(put_out, np.setdiff1d(np.flatnonzero(seen.over), job)),
+            stop=np.flatnonzero(stops),
             again_at=self._again_at(view, job, leased_at, len(put_out) > 0),
             memory={"leased_at": leased_at},
             refuse={m: refusal(view, seen, m) for m in too_wide},
@@ -134,7 +141,7 @@ class Astraea:
             best = view.throughput.max(axis=1, initial=0.0)
             np.divide(view.remaining, best, out=remaining, where=best > 0)
         if self.selection == "job_reward":
-            chance = chances(view.past_service, view.service, view.scale_factor.astype(float) * LEASE_S)
+            chance = chances(view.past_service, view.service, view.scale_factor.astype(float) * _lease(view))
         known = Known(
             submitted=view.submitted,
             size=view.scale_factor,
@@ -148,11 +155,18 @@ class Astraea:
         return KEYS[self.selection](known)
 
     def _again_at(self, view: View, seated: Ints, leased_at: Floats, put_out: bool) -> float:
-        """Return when somebody begins to starve, a first lease may end for a new job, or who was put out is back."""
+        """Return when somebody begins to starve, a lease may end for a new job, or who was put out is back."""
         waits = view.on_type < 0
         waits[seated] = False
         coming: Floats = view.at - view.wait[waits] + self.starvation_s
-        if self.delay_s > YOUNGEST_S and np.isinf(view.first_started[waits]).any():
-            coming = np.append(coming, leased_at[~waits] + YOUNGEST_S)
+        new = waits & np.isinf(view.first_started)
+        if self.delay_s > YOUNGEST_S and new.any():
+            gives = ~waits & np.isin(view.tenant, view.tenant[new])
+            coming = np.append(coming, leased_at[gives] + YOUNGEST_S)
         back = view.at + BACK_S if put_out else math.inf
         return float(np.min(coming[coming > view.at], initial=back))
+
+
+def _lease(view: View) -> float:
+    """Return the seconds that a lease lasts; those of the paper where it has no end."""
+    return LEASE_S if math.isinf(view.lease) else view.lease

@@ -51,12 +51,21 @@ class Seen:
 
 def held_by(view: View, who: Bools) -> Bools:
     """Return the accelerators that some jobs (job,) hold, (device,)."""
-    return np.append(who, False)[np.where(view.holder >= 0, view.holder, view.jobs)]
+    nobody_nor_lost = False, False  # -1 and -2
+    return np.append(who, nobody_nor_lost)[view.holder]
 
 
-def fresh(view: View, seen: Seen, delay: float) -> Ints:
-    """Return the jobs whose present lease may end early for a new job; `leased_at` is when it was given."""
-    leased_at = view.memory["leased_at"]
+def given_at(view: View) -> Floats:
+    """Return when each job's present lease was given, (job,): as remembered, or later if it has run on since."""
+    remembered = view.memory["leased_at"]
+    if np.isinf(view.lease):
+        return remembered.copy()
+    runs_on = (view.on_type >= 0) & np.isfinite(view.until)
+    return np.where(runs_on, np.maximum(remembered, view.until - view.lease), remembered)
+
+
+def fresh(view: View, seen: Seen, leased_at: Floats, delay: float) -> Ints:
+    """Return the jobs whose present lease may end early for a new job; `leased_at` (job,) is when it was given."""
     age, first = view.at - leased_at, leased_at <= view.first_started
     young = (leased_at != NEVER) & (age < delay) & (~first | (age >= YOUNGEST_S))
     return np.flatnonzero(young & (view.on_type >= 0) & ~seen.over)
@@ -75,5 +84,7 @@ def wishes(view: View, rows: Ints) -> Ints:
 def refusal(view: View, seen: Seen, job: int) -> str:
     """Say why a job that is wider than its tenant's quota is not admitted."""
     owner, quota = view.tenants.names[view.tenant[job]], seen.quota[seen.tenant[job]]
-    asks = f"it asks for {view.scale_factor[job]} accelerators"
-    return f"{asks}, and the quota of its tenant {owner!r} is {quota}; give {owner!r} more weight, or ask for fewer"
+    size = view.scale_factor[job]
+    asks = f"it asks for {size} accelerator{'' if size == 1 else 's'}, and the quota of its tenant {owner!r} is {quota}"
+    by_weight = np.isnan(view.tenants.said_quota[view.tenant[job]])
+    return f"{asks}; give {owner!r} {'more weight' if by_weight else 'a larger quota'}, or ask for fewer"

@@ -12,8 +12,12 @@ Waiting costs more each second, so that a gang accepts ever worse places, and at
 
 With single accelerators that is a flow, and its optimum is exact. Gangs are several units that go the same way: then it
 is a program in whole numbers, whose search is cut short on large problems. In the paper a task's cost is the data that
-it has to fetch; here it is the time that its steps take longer. The paper's bounds on how many tasks of a job run are
-left out: its variant without fairness.
+it has to fetch: a job here says nothing of where its data lies and how much it is, so that the cost is the time that
+its steps take longer.
+
+The paper bounds how many tasks of a job run, from below and from above. With `fair` a tenant stands for its job, whose
+gangs are the tasks: it runs at most its max-min part (`bounds`). The bound from below is left out: gangs may not fit
+into what is free, and no flow would keep it. Who is below its part waits at a price that grows.
 
 Example (examples/two_jobs.json). Neither job has waited: text ran for all of its 7560 s. To wait until the next look
 costs each 60. The v100 is the best place of both, and costs nothing; a k80 costs text 300 · (2 - 1) = 300 and image
@@ -33,19 +37,21 @@ import numpy as np
 
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Bools, Ints
-from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.policies.grants.quincy.bounds import at_most, bounded
 from eunomia.policies.grants.quincy.network import HERE, Costs, Options, Pools, options
 from eunomia.solvers.places import cheapest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Quincy:
     """Everything has a price: to wait, to sit far apart or on a slow type, and to be stopped or moved.
 
     `transfer` is how many seconds of waiting are as bad as a place that doubles the time of a step, `theta` how many
-    each second that a gang has sat on its seats; `preempt=false` leaves everybody where they are.
+    each second that a gang has sat on its seats; `preempt=false` leaves everybody where they are. `fair` lets no tenant
+    run more accelerators than its part by weight of what all could use, or than its widest gang.
 
     Use it when gangs or types differ much in how fast they are from place to place, and there are at most a few hundred
     machines.
@@ -58,6 +64,7 @@ class Quincy:
     theta: float = 1.0
     look_s: float = 60.0
     preempt: bool = True
+    fair: bool = False
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="quincy",
@@ -79,6 +86,7 @@ class Quincy:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is a number of {what}, at least 0")
         if not 0 < self.look_s < math.inf:
             raise ValueError(f"look_s is {self.look_s}; it is a number of seconds above 0")
+        also_needs(self, {"tenant", "tenants"} if self.fair else ())
 
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start or move, and who stops."""
@@ -89,9 +97,11 @@ class Quincy:
             view, pools, transfer=self.transfer, theta=self.theta, look_s=self.look_s, preempt=self.preempt
         )
         there = options(view, pools, room @ pools.inside, costs)
-        chosen, _ = cheapest(
-            costs.wait, there.job, there.cost, there.option, there.pool, there.units, room @ pools.inside
-        )
+        capacity = room @ pools.inside
+        if self.fair:
+            there, bounds = bounded(there, view, len(capacity)), at_most(view, goes_on)
+            capacity = np.concatenate((capacity, bounds))
+        chosen, _ = cheapest(costs.wait, there.job, there.cost, there.option, there.pool, there.units, capacity)
         return self._granted(view, pools, there, chosen, goes_on)
 
     def _granted(self, view: View, pools: Pools, there: Options, chosen: Ints, goes_on: Bools) -> Grants:

@@ -1,0 +1,39 @@
+"""Dominant resource fairness carried out exactly, from a trace that tells CPUs and memory to the ends of its jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Desk
+
+SCENARIO = """
+[cluster]
+nodes = [{ type = "gpu", count = 1, accelerators = 80, cpus = 9, memory_gib = 18 }]
+[workload]
+trace = "jobs.csv"
+[throughputs]
+source = "speeds.csv"
+reference_type = "gpu"
+[policy]
+name = "drf_divisible"
+[mechanism]
+name = "ideal"
+"""
+
+
+def test_the_example_of_the_paper_in_turns(desk: Desk) -> None:
+    """A's four jobs have 3/4 of their time each, B's four 1/2, as in section 4.1 of the paper. A's are done with their
+    100 s after 400/3 s. B's have done 200/3 s each by then; 9 CPUs are enough for three of the four, so that the rest
+    takes 100/3 · 4/3 = 400/9 s."""
+    rows = [f"a{i},0,1,LM,100,A,1,4" for i in range(4)] + [f"b{i},0,1,LM,100,B,3,1" for i in range(4)]
+    head = "job_id,submitted_s,scale_factor,job_type,total_steps,tenant,cpus,memory_gib"
+    desk.write("jobs.csv", "\n".join([head, *rows]) + "\n")
+    desk.write("speeds.csv", "type,job_type,scale_factor,steps_per_s\ngpu,LM,1,1\n")
+    desk.write("drf.toml", SCENARIO)
+    assert desk.type("simulate", "drf.toml", "--check", "--out", "out") == 0, desk.stderr
+    names, *lines = (line.split(",") for line in (desk.folder / "out" / "jobs.csv").read_text().splitlines())
+    ends = [float(line[names.index("finished_s")]) for line in lines]
+    assert ends == pytest.approx([400 / 3] * 4 + [400 / 3 + 400 / 9] * 4)
