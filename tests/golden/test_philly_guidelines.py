@@ -343,3 +343,12 @@ def test_a_word_for_retries_that_does_not_exist_is_answered_with_those_that_do()
     with pytest.raises(InvalidInput, match="retry") as told:
         simulate(_scenario(retry="never"))
     assert "adaptive" in str(told.value)
+
+
+def test_switches_that_find_nothing_to_act_on_are_told() -> None:
+    rigid = _scenario(retry="adaptive") | {"workload": {"generator": "philly-like", "jobs": 5, "rate_per_hour": 2}}
+    shapes, reasons = simulate(rigid | {"physics": {}}).notes[-2:]
+    assert "all jobs have one" in shapes and 'elastic = "halves"' in shapes
+    assert "physics.fates" in reasons
+    used = " ".join(simulate(_scenario(retry="adaptive")).notes)
+    assert "all jobs have" not in used and "physics.fates" not in used

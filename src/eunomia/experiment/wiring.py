@@ -151,7 +151,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
         ),
         tuners=tuners_of(scenario, work.jobs),
         tenants=tenants_of(scenario, work.jobs, float(topology.capacity().sum())),
-        notes=(*_cluster_notes(scenario), *work.notes, *physics.notes(scenario)),
+        notes=(*_cluster_notes(scenario), *work.notes, *physics.notes(scenario), *_idle(scenario, policy, work.jobs)),
         neighbours=physics.neighbours_of(scenario),
     )
     _demand_prices(setup)
@@ -170,6 +170,19 @@ def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
     """Return what the reader of a list of machines has to say."""
     spelling = scenario.cluster.nodes_file
     return () if spelling is None else tuple(f"Machines: {note}." for note in listed(spelling, scenario.base).notes)
+
+
+def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+    """Return what was asked for but finds nothing to act on in this run."""
+    found, world = [], scenario.world
+    if "shapes" in policy.info.needs and not any(job.other_shapes for job in jobs):
+        found.append(
+            f'{policy.info.name} may choose sizes of gangs, but all jobs have one; workload.elastic = "halves" adds some.'
+        )
+    reasons = world.backend == "local" or scenario.physics.fates != "off"
+    if world.retry == "adaptive" and not reasons:
+        found.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
+    return tuple(found)
 
 
 def _demand_prices(setup: Setup) -> None:
