@@ -177,7 +177,7 @@ def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[st
     found, world = [], scenario.world
     if "shapes" in policy.info.needs and not any(job.other_shapes for job in jobs):
         found.append(
-            f'{policy.info.name} may choose sizes of gangs, but all jobs have one; workload.elastic = "halves" adds some.'
+            f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
     reasons = world.backend == "local" or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
