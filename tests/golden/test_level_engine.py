@@ -10,6 +10,7 @@ from eunomia.solvers import level
 from eunomia.solvers.level import Level, highest_level
 from eunomia.solvers.prices.assemble import Edges
 from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.prices.vertex import vertex
 
 
 @pytest.fixture
@@ -165,3 +166,12 @@ def test_a_row_that_gets_nothing_uses_nothing_whatever_its_other_code_says() -> 
     edges = Edges(2, rows, 0.5, left, right, np.empty(0, dtype=np.int64), np.empty((2, 0)))
     np.testing.assert_array_equal(edges.demand(), [0, 0])
     assert not edges.dense().any()
+
+
+def test_the_last_program_serves_a_row_that_only_the_free_column_serves() -> None:
+    rows = Rows(np.array([[0.0]]), np.array([2.0]), np.array([4.0]), np.array([7.78]), None, None, None)
+    with np.errstate(all="raise"):
+        found = vertex(rows, np.array([11.0]), np.zeros((3, 1)), 0.0, 2 / 7.78, 0.1)
+    assert found.t == pytest.approx(2 / 7.78)
+    assert found.x.tolist() == [[0.0]]
+    assert found.u == pytest.approx(1.0)

@@ -166,8 +166,10 @@ def _top_up(rows: Rows, x: Floats, u: Floats, need: Floats) -> None:
     reached = (rows.T * x).sum(axis=0) + rows.base * u
     lost = reached < 0.5 * need
     x[:, lost], u[lost] = 0.0, 0.0
-    fastest = rows.T.argmax(axis=0)
-    x[fastest[lost], lost.nonzero()[0]] = (need / rows.T.max(axis=0))[lost]
+    speed = rows.T.max(axis=0)
+    spare, bought = (np.flatnonzero(lost & which) for which in (rows.base >= speed, rows.base < speed))
+    u[spare] = need[spare] / rows.base[spare]
+    x[rows.T[:, bought].argmax(axis=0), bought] = need[bought] / speed[bought]
     short = (reached < need) & ~lost
     more = need[short] / reached[short]
     x[:, short] *= more
