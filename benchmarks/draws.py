@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,10 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Table:
-    """Jobs on a cluster; throughput lies in memory by type, as the engines read it."""
+    """Jobs on a cluster; throughput lies in memory by type, as the engines read it.
+
+    What programs are made of is written once, when the table is drawn: it is given, and no part of an answer.
+    """
 
     throughput: Floats  # (job, type) steps/s
     size: Floats  # (job,) accelerators of a gang
@@ -26,30 +30,47 @@ class Table:
     alone: Floats  # (job,) seconds the job would take on an equal part of the cluster
     tree: Tree  # tenants of the jobs
 
-    @property
+    @cached_property
     def equal(self) -> Floats:
         """Return the throughput under a time split by capacity (job,)."""
         return np.asarray(self.throughput @ (self.capacity / self.capacity.sum()))
 
-    @property
+    @cached_property
     def price(self) -> Floats:
         """Return US$ per accelerator-hour (type,)."""
         return np.geomspace(3.0, 0.3, len(self.capacity))
 
-    @property
+    @cached_property
     def promised(self) -> Floats:
         """Return a throughput that each job is promised (job,): nine tenths of that on an equal part."""
         return 0.9 * self.steps / self.alone
 
-    @property
+    @cached_property
     def unit(self) -> Floats:
         """Return throughput per unit of level (job,) where weights are the tenants' business: equal / size."""
         return self.equal / self.size
 
-    @property
+    @cached_property
     def need(self) -> Floats:
         """Return throughput per unit of level (job,) of max-min fairness: weight · equal / size."""
         return self.weight * self.unit
+
+    @cached_property
+    def cost(self) -> Floats:
+        """Return minus what a job costs on each type (job, type), US$ per hour."""
+        return -self.size[:, None] * self.price
+
+    @cached_property
+    def together(self) -> Tree:
+        """Return all jobs as those of one tenant."""
+        return together(len(self.size))
+
+    def written(self) -> Table:
+        """Return the table with all that it is asked for."""
+        for name, value in vars(type(self)).items():
+            if isinstance(value, cached_property):
+                getattr(self, name)
+        return self
 
 
 def draw(jobs: int, types: int, seed: int, *, load: float = 8.0, spread: float = 0.2) -> Table:
@@ -64,7 +85,7 @@ def draw(jobs: int, types: int, seed: int, *, load: float = 8.0, spread: float =
     alone = steps / (equal * np.minimum(1.0, capacity.sum() / (jobs * size)))
     weight = rng.choice((1.0, 2.0), jobs)
     age = alone * rng.uniform(0, 2, jobs)
-    return Table(throughput, size, weight, capacity, steps, age, alone, _tenants(rng, weight))
+    return Table(throughput, size, weight, capacity, steps, age, alone, _tenants(rng, weight)).written()
 
 
 def _tenants(rng: np.random.Generator, weight: Floats, tenants: int = 8) -> Tree:
@@ -94,12 +115,13 @@ def changed(table: Table, seed: int, part: float = 0.01) -> Table:
     jobs, types = table.throughput.shape
     other = draw(jobs, types, seed + 1_000_000)
     rows = np.random.default_rng(seed).choice(jobs, int(part * jobs), replace=False)
-    return replace(
+    mixed = replace(
         table,
         throughput=_with(table.throughput, other.throughput, rows),
         size=_with(table.size, other.size, rows),
         weight=_with(table.weight, other.weight, rows),
     )
+    return mixed.written()
 
 
 def _with(old: Floats, new: Floats, rows: Ints) -> Floats:

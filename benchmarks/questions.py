@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import sharing
-from benchmarks.draws import HOUR, Table, changed, draw, together
+from benchmarks.draws import HOUR, Table, changed, draw
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.assignment import soonest
 from eunomia.solvers.filling.tree import Tree
@@ -103,7 +103,7 @@ def _finish_times() -> Iterator[Question]:
 
 def _fillings() -> Iterator[Question]:
     kinds: dict[str, tuple[Callable[[Table], Floats], Callable[[Table], Tree]]] = {
-        "water filling": (lambda table: table.need, lambda table: together(len(table.size))),
+        "water filling": (lambda table: table.need, lambda table: table.together),
         "hierarchical, 8 tenants": (lambda table: table.unit, lambda table: table.tree),
     }
     for title, (need, tree) in kinds.items():
@@ -153,9 +153,7 @@ def _totals() -> Iterator[Question]:
         yield Question(
             problem="least cost with floors",
             draw=partial(draw, size["jobs"], size["types"]),
-            ours=lambda table: best_total(
-                -table.size[:, None] * table.price, *three(table)[1:], rate=table.throughput, floor=table.promised
-            ),
+            ours=lambda table: best_total(table.cost, *three(table)[1:], rate=table.throughput, floor=table.promised),
             value=lambda _, total: -total.objective,
             **size,
         )

@@ -152,6 +152,22 @@ def test_a_wrong_earlier_price_costs_time_but_not_the_level() -> None:
     demand_proven(warm, rate, size, capacity, need * warm.objective)
 
 
+def test_an_earlier_price_hides_no_row_that_was_not_looked_at() -> None:
+    """Of many rows one in hundreds is looked at; one that no look met may hold the level down alone, or be lost."""
+    rate, size, capacity, need = table(20_000, 3, 7)
+    before = highest_level(rate, size, capacity, need).price
+    for slow in range(0, 20_000, 4_001):
+        late, lost = rate.copy(), rate.copy()
+        late[slow] *= 1e-4
+        cold, warm = highest_level(late, size, capacity, need), highest_level(late, size, capacity, need, start=before)
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-12)
+        demand_proven(warm, late, size, capacity, need * warm.objective)
+        lost[slow] = 0.0
+        cold, warm = highest_level(lost, size, capacity, need), highest_level(lost, size, capacity, need, start=before)
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-12)
+        assert not warm.x[slow].any()
+
+
 def test_many_rows_of_few_sorts_are_solved_as_sorts() -> None:
     rate, size, capacity, need = table(40, 3, 8)
     often = np.tile(np.arange(40), 250)

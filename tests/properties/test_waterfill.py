@@ -243,8 +243,8 @@ def test_many_rows_are_filled_as_the_general_solver_fills_them(
     quick = problem.fill()
     demand_valid(problem, quick)
     tree = flat(rows) if problem.tree is None else problem.tree
-    most = problem.rate.max(axis=1)
-    slow = _Filling(problem.rate.T, problem.size, problem.capacity, problem.need, most, tree).run_few()
+    room = problem.rate.max(axis=1) / problem.need
+    slow = _Filling(problem.rate.T, problem.size, problem.capacity, problem.need, room, tree).run_few()
     np.testing.assert_allclose(quick.level, slow.level, rtol=1e-6, atol=1e-7 * slow.level.max())
 
 

@@ -91,7 +91,7 @@ def highest_level(
     Raises NoOptimum where the level cannot be proven to a relative gap of 1e-9.
     """
     rows = _rows(rate, size, need, base, age)
-    if not rows.a.any():
+    if not rows.a[:FEW].any() and not rows.a.any():
         return _nothing(rows, len(capacity))
     try:
         few = _distinct(rows, second)

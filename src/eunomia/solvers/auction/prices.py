@@ -36,26 +36,6 @@ def relaxed(rows: Packed, worth: Floats, *, whole: bool = False) -> Program:
     )
 
 
-@njit(cache=True)
-def greedy(rows: Packed, worth: Floats, nothing: Ints) -> Ints:
-    """Return rows that fit together, (bidder,): whom the best row helps most takes the best that is left, and so on."""
-    bidders, left, row = len(rows.begin) - 1, rows.capacity.copy(), nothing.copy()
-    helped = np.empty(bidders)
-    for i in range(bidders):
-        helped[i] = worth[rows.begin[i] : rows.begin[i + 1]].max() - worth[nothing[i]]
-    for i in np.argsort(-helped, kind="mergesort"):
-        for other in range(rows.begin[i], rows.begin[i + 1]):
-            if worth[other] > worth[row[i]]:
-                fits = True
-                for e in range(rows.first[other], rows.first[other + 1]):
-                    fits &= rows.amount[e] <= left[rows.entry[e]]
-                if fits:
-                    row[i] = other
-        for e in range(rows.first[row[i]], rows.first[row[i] + 1]):
-            left[rows.entry[e]] -= rows.amount[e]
-    return row
-
-
 def relaxed_prices(rows: Packed, worth: Floats) -> Floats:
     """Return the prices (class,) at which L is lowest."""
     return np.maximum(relaxed(rows, worth).solve().row_price[len(rows.begin) - 1 :], 0.0)

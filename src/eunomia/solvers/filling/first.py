@@ -17,9 +17,21 @@ _HUGE = 1e200  # what stands for no end
 _FAST = {"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}
 
 
+@njit(cache=True, inline="always")
+def floor_of(rate: Floats, free: Ints, o: int, nb: int, floor: Floats) -> None:
+    """Write each lane's best rate on the free columns, 0 without any."""
+    for j in range(nb):
+        floor[j] = 0.0
+    for k in free:
+        T = rate[k, o : o + nb]
+        for j in range(nb):
+            floor[j] = max(T[j], floor[j])
+
+
 @njit(cache=True, fastmath=_FAST, error_model="numpy", inline="always")
 def _certain(
     rate: Floats,
+    priced: Ints,
     o: int,
     nb: int,
     floor: Floats,
@@ -32,12 +44,12 @@ def _certain(
     sure: Floats,
 ) -> None:
     """Write the rate and number of each lane's first column, and whether its edge is certain (1) or not (0)."""
-    K = rate.shape[0]
+    K = len(priced)
     best, own, other = np.zeros(nb), np.zeros(nb), np.zeros(nb)
     for j in range(nb):
         speed[j], code[j] = floor[j], -1.0
     for k in range(K):
-        T, mark, unit = rate[k, o : o + nb], float(k), 2.0 / max(cheap[k] + dear[k], 1e-300)
+        T, mark, unit = rate[priced[k], o : o + nb], float(k), 2.0 / max(cheap[k] + dear[k], 1e-300)
         for j in range(nb):
             score = (T[j] - floor[j]) * unit
             better = score > best[j]
@@ -45,7 +57,7 @@ def _certain(
             speed[j] = T[j] if better else speed[j]
             code[j] = mark if better else code[j]
     for k in range(K):
-        T, mark = rate[k, o : o + nb], float(k)
+        T, mark = rate[priced[k], o : o + nb], float(k)
         least, most = 1.0 / max(dear[k], 1e-300), 1.0 / cheap[k] if cheap[k] > 1e-300 else _HUGE
         for j in range(nb):
             mine, gain = code[j] == mark, T[j] - floor[j]
@@ -59,7 +71,8 @@ def _certain(
 @njit(cache=True, fastmath=_FAST, error_model="numpy")
 def first_edges(
     rate: Floats,
-    floor: Floats,
+    priced: Ints,
+    free: Ints,
     load: Floats,
     need: Floats,
     room: Floats,
@@ -81,14 +94,16 @@ def first_edges(
     rising_load: Floats,
 ) -> int:
     """Do what `screen.screen` does, for rows that are certain of their first edge or of no need for one."""
-    K, n, flat, found = rate.shape[0], rate.shape[1], len(full) == 1, 0
+    K, n, flat, found = len(priced), rate.shape[1], len(full) == 1, 0
     low, high, need0, need1 = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     speed, code, sure = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     share, tilt, up, open_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    f = np.zeros(_BLOCK)
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs, rooms, weights, loads = need[o : o + nb], room[o : o + nb], weight[o : o + nb], load[o : o + nb]
-        groups, f, lefts, rights = group[o : o + nb], floor[o : o + nb], left[o : o + nb], right[o : o + nb]
+        groups, lefts, rights = group[o : o + nb], left[o : o + nb], right[o : o + nb]
+        floor_of(rate, free, o, nb, f)
         if flat:
             low[:nb], high[:nb] = least[0], most[0]
         else:
@@ -98,7 +113,7 @@ def first_edges(
             low[j] = min(low[j] * weights[j], rooms[j])
             high[j] = min(high[j] * weights[j], rooms[j])
             need0[j], need1[j] = low[j] * needs[j], high[j] * needs[j]
-        _certain(rate, o, nb, f, cheap, dear, need0, need1, speed, code, sure)
+        _certain(rate, priced, o, nb, f, cheap, dear, need0, need1, speed, code, sure)
         for j in range(nb):
             idle = need1[j] <= f[j]
             rising = low[j] < high[j]

@@ -15,7 +15,7 @@ from numba import njit
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.boxes import Box, Guess, Look, around, maybe_free, without_free
 from eunomia.solvers.filling.crowd import Crowd, Sums
-from eunomia.solvers.filling.first import first_edges
+from eunomia.solvers.filling.first import first_edges, floor_of
 from eunomia.solvers.filling.tree import Clock
 from eunomia.solvers.prices.response import walk
 
@@ -47,11 +47,8 @@ def screened(crowd: Crowd, guess: Guess, times: float, low: float, high: float) 
     priced = np.flatnonzero(~free)
     names = np.append(crowd.column[priced], crowd.columns if free.any() else -1).astype(np.int8)
     cheap, dear = box.least[: len(priced)] / crowd.capacity[priced], box.most[: len(priced)] / crowd.capacity[priced]
-    floor = np.zeros(n)
-    for k in np.flatnonzero(free):
-        np.maximum(floor, crowd.rate[k], out=floor)
-    some = slice(priced[0], priced[-1] + 1) if len(priced) and priced[-1] - priced[0] < len(priced) else priced
-    rows = crowd.rate[some], floor, crowd.load, crowd.need, crowd.room, crowd.weight, crowd.group
+    facts = crowd.load, crowd.need, crowd.room, crowd.weight, crowd.group
+    rows = crowd.rate, priced, np.flatnonzero(free), *facts
     box_of = names, cheap, dear, least, np.minimum(most, _HUGE)
     look = first_edges if _scarce(rows, box_of, tuple(np.zeros_like(sum) for sum in into)) else screen
     found = look(*rows, *box_of, left, right, unsure, *into)
@@ -68,8 +65,9 @@ def screened(crowd: Crowd, guess: Guess, times: float, low: float, high: float) 
 
 def _scarce(rows: tuple[Array, ...], box_of: tuple[Array, ...], into: tuple[Floats, ...]) -> bool:
     """Return whether most rows seem to be certain of their first edge: some are tried."""
-    every = max(rows[0].shape[1] // _TRIED, 1)
-    some = tuple(np.ascontiguousarray(values[..., ::every]) for values in rows)
+    rate, priced, free, *facts = rows
+    every = max(rate.shape[1] // _TRIED, 1)
+    some = np.ascontiguousarray(rate[:, ::every]), priced, free, *(np.ascontiguousarray(v[::every]) for v in facts)
     count = some[0].shape[1]
     left, right = np.empty(count, dtype=np.int8), np.empty(count, dtype=np.int8)
     unsure = np.empty(count + 1, dtype=np.int64)
@@ -151,7 +149,8 @@ def survey(
 @njit(cache=True, fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
 def screen(
     rate: Floats,
-    floor: Floats,
+    priced: Ints,
+    free: Ints,
     load: Floats,
     need: Floats,
     room: Floats,
@@ -174,11 +173,12 @@ def screen(
 ) -> int:
     """Add the rows whose edge is certain to the sums (crowd.Sums), write their ends, and list the others.
 
-    rate (priced column, row), floor (row,) the best rate on free ones; names (priced + 1,) what to write for the
-    columns and the free ones; cheap, dear (priced,) prices, least, most (group + 1,) v of the box. Returns how many
+    rate (column, row); priced and free number its columns; names (priced + 1,) what to write for the priced and for the
+    free ones; cheap, dear (priced,) prices, least, most (group + 1,) v of the box. Returns how many
     are listed.
     """
-    K, n = rate.shape
+    K, n = len(priced), rate.shape[1]
+    part, f = np.empty((K, _BLOCK)), np.empty(_BLOCK)
     low, high, middle = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     need0, need1 = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
@@ -188,7 +188,10 @@ def screen(
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs, rooms, weights, loads = need[o : o + nb], room[o : o + nb], weight[o : o + nb], load[o : o + nb]
-        groups, f, lefts, rights = group[o : o + nb], floor[o : o + nb], left[o : o + nb], right[o : o + nb]
+        groups, lefts, rights = group[o : o + nb], left[o : o + nb], right[o : o + nb]
+        floor_of(rate, free, o, nb, f)
+        for k in range(K):
+            part[k, :nb] = rate[priced[k], o : o + nb]
         for j in range(nb):
             low[j] = least[0 if flat else groups[j] + 1]
             high[j] = most[0 if flat else groups[j] + 1]
@@ -198,7 +201,7 @@ def screen(
             need0[j] = low[j] * needs[j]
             need1[j] = high[j] * needs[j]
             middle[j] = 0.5 * (need0[j] + need1[j])
-        walk(rate, floor, o, nb, price, middle, L, R)
+        walk(part, f, 0, nb, price, middle, L, R)
         for j in range(nb):
             off[0, j] = 0.0
             off[1, j] = 0.0
@@ -213,7 +216,7 @@ def screen(
             out = (need0[j] < L[0, j]) | (need1[j] > R[0, j]) | (R[2, j] < 0.0)
             bad[j] = 1.0 if out | ((L[2, j] >= 0.0) & worse) else 0.0
         for k in range(K):
-            T = rate[k, o : o + nb]
+            T = part[k]
             for j in range(nb):
                 ahead, span = T[j] - L[0, j], R[0, j] - L[0, j]
                 rest = span - ahead

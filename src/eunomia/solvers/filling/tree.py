@@ -44,11 +44,21 @@ class Tree:
         _demand(groups, (self.parent >= -1) & (self.parent < groups), "its parent must be an earlier group, or −1")
         _demand(groups, np.isfinite(self.weight) & (self.weight > 0), "its weight must be finite and above 0")
         _demand(groups, np.isin(self.inner, ("share", "first")), "its inner must be 'share' or 'first'")
-        rows = np.arange(len(self.group_of))
-        inside = (self.group_of >= -1) & (self.group_of < len(groups))
-        _demand(rows, inside, f"its group must be −1 or one of the {len(groups)}", "row")
-        positive = np.isfinite(self.row_weight) & (self.row_weight > 0)
-        _demand(rows, positive, "its weight must be finite and above 0", "row")
+        if not _sound(self.group_of, len(groups), self.row_weight):
+            rows = np.arange(len(self.group_of))
+            inside = (self.group_of >= -1) & (self.group_of < len(groups))
+            _demand(rows, inside, f"its group must be −1 or one of the {len(groups)}", "row")
+            positive = np.isfinite(self.row_weight) & (self.row_weight > 0)
+            _demand(rows, positive, "its weight must be finite and above 0", "row")
+
+
+@njit(cache=True)
+def _sound(group: Ints, groups: int, weight: Floats) -> bool:
+    """Return whether all rows have a group and a weight that they may have."""
+    wrong = 0
+    for row in range(len(group)):
+        wrong += 0 if (-1 <= group[row] < groups) & (0.0 < weight[row] < INFINITE) else 1
+    return wrong == 0
 
 
 def _demand(index: Ints, holds: Bools, rule: str, what: str = "group") -> None:

@@ -23,15 +23,17 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from numba import njit
 
-from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.solvers.classes import group
+from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.filling.narrow import Settled
 from eunomia.solvers.filling.shares import Entries, rise, stop
 from eunomia.solvers.filling.tree import Clock, Tree, end_of, flat
 from eunomia.solvers.filling.waterfill_many import Scarce, Serving
 from eunomia.solvers.program import NoOptimum
 
+_BLOCK = 1_024
 _FEW = 160  # distinct rows that the general solver takes as they are
 _MOST = 3_000  # distinct rows that it takes where nothing else helps
 
@@ -41,7 +43,7 @@ class Filled:
     """Where every row stopped, and the prices that prove it could not go on."""
 
     level: Floats  # (row,) Σ_k T x / a; 0 for rows that no column serves
-    frozen_in: Ints  # (row,) the phase, from 1, in which it stopped; 0 for rows that no column serves
+    frozen_in: Array  # (row,) the phase, from 1, in which it stopped; 0 for rows that no column serves
     own: Bools  # (row,) stopped at its own cap or full speed, not by a price
     price: tuple[Floats, ...]  # of each phase, (column,), Σ price · capacity = 1; zeros where nothing was scarce
     gap: float  # the most by which the needs of any phase exceeded capacity, relative, before shares were cut to fit
@@ -87,38 +89,50 @@ def fill(
     Rate in Fortran order costs no copy. Raises NoOptimum when a phase cannot be proven to 1e-9.
     """
     tree = flat(len(rate)) if tree is None else tree
-    most = _most(rate, capacity, cap)
-    alike = _alike(rate, size, need, most, tree)
+    room = _room(rate.T, np.flatnonzero(capacity > 0), need)
+    room = room if cap is None else np.minimum(room, cap / need)
+    alike = _alike(rate, size, need, room, tree)
     if alike is None:
-        return _fill_many((rate.T, size, capacity, need, most, tree))
+        return _fill_many((rate.T, size, capacity, need, room, tree))
     of, first, count = alike
     fewer = replace(tree, group_of=tree.group_of[first], row_weight=tree.row_weight[first] * count)
-    problem = (rate[first].T, size[first] * count, capacity, need[first] / count, most[first], fewer)
+    problem = (rate[first].T, size[first] * count, capacity, need[first] / count, room[first] * count, fewer)
     filled = _Filling(*problem).run_few() if len(count) <= _FEW else _fill_many(problem)
     return filled.spread(of, count)
 
 
-def _most(rate: Floats, capacity: Floats, cap: Floats | None) -> Floats:
-    """Return the highest rate that each row could have."""
-    most = np.zeros(len(rate))
-    for k in np.flatnonzero(capacity > 0):
-        np.maximum(most, rate[:, k], out=most)
-    return most if cap is None else np.minimum(most, cap)
+@njit(cache=True)
+def _room(rate: Floats, usable: Ints, need: Floats) -> Floats:
+    """Return the highest level that each row could have, (row,), on the `usable` columns; rate (column, row)."""
+    room = np.zeros(len(need))
+    for begin in range(0, len(need), _BLOCK):
+        here = slice(begin, begin + _BLOCK)
+        rooms, needs = room[here], need[here]
+        for k in usable:
+            T = rate[k, here]
+            for j in range(len(rooms)):
+                rooms[j] = max(rooms[j], T[j])
+        for j in range(len(rooms)):
+            rooms[j] /= needs[j]
+    return room
 
 
-def _alike(rate: Floats, size: Floats, need: Floats, most: Floats, tree: Tree) -> tuple[Ints, Ints, Floats] | None:
+def _alike(rate: Floats, size: Floats, need: Floats, room: Floats, tree: Tree) -> tuple[Ints, Ints, Floats] | None:
     """Return class of each row, first row and count of each class, or None where few rows have a twin.
 
     Rows that a group serves one after the other have none.
     """
-    n = len(size)
     first = np.array([False, *(inner == "first" for inner in tree.inner)])
-    alone = np.where(first[tree.group_of + 1], np.arange(n), -1)
-    facts = (*rate.T, size, need, most, tree.row_weight, tree.group_of, alone)
-    if n > _MOST and len(group(*(fact[:_MOST] for fact in facts))) > _MOST // 2:
+
+    def classes(some: slice) -> Classes:
+        of = tree.group_of[some]
+        alone = np.where(first[of + 1], np.arange(len(of)), -1)
+        return group(*rate[some].T, size[some], need[some], room[some], tree.row_weight[some], of, alone)
+
+    if len(size) > _MOST and len(classes(slice(_MOST))) > _MOST // 2:
         return None
-    classes = group(*facts)
-    return classes.of, classes.representative, classes.count.astype(float)
+    found = classes(slice(None))
+    return found.of, found.representative, found.count.astype(float)
 
 
 _Problem: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Tree]
@@ -141,10 +155,10 @@ def _fill_many(problem: _Problem) -> Filled:
 class _Filling:
     """The state between phases: what room each row has, and the columns that are still free."""
 
-    def __init__(self, rate: Floats, load: Floats, capacity: Floats, need: Floats, most: Floats, tree: Tree):
-        """Take rate (column, row), load, need, most (row,), capacity (column,)."""
+    def __init__(self, rate: Floats, load: Floats, capacity: Floats, need: Floats, room: Floats, tree: Tree):
+        """Take rate (column, row), load, need, room (row,), capacity (column,)."""
         self.rate, self.load, self.capacity, self.need, self.tree = rate, load, capacity, need, tree
-        self.room = most / need
+        self.room = room
         self.free = capacity > 0
         self.own = np.ones(len(load), dtype=bool)
         self.frozen_in = np.zeros(len(load), dtype=np.int8)
@@ -201,16 +215,15 @@ class _Filling:
         if (left == self.free).all() and (self.got < self.room).any():
             raise NoOptimum("water filling came to a halt: prices stop no row; check for entries many decades apart")
         self.free = left
-        after = np.empty_like(self.room), np.empty_like(self.own), np.empty_like(self.frozen_in)
+        room = np.empty_like(self.room) if left.any() else self.got  # with no column free, all rows stop where they are
+        after = room, np.empty_like(self.own), np.empty_like(self.frozen_in)
         before = self.got, self.room, self.own, self.frozen_in
         stop(self.rate, self.need, np.flatnonzero(left), *before, len(self.prices), after)
         self.room, self.own, self.frozen_in = after
 
     def _filled(self, serving: Serving) -> Filled:
         got, write = serving.fitting(self.got)
-        return Filled(
-            got, self.frozen_in.astype(np.int64), self.own, tuple(self.prices), self.gap, len(self.capacity), write
-        )
+        return Filled(got, self.frozen_in, self.own, tuple(self.prices), self.gap, len(self.capacity), write)
 
 
 def _last_without(paid: Ints, begun: list[tuple[_Filling, Serving]]) -> tuple[_Filling, Serving]:

@@ -44,6 +44,7 @@ class Centre:
     value: Floats
     t: float
     looked: bool = False  # all rows were looked at: beyond the box it is for this is still about right
+    blur: float = 0.0  # how far off the level may be, relative, where that is more than follows from the values
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class Search:
         low, high = np.maximum(centre.value - width, 0.0), np.minimum(centre.value + width, 1.0)
         if spread >= 1:  # nothing is known
             low, high = np.zeros(len(low)), np.ones(len(low))
-        reach = min(_LEVEL * spread, 0.9)
+        reach = min(max(_LEVEL * spread, centre.blur), 0.9)
         least, most = centre.t * (1 - reach), min(centre.t * (1 + reach), self.top)
         if within is not None:
             low, high = np.clip(low, within.low, within.high), np.clip(high, within.low, within.high)

@@ -17,11 +17,11 @@ from eunomia.solvers.prices.assemble import demand_at
 from eunomia.solvers.prices.narrow import Box, Centre, Codes, Part, Search
 from eunomia.solvers.prices.response import FREE, screen
 from eunomia.solvers.prices.rows import Rows
-from eunomia.solvers.prices.table import Table
+from eunomia.solvers.prices.table import Guess, Table, Unserved
 from eunomia.solvers.prices.vertex import Vertex, vertex
 from eunomia.solvers.program import NoOptimum
 
-_TRIES = 40
+_TRIES, _BOLD = 40, 2  # boxes, in all and where only few rows were looked at before
 _MANY = 3000  # rows that the exact program takes only where there is no other way
 _TRADED = 1e-10  # parts of a column's capacity
 _WIDER = 2.0
@@ -31,14 +31,12 @@ _ANCHORED = 1e-5  # relative: how far from its anchor a curved demand is exact t
 _NO_PLACES = np.empty(0, dtype=np.int64)
 
 
-def relaxed(
-    table: Table, centre: Centre, spread: float, priced: Ints, free: Ints, slope: Floats | None, *, patient: bool
-) -> tuple[Vertex, Codes] | None:
+def relaxed(table: Table, guess: Guess, priced: Ints, free: Ints, *, patient: bool) -> tuple[Vertex, Codes] | None:
     """Solve with unlimited capacity of the free columns; return the optimum and what every row does.
 
     Returns None where many rows are left and nothing seems to have a price: then the top may be the level.
     """
-    n = table.rows.count
+    n, centre, spread, slope = table.rows.count, guess.centre, guess.spread, guess.slope
     codes = Codes(np.full(n, FREE, dtype=np.int8), np.full(n, FREE, dtype=np.int8), _NO_PLACES)
     if len(priced) == 0:
         return Vertex(np.empty((0, 0)), np.empty(0), table.top, table.top, np.empty(0), 0.0), codes
@@ -49,9 +47,9 @@ def relaxed(
     value = centre.value[priced]
     if not value.any():
         value, spread = np.ones(len(priced)), 1.0
-    begin = Centre(value / value.sum(), centre.t)
+    begin = replace(centre, value=value / value.sum())
     stack = [screened(table, search, priced, free, search.box(begin, spread, None), codes)]
-    for attempt in range(_TRIES):
+    for attempt in range(_TRIES if table.weight is not None else _BOLD):
         met = search.descend(stack, codes, attempt=attempt)
         part = stack[-1]
         if met is None and search.merged(part).count > _MANY and not patient:
@@ -89,8 +87,9 @@ def screened(table: Table, search: Search, priced: Ints, free: Ints, box: Box, c
     b, e = (None, None) if rows.b is None else kept[K + 3 :]
     cap = None if rows.cap is None else kept[K + 3]
     some = Rows(kept[:K], kept[K], kept[K + 1], kept[K + 2], b, e, cap)
-    load = float(table.weight[places].sum() / max(table.weight.sum(), 1e-300))
-    part = Part(some, places, moved + demand, t, load, box, t)
+    if ((some.a > 0) & (np.maximum(some.T.max(axis=0, initial=0.0), some.base) <= 0)).any():
+        raise Unserved
+    part = Part(some, places, moved + demand, t, table.part(places), box, t)
     return search.settle(part, box, codes) if _curbed(search, part, box) else part
 
 

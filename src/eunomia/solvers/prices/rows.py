@@ -84,14 +84,14 @@ def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floa
 @njit(cache=True, fastmath=True, error_model="numpy")
 def survey(
     T: Floats, size: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, columns: Ints, weight: Floats
-) -> tuple[float, int]:
-    """Write size / t (row,), t the level at which a row is full; return the largest 1 / t, and how many rows lack.
+) -> tuple[float, int, float]:
+    """Write size / t (row,), t the level at which a row is full; return the largest 1 / t, how many rows lack, the sum.
 
     Of capped rows the share of size that the cap takes is written. A row lacks if it has a need that no column serves;
     its weight is 0.
     """
     best, full = np.empty(_BLOCK), np.empty(_BLOCK)
-    most, lack = 0.0, 0
+    most, lack, total = 0.0, 0, 0.0
     for o in range(0, T.shape[1], _BLOCK):
         nb = min(_BLOCK, T.shape[1] - o)
         weights, sizes, asked = weight[o : o + nb], size[o : o + nb], a[o : o + nb]
@@ -111,7 +111,8 @@ def survey(
                 weights[j] = sizes[j] * end[j] / best[j] if best[j] > 0.0 else 0.0
         for j in range(nb):
             lack += 1 if (asked[j] > 0.0) & (best[j] <= 0.0) else 0
-    return most, lack
+            total += weights[j]
+    return most, lack, total
 
 
 @njit(cache=True, fastmath=True, error_model="numpy")
@@ -142,7 +143,7 @@ def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: I
     """Draw rows along the running sum of even + per_weight · weight, one at a random place of each unit of it.
 
     A row stands for `times` rows, so that sums over the drawn estimate sums over all without bias; one whose chance
-    is 1 or more is taken as it is.
+    is 1 or more is taken as it is, one without weight never.
     Returns the number of drawn rows.
     """
     total, found = 0.0, 0
@@ -161,18 +162,18 @@ def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: I
                 hits += 1
                 unit += 1
                 point = unit + dice[unit]
-            if chance >= 1.0 or hits > 0:
+            if (chance >= 1.0 or hits > 0) and some[j] > 0.0:
                 chosen[found] = o + j
                 times[found] = 1.0 if chance >= 1.0 else hits / chance
                 found += 1
     return found
 
 
-def sample(rows: Rows, weight: Floats, count: int, attempt: int = 0) -> Rows:
-    """Return about `count` rows that stand for all, half of them drawn by weight; always the same."""
+def sample(rows: Rows, weight: Floats, count: int, attempt: int = 0, total: float | None = None) -> Rows:
+    """Return about `count` rows that stand for all, half of them drawn by weight, `total` in all; always the same."""
     dice = np.random.default_rng((rows.count, count, attempt)).random(count + 2)
     chosen, times = np.empty(2 * count + 4, dtype=np.int64), np.empty(2 * count + 4)
-    even, per_weight = _chances(weight, count)
+    even, per_weight = _chances(weight, count, total)
     found = draw(weight, even, per_weight, dice, chosen, times)
     return rows.some(chosen[:found], times[:found])
 
@@ -183,7 +184,7 @@ def drawn(weight: Floats, count: int) -> float:
     return float(weight[even + per_weight * weight < 1].sum() / max(weight.sum(), 1e-300))
 
 
-def _chances(weight: Floats, count: int) -> tuple[float, float]:
+def _chances(weight: Floats, count: int, total: float | None = None) -> tuple[float, float]:
     """Return the chance of each row to be drawn, and the one that it has per weight."""
-    total = float(weight.sum())
+    total = float(weight.sum()) if total is None else total
     return 0.5 * count / len(weight), 0.5 * count / total if total > 0 else 0.0

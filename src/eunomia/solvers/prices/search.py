@@ -18,7 +18,7 @@ from eunomia.solvers.prices.needs import ALWAYS
 from eunomia.solvers.prices.relaxed import columns_of, relaxed, screened
 from eunomia.solvers.prices.response import FREE
 from eunomia.solvers.prices.rows import Rows, reach
-from eunomia.solvers.prices.table import Table, cheap, guess, table_of
+from eunomia.solvers.prices.table import Guess, Table, cheap, guess, renewed, table_of
 from eunomia.solvers.prices.vertex import Vertex
 from eunomia.solvers.program import NoOptimum
 
@@ -52,13 +52,24 @@ def highest(
 
     Raises Unserved where a row has a need that no column with capacity serves, NoOptimum where no proof is found.
     """
+    known = None if start is None else renewed(rows, limit, start)
+    if known is not None:
+        try:
+            return _highest(*known)
+        except NoOptimum:  # an earlier answer does not serve
+            known = None
     table = table_of(rows, limit, fixed, top)
-    centre, spread, scarce, slope = guess(table, start)
+    return _highest(table, guess(table))
+
+
+def _highest(table: Table, begin: Guess) -> Found:
+    """Return the same from a guess."""
+    limit, centre, spread, scarce = table.limit, begin.centre, begin.spread, begin.scarce
     free = table.open if centre.t >= _NEAR_TOP * table.top and not scarce else cheap(table, centre, spread)
     looked = False  # whether capacity suffices for the top has been looked at
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
-        some = relaxed(table, centre, spread, priced, free, slope, patient=looked)
+        some = relaxed(table, begin, priced, free, patient=looked)
         if some is None:
             free = table.open
             continue
@@ -140,7 +151,7 @@ def _at_once(table: Table, t: float) -> tuple[Edges, Floats] | None:
 
     Returns None where nothing has a price.
     """
-    centre, _, _, _ = guess(table, rough=True)
+    centre = guess(table, rough=True).centre
     if not centre.value.any():
         return None
     rows, opened = table.rows, table.open
