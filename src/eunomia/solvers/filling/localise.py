@@ -20,6 +20,7 @@ _CUTS = 400
 _NEWTON = 40
 _NEAR = 0.02  # parts of the error aimed at, by which a moment may be late
 _CLOSE = 0.6  # relative: bounds of worth so close are near enough for Newton's method
+_NEARER = 0.1  # parts of the bounds of worth, to which Newton's method has to get
 _SOME = 4096  # rows from which derivatives are measured
 _NUDGE = 0.02  # relative step of a finite difference
 _TRUST = 2.0  # radius in what Newton's method takes for its error
@@ -36,13 +37,16 @@ class Place:
 
 def localise(crowd: Crowd, low: float, high: float, goal: float) -> Place:
     """Return where the last moment in [low, high] is, its prices to about a relative error `goal`."""
-    return balance(crowd, low, high, goal) or cut(crowd, low, high, goal)
+    costly, width = np.isfinite(crowd.capacity), crowd.most - crowd.least
+    place = balance(crowd, low, high, goal) if (width <= _CLOSE * crowd.least)[costly].all() else None
+    near = place is not None and bool((place.radius <= _NEARER * width)[costly].all())
+    return place if place is not None and near else cut(crowd, low, high, goal)
 
 
 def balance(crowd: Crowd, low: float, high: float, goal: float) -> Place | None:
     """Return the same by Newton's method from the middle of the bounds of worth; None where it does not get there."""
     costly = np.isfinite(crowd.capacity)
-    if costly.sum() < 2 or (crowd.most - crowd.least > _CLOSE * crowd.least)[costly].any():
+    if costly.sum() < 2:
         return None
     worth, inverse = _start(crowd)[0], np.divide(1.0, crowd.capacity)
     costs = Costs(crowd)

@@ -13,8 +13,9 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.boxes import ROUNDING, Guess, Look, around, maybe_free, without_free
 from eunomia.solvers.filling.crowd import Crowd, Sums, last_moment
 from eunomia.solvers.filling.edges import OPEN, add_up, keep
-from eunomia.solvers.filling.localise import errors, localise
+from eunomia.solvers.filling.localise import balance, errors, localise
 from eunomia.solvers.filling.screen import LARGE, screened
+from eunomia.solvers.prices.newton import widths
 from eunomia.solvers.prices.rows import draw
 
 FEW = 160  # rows that go to the general solver as they are
@@ -25,6 +26,8 @@ _TIMES = (1.0, 1.0, 2.0, 6.0, 18.0)  # widths of boxes; the second lies around w
 _PARTED = 0.8  # of the rows, open in a box: too many for it to be of use
 _DOUBT = 0.5  # parts of the error of a guess by which it is outside its bounds before they are in the way
 _BESIDE = 0.1  # of the room between two bounds, by which a worth is next to one
+_WHOLE = 20_000  # rows from which on Newton's method looks at all of them
+_SMALLER, _SAFE = 0.02, 4.0  # error that it aims at, in half widths of the bounds; times it, how wide the next box is
 _SEEN = 16  # rows of a group from which on a sample says how far it is
 
 
@@ -49,14 +52,15 @@ class Settled:
 def settle(crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> Settled:
     """Return the last moment in [low, high] that fits. Raises NoOptimum when boxes lead nowhere."""
     size = 4 * _SAMPLE if len(crowd.load) >= LARGE and crowd.part == 1 else _SAMPLE
+    guess = _balanced(crowd, low, high) if len(crowd.load) >= _WHOLE and crowd.part < 1 else None
     while len(crowd.load) > FEW:
-        guess = _guess(crowd, size, low, high, rng)
+        guess = guess or _guess(crowd, size, low, high, rng)
         found = _astray(guess, crowd) or _settle_from(guess, crowd, low, high, rng)
         if found is not None:
             return found
         if size >= len(crowd.load):
             break
-        size *= 8
+        size, guess = 8 * size, None
     return settle_few(crowd, low, high)
 
 
@@ -100,6 +104,17 @@ def _guess(crowd: Crowd, size: int, low: float, high: float, rng: np.random.Gene
     blur = 3 * place.radius + _SPREAD * error
     off = 0.2 * noise + _SPREAD * spread
     return Guess(place.moment, *_named(crowd, place.worth, blur), off, _levels(some, place.moment))
+
+
+def _balanced(crowd: Crowd, low: float, high: float) -> Guess | None:
+    """Return where Newton's method finds the answer of all rows, for a box a good deal smaller than their bounds."""
+    width = 0.5 * (crowd.most - crowd.least) / widths(0.5 * (crowd.most + crowd.least))
+    goal = _SMALLER * float(width[np.isfinite(crowd.capacity)].min())
+    place = balance(_wider(crowd), low, high, goal)
+    if place is None:
+        return None
+    blur = _SAFE * np.maximum(place.radius, goal * widths(place.worth))
+    return Guess(place.moment, *_named(crowd, place.worth, blur), _SAFE * goal, _levels(crowd, place.moment))
 
 
 def _between(some: Crowd, size: int, low: float, high: float, rng: np.random.Generator) -> tuple[Crowd, float, float]:

@@ -118,7 +118,8 @@ def _levels(clock: Clock | None, guess: Guess, sure: Bools, box: Box) -> tuple[F
     begun, low, high = (clock.levels(moment, _NEARLY_FULL) for moment in (guess.moment, box.low, box.high))
     old = np.where(sure, guess.levels, 0.0)
     moved = np.abs(np.where(np.isfinite(begun), begun, old) / np.where(old > 0, old, 1.0) - 1)
-    margin = np.minimum(_MARGIN[0] + _MARGIN[1] * moved, 0.5)
+    reach = (box.high - box.low) / max(box.high, 1e-300)
+    margin = np.minimum(min(_MARGIN[0], _MARGIN[1] * reach) + _MARGIN[1] * moved, 0.5)
     least = np.where(sure, np.where(np.isfinite(low), low, old) * (1 - margin), 0.0)
     most = np.where(sure, high * (1 + margin), np.inf)
     least[0], most[0] = box.low, box.high

@@ -13,6 +13,7 @@ from eunomia.solvers.filling.edges import OPEN, cut
 from eunomia.solvers.filling.tree import Tree, unsure
 
 _BLOCK = 256  # rows at once
+_BELOW = 1 - 2.0**-52
 Entries: TypeAlias = tuple[Ints, Ints, Floats]  # row, column, share
 
 
@@ -59,6 +60,13 @@ class Shares:
         return over + max(float((lost / best).max()), float(late.max()), 0.0)
 
 
+@njit(cache=True, inline="always")
+def room_of(best: float, need: float) -> float:
+    """Return the level at which a row is at its best rate: rounded so that its need there is not above that."""
+    level = best / need
+    return level * _BELOW if level * need > best else level
+
+
 @njit(cache=True)
 def rise(room: Floats, weight: Floats, group: Ints, levels: Floats) -> Floats:
     """Return what rows have got, (row,), where their groups' v is `levels`, (group + 1,)."""
@@ -94,7 +102,7 @@ def stop(
                 best[j] = max(best[j], T[j])
         needs, has, left = need[o : o + nb], got[o : o + nb], room[o : o + nb]
         for j in range(nb):
-            best[j] /= needs[j]
+            best[j] = room_of(best[j], needs[j])
             full = has[j] >= left[j]
             priced = (not full) & (has[j] >= best[j] * (1 - 1e-12))
             best[j] = has[j] if full | priced else min(left[j], best[j])

@@ -28,7 +28,7 @@ from numba import njit
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.filling.narrow import Settled
-from eunomia.solvers.filling.shares import Entries, rise, stop
+from eunomia.solvers.filling.shares import Entries, rise, room_of, stop
 from eunomia.solvers.filling.tree import Clock, Tree, end_of, flat
 from eunomia.solvers.filling.waterfill_many import Scarce, Serving
 from eunomia.solvers.program import NoOptimum
@@ -113,7 +113,7 @@ def _room(rate: Floats, usable: Ints, need: Floats) -> Floats:
             for j in range(len(rooms)):
                 rooms[j] = max(rooms[j], T[j])
         for j in range(len(rooms)):
-            rooms[j] /= needs[j]
+            rooms[j] = room_of(rooms[j], needs[j])
     return room
 
 
