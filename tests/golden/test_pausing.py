@@ -20,13 +20,23 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.answers import Order, Rows
-from eunomia.model.decisions import Decision, Refuse
-from eunomia.model.events import AppFinished, Event, JobCancelled, JobPaused, JobResumed, JobSubmitted, Moment
+from eunomia.model.decisions import Decision, Refuse, Renew, Start, Stop, one_by_one
+from eunomia.model.events import (
+    AppFinished,
+    Event,
+    JobCancelled,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Moment,
+)
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
+from eunomia.policies.grants.astraea.policy import Astraea
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.run import InlineAdviser, run
@@ -59,7 +69,7 @@ def _whom(event: Event) -> str:
     match event:
         case JobSubmitted(job):
             return job.job_id
-        case JobPaused(name) | JobResumed(name) | JobCancelled(name) | AppFinished(name):
+        case JobPaused(name) | JobResumed(name) | JobCancelled(name) | JobFinished(name) | AppFinished(name):
             return name
     raise AssertionError(event)
 
@@ -73,6 +83,16 @@ class Told:
     def column(self, name: str) -> dict[str, Any]:
         return dict(zip(self.figures.jobs["job_id"].tolist(), self.figures.jobs[name].tolist(), strict=True))
 
+    def claims(self, name: str) -> dict[str, float]:
+        """Return a column of what the scheduler holds that jobs may claim."""
+        jobs, claims = self.figures.jobs["job_id"].tolist(), self.scheduler.state.claims
+        assert claims is not None
+        return dict(zip(jobs, getattr(claims, name)[: len(jobs)].tolist(), strict=True))
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        return self.scheduler.state.submitted
+
 
 def play(
     tuner: Tuner,
@@ -83,15 +103,17 @@ def play(
     steps: float = 8.0,
     overheads: Overheads | None = None,
     split: bool = True,
+    size: int = 1,
 ) -> Told:
     """Let a search of four trials, and other jobs, run to the end on so many accelerators; every moment is checked."""
     policy = policy or Fifo()
-    jobs = [Job(job_id=name, total_steps=steps, app="search", sequence=m) for m, name in enumerate(LOSS)] + list(others)
+    search = {"app": "search", "total_steps": steps, "scale_factor": size}
+    jobs = [Job(job_id=name, sequence=m, **search) for m, name in enumerate(LOSS)] + list(others)
     topology = Topology.of([Node(type="gpu", accelerators=accelerators)])
     cut, belief = policy.info.mechanism, Belief(one_type(), overheads)
     mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
     scheduler = Scheduler(topology, policy.info, mechanism, belief, checked=True)
-    scheduler.state.keep_claims(frozenset({"deserved"}))
+    scheduler.state.keep_claims(frozenset({"deserved", "hourly"}))
     world = PhysicalWorld(jobs, topology, Situated(one_type(), Ground(topology)), overheads=overheads)
     users = Inhabited(world, jobs, {"search": tuner}, lambda job, done: LOSS[job.job_id])
     metrics, story = Metrics(topology, one_type(), {}, Waits() if split else None), Story([])
@@ -163,10 +185,7 @@ def test_a_paused_trial_leaves_its_seat_to_others_and_lays_claim_to_nothing() ->
     """
     told = play(Halving(2), 2, others=[Job(job_id="alone", total_steps=20.0, submitted=1.0, sequence=9)])
     assert told.column("first_started_s")["alone"] == 6
-    claims = told.scheduler.state.claims
-    assert claims is not None
-    names = told.figures.jobs["job_id"].tolist()
-    deserved = dict(zip(names, claims.deserved[: len(names)].tolist(), strict=True))
+    deserved = told.claims("deserved")
     assert deserved == pytest.approx(
         {
             "t0": 0.5 + 2 / 5 + 2 * 2 / 3 + 4,  # until 1 of four, until 2 of five, from 4 of three, from 6 of two
@@ -178,7 +197,7 @@ def test_a_paused_trial_leaves_its_seat_to_others_and_lays_claim_to_nothing() ->
     )
     ltgf = told.column("ltgf")
     service = told.column("attained_service_s")
-    assert {name: service[name] / ltgf[name] for name in names} == pytest.approx(deserved)  # heard from outside
+    assert {name: service[name] / ltgf[name] for name in deserved} == pytest.approx(deserved)  # heard from outside
 
 
 def test_a_tenant_whose_trials_rest_is_owed_nothing_for_them() -> None:
@@ -197,6 +216,77 @@ def test_a_policy_that_asks_who_has_least_sees_those_alone_that_want_seats() -> 
     assert told.column("status")["old"] == "finished"
     busy = sum(told.column("attained_service_s").values())
     assert busy == pytest.approx(told.figures.summary["end_s"])  # somebody always ran
+
+
+# ---- long-term fairness over leases -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("starvation_s", [21600.0, 1200.0])
+def test_astraea_charges_no_trial_for_its_rest(starvation_s: float) -> None:
+    """Trials of 5600 s, rungs at 1400 and 2800 s, leases of 900 s, one accelerator. Each has one lease by 3600; then t0
+    comes to the rung at 4100, t1 at 4600, t2 at 5100 and t3 at 5600, when t0 and t2 go on. Both have run 1400 s, but t0
+    deserved a quarter of 4100 s, t2 more: 1/4 until 4100, 1/3 until 4600, 1/2 until 5100. So t2 is first, though t0
+    came before it. Turns of 900 s: t2, t0, t2, which rests from 7900 at 2800 s; t0 comes there at 8400 and is better.
+    A rest of 1500 s, as t0's, is no wait of 1200 s either.
+    """
+    told = play(Halving(2), policy=Astraea(delay_s=0.0, starvation_s=starvation_s), steps=5600.0)
+    orders = [(m.at, one) for m, orders in told.story.moments for one in one_by_one(orders)]
+    starts = [(at, one.job_id) for at, one in orders if isinstance(one, Start)]
+    round_robin = [(0, "t0"), (900, "t1"), (1800, "t2"), (2700, "t3"), (3600, "t0"), (4100, "t1"), (4600, "t2")]
+    assert starts == [*round_robin, (5100, "t3"), (5600, "t2"), (6500, "t0"), (7400, "t2"), (7900, "t0")]
+    assert told.column("finished_s")["t0"] == 7900 + 500 + 2800
+    d0, d2 = 4100 / 4, 4100 / 4 + 500 / 3 + 500 / 2
+    later = 2300 / 2, 2300 / 2  # both from 5600 to 7900, then t0 alone until 8400, and after
+    deserved = {"t0": d0 + later[0] + 500 + 2800, "t1": 4100 / 4 + 500 / 3, "t2": d2 + later[1], "t3": d2 + 500}
+    assert told.claims("deserved") == pytest.approx(deserved)
+    service, ltgf = told.column("attained_service_s"), told.column("ltgf")
+    assert {name: service[name] / ltgf[name] for name in LOSS} == pytest.approx(deserved)
+    assert service == {"t0": 5600, "t1": 1400, "t2": 2800, "t3": 1400}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_under_astraea_a_rest_ends_the_lease_and_nothing_is_deserved_in_it(seed: int) -> None:
+    """Random gangs beside a search. What each job deserved is added up again from what was heard, instant by instant;
+    a trial that rests holds nothing, and nobody gives it anything or lets it go on where it was.
+    """
+    rng = np.random.default_rng(seed)
+    some = [(float(rng.integers(0, 9000)), float(rng.integers(500, 9000)), int(rng.integers(1, 4))) for _ in range(6)]
+    others = [
+        Job(job_id=f"o{m}", submitted=at, total_steps=long, scale_factor=z, sequence=9 + m)
+        for m, (at, long, z) in enumerate(sorted(some))
+    ]
+    told = play(Halving(2), 3, policy=Astraea(), others=others, steps=5600.0, size=int(rng.integers(1, 3)))
+    assert told.story.of(JobPaused), "nobody rested: the test says nothing"
+    assert told.claims("deserved") == pytest.approx(_deserved(told.story, {job.job_id: job for job in told.jobs}, 3))
+    resting: set[str] = set()
+    sitting: set[str] = set()
+    for moment, orders in told.story.moments:
+        of = {kind: {_whom(e) for e in moment.events if isinstance(e, kind)} for kind in (JobPaused, *_ENDS_REST)}
+        stopped = {name for order in orders if isinstance(order, Stop) for name in order.job_ids}
+        assert of[JobPaused] & sitting <= stopped
+        resting = (resting | of[JobPaused]).difference(*(of[kind] for kind in _ENDS_REST))
+        started = {order.job_id for order in one_by_one(orders) if isinstance(order, Start)}
+        renewed = {name for order in orders if isinstance(order, Renew) for name in order.job_ids}
+        assert not resting & (started | renewed)
+        sitting = (sitting - stopped) | started
+
+
+_ENDS_REST = (JobResumed, JobCancelled)
+
+
+def _deserved(story: Story, jobs: dict[str, Job], capacity: int) -> dict[str, float]:
+    """Return ∫ min(z, capacity / jobs that are there) dt of each job, all weighing the same and of one tenant."""
+    sums, there, since = dict.fromkeys(jobs, 0.0), set[str](), 0.0
+    for moment, _ in story.moments:
+        for name in there:
+            sums[name] += min(jobs[name].scale_factor, capacity / len(there)) * (moment.at - since)
+        since = moment.at
+        for event in moment.events:
+            if isinstance(event, JobSubmitted | JobResumed):
+                there.add(_whom(event))
+            elif isinstance(event, JobPaused | JobCancelled | JobFinished):
+                there.discard(_whom(event))
+    return sums
 
 
 # ---- trials that are asked for ------------------------------------------------------------------------------------

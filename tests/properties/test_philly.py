@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 
 from eunomia import simulate
+from eunomia.backends.simulated import Mishaps
 from eunomia.contract.worlds import Played, Small, draw, line_up, one_type, play
 from eunomia.metrics.waits import Waits
 from eunomia.model.answers import Grants
-from eunomia.model.decisions import Refuse, Stop
+from eunomia.model.decisions import Refuse, Renew, Stop
 from eunomia.model.job import Job
-from eunomia.model.policy import PolicyInfo
+from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
@@ -136,6 +138,31 @@ def test_a_small_gang_moves_where_that_makes_a_whole_machine() -> None:
     played = play(Philly(relax_after=0, defragment=1), there)
     assert starts(played)["d"] == [200.0]
     assert sum(len(at) - 1 for at in starts(played).values()) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_asked_only_while_somebody_waits_it_seats_the_same_gangs_at_the_same_times(seed: int) -> None:
+    there, terms = draw(seed, jobs=25), {"defragment": 1, "isolate": bool(seed % 2)}
+    often = Philly(**terms)
+    object.__setattr__(often, "info", replace(often.info, renews=False))
+    asked = [play(policy, there, mishaps=Mishaps(job_failures_per_hour=2.0)) for policy in (Philly(**terms), often)]
+    assert asked[0].finished == asked[1].finished
+    assert asked[0].starts == asked[1].starts
+    assert asked[0].asks <= asked[1].asks
+
+
+def test_nobody_asks_when_a_gang_leaves_and_nobody_waits() -> None:
+    """Two gangs come, one after the other, and sit at once; of their ends nothing follows."""
+    assert play(Philly(), world([(8, "r0")], line_up((0, 10, 4), (5, 10, 4)))).asks == 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_leases_that_end_are_renewed_so_that_nothing_changes(seed: int) -> None:
+    there = draw(seed, jobs=25)
+    endless, ending = (play(Philly(), there, terms=LeaseTerms(length_s=long)) for long in (math.inf, 90.0))
+    assert any(isinstance(order, Renew) for _, order in ending.decisions)
+    assert starts(ending) == starts(endless)
+    assert ending.finished == pytest.approx(endless.finished)
 
 
 @dataclass

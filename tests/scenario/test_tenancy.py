@@ -18,10 +18,10 @@ from eunomia.traces.table import Trace, trace_of
 HEAD = "job_id,submitted_s,scale_factor,duration_s,job_type,tenant\n"
 
 
-def some_trace(owners: tuple[str, ...]) -> Trace:
+def some_trace(owners: tuple[str, ...], apps: tuple[str, ...] | None = None) -> Trace:
     jobs = len(owners)
-    names = [f"job-{m}" for m in range(jobs)]
-    return trace_of("here", names, np.arange(float(jobs)), np.ones(jobs, dtype=np.int64), tenant=owners)
+    names, size = [f"job-{m}" for m in range(jobs)], np.ones(jobs, dtype=np.int64)
+    return trace_of("here", names, np.arange(float(jobs)), size, tenant=owners, app=apps or ("",) * jobs)
 
 
 def test_nameless_jobs_are_spread_in_proportion_to_the_named_and_counted() -> None:
@@ -45,6 +45,33 @@ def test_nameless_jobs_can_be_left_out_or_belong_to_nobody() -> None:
     kept, notes = owned(trace, "own", 0)
     assert kept.tenant == ("a", "", "b")
     assert notes == ("1 jobs name no tenant and belong to nobody (-).",)
+
+
+@pytest.mark.parametrize("missing", ["spread", "drop", "own"])
+def test_a_nameless_job_belongs_to_whom_its_app_belongs_to(missing: str) -> None:
+    """Jobs 1 and 3 are of apps of a and b; job 4 names neither tenant nor app."""
+    owners, apps = ("a", "", "b", "", "", "a"), ("x", "x", "y", "y", "", "")
+    trace, notes = owned(some_trace(owners, apps), missing, 0)
+    assert trace.tenant[:4] == ("a", "a", "b", "b")
+    assert notes[0] == "2 jobs name no tenant; others of their apps do."
+    assert notes[1].startswith("1 jobs name no tenant")
+
+
+def test_an_app_that_names_no_tenant_is_spread_whole() -> None:
+    """A hundred apps of five jobs each, and jobs without an app among them; who names none of both is drawn alone."""
+    rng = np.random.default_rng(0)
+    apps = tuple(f"app-{k}" if k < 100 else "" for k in rng.permutation(np.repeat(np.arange(120), 5)).tolist())
+    named = ("a",) * 30 + ("b",) * 30
+    trace, notes = owned(some_trace(named + ("",) * 600, ("",) * 60 + apps), "spread", 3)
+    owners: dict[str, set[str]] = {}
+    for app, tenant in zip(trace.app[60:], trace.tenant[60:], strict=True):
+        owners.setdefault(app, set()).add(tenant)
+    assert owners.pop("") == {"a", "b"}
+    assert all(len(found) == 1 for found in owners.values())
+    assert Counter(name for (name,) in owners.values())["a"] == pytest.approx(50, abs=20)
+    told = "600 jobs name no tenant; they were spread over 2 in proportion to their jobs, 100 apps whole, seed 3."
+    assert notes == (told,)
+    assert owned(trace, "spread", 4) == (trace, ())
 
 
 def test_a_trace_without_any_tenant_stays_as_it_is() -> None:

@@ -18,9 +18,11 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "local"
 
 @pytest.mark.slow
 def test_real_trials_wait_for_each_other_and_go_on_from_their_checkpoints(tmp_path: Path) -> None:
-    """Four trials of 4 steps, halved, on two seats: two go on at 1 step and one at 2."""
+    """Four trials of 16 steps, halved, on two seats: two go on at 4 steps and one at 8, long before they are done."""
     with (EXAMPLE / "trials.csv").open(encoding="utf-8") as file:
         rows = list(csv.reader(file))[:5]
+    for row in rows[1:]:
+        row[rows[0].index("total_steps")] = "16"
     with (tmp_path / "trials.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     said = {

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from eunomia.experiment.wiring import set_up
+from eunomia.scenario import load_scenario
+
 if TYPE_CHECKING:
     from conftest import Desk
 
@@ -37,3 +40,27 @@ def test_the_example_of_the_paper_in_turns(desk: Desk) -> None:
     names, *lines = (line.split(",") for line in (desk.folder / "out" / "jobs.csv").read_text().splitlines())
     ends = [float(line[names.index("finished_s")]) for line in lines]
     assert ends == pytest.approx([400 / 3] * 4 + [400 / 3 + 400 / 9] * 4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "mechanism", "cpus", "told"),
+    [
+        ("drf_divisible", "leases", 3, True),
+        ("hierarchical?inner=drf_divisible", "leases", 3, True),
+        ("drf_divisible", "leases", 2, False),  # all of them together have room
+        ("drf_divisible", "ideal", 3, False),
+        ("drf", "leases", 3, False),
+    ],
+)
+def test_a_run_that_may_exceed_cpus_says_so(desk: Desk, policy: str, mechanism: str, cpus: int, told: bool) -> None:
+    """Four jobs on a machine of 9 CPUs: 3 each are too many at once, 2 each are not."""
+    rows = [f"a{i},0,1,LM,100,A,{cpus},1" for i in range(4)]
+    head = "job_id,submitted_s,scale_factor,job_type,total_steps,tenant,cpus,memory_gib"
+    desk.write("jobs.csv", "\n".join([head, *rows]) + "\n")
+    desk.write("speeds.csv", "type,job_type,scale_factor,steps_per_s\ngpu,LM,1,1\n")
+    said = SCENARIO.replace('"drf_divisible"', f'"{policy.partition("?")[0]}"').replace('"ideal"', f'"{mechanism}"')
+    if "?" in policy:
+        said = said.replace('"hierarchical"', '"hierarchical"\ninner = "drf_divisible"')
+    desk.write("drf.toml", said)
+    notes = set_up(load_scenario(desk.folder / "drf.toml")).notes
+    assert any("keeps shares of time within the CPUs and memory" in note for note in notes) == told

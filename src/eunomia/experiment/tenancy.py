@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import InvalidInput, Problem
@@ -35,25 +36,48 @@ PHILLY = {
 def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]]:
     """Return the trace with an owner for every job, and what was done about those that named none.
 
-    Nothing is done where no job names one. `missing` is drop, own, spread or spread(seed).
+    Nothing is done where no job names one. An app is one user's: where one of its jobs names a tenant all belong to it,
+    and where none does all get the same. `missing` is drop, own, spread or spread(seed).
     """
+    if not any(trace.tenant) or all(trace.tenant):
+        return trace, ()
+    trace, notes = _as_their_apps(trace)
     nameless = np.array([not name for name in trace.tenant], dtype=bool)
     count = int(nameless.sum())
-    if count == 0 or count == len(trace):
-        return trace, ()
+    if count == 0:
+        return trace, notes
     if missing == "own":
-        return trace, (f"{count:,} jobs name no tenant and belong to nobody ({NOBODY}).",)
+        return trace, (*notes, f"{count:,} jobs name no tenant and belong to nobody ({NOBODY}).")
     if missing == "drop":
-        return trace.take(np.flatnonzero(~nameless)), (f"{count:,} jobs name no tenant and are left out.",)
+        return trace.take(np.flatnonzero(~nameless)), (*notes, f"{count:,} jobs name no tenant and are left out.")
     drawn = int(missing.removeprefix("spread(").removesuffix(")")) if "(" in missing else seed
-    names, jobs = np.unique(np.array(trace.tenant, dtype=object)[~nameless].astype(str), return_counts=True)
-    rng = np.random.default_rng((drawn, _SPREAD))
+    trace, note = _spread(trace, nameless, drawn)
+    return trace, (*notes, note)
+
+
+def _as_their_apps(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
+    """Give jobs that name no tenant the one that other jobs of their app name."""
+    of_app = {app: name for app, name in zip(trace.app, trace.tenant, strict=True) if app and name}
+    tenant = [name or of_app.get(app, "") for app, name in zip(trace.app, trace.tenant, strict=True)]
+    count = sum(new != old for new, old in zip(tenant, trace.tenant, strict=True))
+    if count == 0:
+        return trace, ()
+    return replace(trace, tenant=tuple(tenant)), (f"{count:,} jobs name no tenant; others of their apps do.",)
+
+
+def _spread(trace: Trace, nameless: Bools, seed: int) -> tuple[Trace, str]:
+    """Draw a tenant for every app and every job outside of apps that has none; return a note of it too."""
     tenant = np.array(trace.tenant, dtype=object)
-    tenant[nameless] = rng.choice(names, count, p=jobs / jobs.sum())
-    note = (
-        f"{count:,} jobs name no tenant; they were spread over {len(names)} in proportion to their jobs, seed {drawn}."
-    )
-    return replace(trace, tenant=tuple(map(str, tenant.tolist()))), (note,)
+    names, jobs = np.unique(tenant[~nameless].astype(str), return_counts=True)
+    rows = np.flatnonzero(nameless).tolist()
+    draw: dict[tuple[str, int], int] = {}  # of each app, and of each job outside of apps, which draw is its own
+    mine = [draw.setdefault((trace.app[m], -1 if trace.app[m] else m), len(draw)) for m in rows]
+    rng = np.random.default_rng((seed, _SPREAD))
+    tenant[rows] = rng.choice(names, len(draw), p=jobs / jobs.sum())[mine]
+    whole = len({trace.app[m] for m in rows} - {""})
+    apps = f", {whole:,} app{'s' if whole > 1 else ''} whole" if whole else ""
+    note = f"{len(rows):,} jobs name no tenant; they were spread over {len(names)} in proportion to their jobs{apps},"
+    return replace(trace, tenant=tuple(map(str, tenant.tolist()))), f"{note} seed {seed}."
 
 
 def without_jobs(scenario: Scenario, trace: Trace) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
-    costs = scenario.overheads
+    costs, mechanism = scenario.overheads, mechanism_of(scenario, policy, len(work.jobs))
     setup = Setup(
         scenario=scenario,
         nodes=nodes,
@@ -142,7 +142,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
         believed=believed,
         jobs=_with_losses(scenario, policy, physics.tried_again(scenario, work.jobs)),
         policy=policy,
-        mechanism=mechanism_of(scenario, policy, len(work.jobs)),
+        mechanism=mechanism,
         overheads=Overheads(
             start_s=costs.start_s,
             checkpoint_s=costs.checkpoint_s,
@@ -151,7 +151,13 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
         ),
         tuners=tuners_of(scenario, work.jobs),
         tenants=tenants_of(scenario, work.jobs, float(topology.capacity().sum())),
-        notes=(*_cluster_notes(scenario), *work.notes, *physics.notes(scenario), *_idle(scenario, policy, work.jobs)),
+        notes=(
+            *_cluster_notes(scenario),
+            *work.notes,
+            *physics.notes(scenario),
+            *_idle(scenario, policy, work.jobs),
+            *_exceeded(policy, mechanism, topology, work.jobs),
+        ),
         neighbours=physics.neighbours_of(scenario),
     )
     _demand_prices(setup)
@@ -183,6 +189,21 @@ def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[st
     if world.retry == "adaptive" and not reasons:
         found.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
     return tuple(found)
+
+
+def _exceeded(policy: Policy, mechanism: Mechanism, topology: Topology, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+    """Return a note where gangs may hold more CPUs or memory at once than there are, though their shares do not."""
+    if policy.info.door != "shares" or "demand" not in policy.info.needs or isinstance(mechanism, Ideal):
+        return ()
+    room = topology.room(np.ones(topology.nodes, dtype=bool))
+    together = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)
+    if not (together > room).any():
+        return ()
+    return (
+        f"{policy.info.name} keeps shares of time within the CPUs and memory that there are, but leases seat gangs by "
+        'accelerators: at times they hold more. mechanism.name = "ideal" carries the shares out exactly, and drf holds '
+        "the totals at every instant.",
+    )
 
 
 def _demand_prices(setup: Setup) -> None:

@@ -46,6 +46,7 @@ class Inhabited:
         self._submitted: set[str] = set()
         self._unwanted: set[str] = set()  # given up before they were submitted
         self._paused: set[str] = set()
+        self._was_paused: dict[str, bool] = {}  # before this moment, of those that were paused or resumed in it
         self._refused: list[str] = []  # whose tuners have not heard of it yet
 
     def moments(self) -> Iterator[Moment]:
@@ -55,13 +56,15 @@ class Inhabited:
             events: list[Event] = []
             for event in moment.events:
                 events += self._heard(event)
+            events += self._turned()
             if events:
-                yield Moment.of(self._at, _settled(events))
+                yield Moment.of(self._at, events)
             while self._refused:  # by what was decided just now; what users wish then must not wait for more to happen
                 refused, self._refused = self._refused, []
                 wishes = [wish for name in refused for wish in self._gone(name)]
+                wishes += self._turned()
                 if wishes:
-                    yield Moment.of(self._at, _settled(wishes))
+                    yield Moment.of(self._at, wishes)
 
     def carry_out(self, decision: Decision) -> None:
         """Do as decided; who is refused ends for its tuner too."""
@@ -153,12 +156,23 @@ class Inhabited:
             if isinstance(wish, JobCancelled) and wish.job_id not in self._submitted:
                 self._unwanted.add(wish.job_id)
             elif self._world.accept(wish) or (isinstance(wish, JobCancelled) and wish.job_id in self._paused):
-                done.append(wish)
+                if isinstance(wish, JobPaused | JobResumed):  # told when the moment is whole: see `_turned`
+                    self._was_paused.setdefault(wish.job_id, wish.job_id in self._paused)
+                else:
+                    done.append(wish)
                 if isinstance(wish, JobPaused):
                     self._paused.add(wish.job_id)
                 elif isinstance(wish, JobResumed | JobCancelled):
                     self._paused.discard(wish.job_id)
+                if isinstance(wish, JobCancelled):
+                    self._was_paused.pop(wish.job_id, None)
         return done
+
+    def _turned(self) -> list[Event]:
+        """Return whose rest begins or ends with this moment, whatever their users wished in between."""
+        before, self._was_paused = self._was_paused, {}
+        turned = [(name, rested) for name, rested in before.items() if rested != (name in self._paused)]
+        return [JobResumed(name) if rested else JobPaused(name) for name, rested in turned]
 
     def _forget_rest(self, app: str) -> None:
         """The search is over: let the world end what it never asked for, of which nobody else has heard."""
@@ -166,10 +180,3 @@ class Inhabited:
             if job.job_id not in self._asked:
                 self._held.discard(job.job_id)
                 self._world.accept(JobCancelled(job.job_id))
-
-
-def _settled(events: Sequence[Event]) -> list[Event]:
-    """Leave out pauses that are over at the instant at which they began."""
-    paused = {event.job_id for event in events if isinstance(event, JobPaused)}
-    both = {event.job_id for event in events if isinstance(event, JobResumed) and event.job_id in paused}
-    return [event for event in events if not (isinstance(event, JobPaused | JobResumed) and event.job_id in both)]

@@ -63,6 +63,7 @@ def numbers_in(said: float | str, parameter: str, what: str) -> Floats:
     return found
 
 
+@lru_cache(maxsize=64)
 def limits_in(said: float | str) -> Floats:
     """Return the limits between queues. Raises ValueError unless they are above 0 and rise."""
     if said == ONE_QUEUE:

@@ -18,9 +18,9 @@ promised that nothing is left which somebody could still use: two jobs may yet g
 one (`gandiva_fair`), and who says that it is fastest where few are is served there first.
 
 CPUs and memory bound the shares, and nothing else: leases seat gangs by accelerators, so that gangs with a share sit
-wherever accelerators are free, and what they ask for may exceed the totals. Where CPUs or memory have run out, spare
-time at least goes to nobody without a share. The mechanism `ideal` carries the shares out exactly, and `drf` holds the
-totals at every instant.
+wherever accelerators are free, and what they ask for may exceed the totals, which a run tells in a note. Where CPUs or
+memory have run out, spare time at least goes to nobody without a share. The mechanism `ideal` carries the shares out
+exactly, and `drf` holds the totals at every instant.
 
 Example (examples/two_jobs.json). Both want the v100 first, of which there is one: each has it for half of its time. The
 two k80s are enough for both other halves: text runs at (2 + 1) / 2 = 3/2 steps/s, image at (4 + 1) / 2 = 5/2.

@@ -11,8 +11,8 @@
 | shortestremainfirst | remaining, submission |
 | fifo | submission |
 
-ρ long-term fairness, t seconds run, life seconds since it came, z scale factor, P the chance to end within the next
-lease.
+ρ long-term fairness, t seconds run, life seconds since it came (those that its user let it rest included), z scale
+factor, P the chance to end within the next lease.
 """
 
 from __future__ import annotations

@@ -131,6 +131,12 @@ class Deciding:
         """Return the devices that a gang held when the question was asked."""
         return np.flatnonzero(self.view.holder == job)
 
+    def renew(self, jobs: Ints) -> None:
+        """Let gangs whose leases have ended go on where they are, unless they have left."""
+        for job in jobs.tolist():
+            if job not in self._gone:
+                self.seated[job] = (int(self.view.on_type[job]), self.seats_of(job))
+
     def grants(self) -> tuple[Rows, Ints, Ints]:
         """Return the rows of the answer, and for each seat its row and its device."""
         jobs = sorted(self.seated)

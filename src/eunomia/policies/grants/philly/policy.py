@@ -21,6 +21,9 @@ one it is a part of the cluster by weight. The paper's guidelines (section 5):
                      for their own when they have not failed by then; only those with a shape of one accelerator do
                      (`[workload] elastic = "halves"`). A wait for the pool is of neither cause
 
+The others are no policy's: `[world] retry` says which failures are tried again, and only users end jobs that hardly
+learn any more, as the searches of `[apps]` do.
+
 Example (examples/two_jobs.json). Each of the two virtual clusters owns 1 of 3 accelerators, its part rounded down, so
 both jobs are within their quotas. Text came first and takes its fastest type, the v100. Image gets a k80.
 
@@ -38,7 +41,7 @@ import numpy as np
 
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Floats
-from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
+from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.grants.philly.clusters import Clusters, seats_of
@@ -85,7 +88,7 @@ class Philly:
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True, preemptive=True),
         needs=frozenset(
             {"scale_factor", "throughput", "on_type", "started", "first_started", "tenant", "tenants"}
-            | {"capacity", "topology", "holder"}
+            | {"capacity", "topology", "holder", "until"}
         ),
         remembers={**REMEMBERS, "passed": 0.0},
         mechanism=ENDLESS,
@@ -105,8 +108,8 @@ class Philly:
             raise ValueError(f"prerun_s is {self.prerun_s}; it is a number of seconds, 0 = gangs start as they are")
         if not 0 < self.pool < 1:
             raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
-        if self.prerun_s:
-            also_needs(self, NEEDS)
+        also_needs(self, NEEDS if self.prerun_s else ())
+        promises(self, renews=not self.prerun_s)
 
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start or move, who stops, and why the others wait."""
@@ -143,6 +146,8 @@ class Philly:
         waits[deciding.stopped] = True
         never = waits & clusters.never() & np.isinf(view.first_started)
         refuse = dict.fromkeys(np.flatnonzero(never).tolist(), NEVER)
+        sits = (view.on_type >= 0) & (view.on_type < len(view.types))  # not in the pool
+        deciding.renew(np.flatnonzero(sits & (view.until <= view.at)))
         rows, row, device = deciding.grants()
         soon = tick(view.at + TICK_S) if deciding.stopped else np.inf  # what was freed and not needed may fit somebody
         wait = np.flatnonzero(waits)
@@ -162,5 +167,7 @@ class Philly:
 
 def _marks(view: View, held: Floats, turns: Turns) -> Floats:
     """Return whose each free seat is, (device,): what was held, as far as it still is."""
-    still = (view.holder == -1) & np.isin(held, turns.ticket[turns.holding]) & (held >= 0)
+    still = (view.holder == -1) & (held >= 0)
+    if still.any():  # seldom; the rest takes a sort
+        still &= np.isin(held, turns.ticket[turns.holding])
     return np.where(still, held, NOBODY)

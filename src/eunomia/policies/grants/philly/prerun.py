@@ -22,7 +22,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 from eunomia.policies.grants.philly.clusters import seats_of
 
-NEEDS = frozenset({"shapes", "shape_throughput", "until"})
+NEEDS = frozenset({"shapes", "shape_throughput"})
 
 
 class Seated(NamedTuple):

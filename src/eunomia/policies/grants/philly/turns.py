@@ -37,7 +37,9 @@ class Turns:
         holding = waiting & (memory["holding"] > 0)
         end = np.where(waiting, memory["phase_end"], NEVER)
         late = holding & (end <= now)
-        pause = np.where(np.isin(memory["ticket"], held[held >= 0]), tick(now + backoff_s), NEVER)
+        pause = np.full(len(late), NEVER)
+        if late.any():
+            pause[np.isin(memory["ticket"], held[held >= 0])] = tick(now + backoff_s)
         turns = cls(tries + late, holding & ~late, np.where(late, pause, end), memory["ticket"].copy())
         turns.ticket[~turns.holding] = -1
         return turns

@@ -1,0 +1,113 @@
+"""What others hear of pauses when users change their minds within one instant: only what is true at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunomia.model.decisions import Decision
+from eunomia.model.events import Event, JobCancelled, JobPaused, JobResumed, JobSubmitted, Measured, Moment
+from eunomia.model.job import Job
+from eunomia.tuners.inhabited import Inhabited
+from eunomia.tuners.tuner import NOTHING, Wish, Wishes
+
+JOBS = tuple(Job(job_id=f"t{m}", total_steps=9.0, app="search", sequence=m) for m in range(3))
+Word = tuple[type[JobPaused] | type[JobResumed] | type[JobCancelled], int]
+
+
+class Still:
+    """A world in which nothing runs: the trials come at 0, and at every later second one of them says how far it is."""
+
+    def __init__(self, seconds: int):
+        self._seconds, self._over = seconds, set[str]()
+
+    def moments(self) -> Iterator[Moment]:
+        yield Moment.of(0.0, [JobSubmitted(job) for job in JOBS])
+        for at in range(1, self._seconds + 1):
+            yield Moment.of(float(at), [Measured("t0", float(at), 0.5)])
+
+    def carry_out(self, decision: Decision) -> None:
+        """Nobody decides here."""
+
+    def watch(self, job_id: str, steps: float) -> None:
+        """Everything is said unasked."""
+
+    def accept(self, wish: Event) -> bool:
+        """Let a cancellation be the last wish about a job."""
+        name = getattr(wish, "job_id", "")
+        late = name in self._over
+        if isinstance(wish, JobCancelled):
+            self._over.add(name)
+        return not late
+
+
+class Fickle:
+    """A tuner that wishes what it is told to, second by second."""
+
+    def __init__(self, wishes: Sequence[Sequence[Word]]):
+        self._wishes = list(wishes)
+        self._asked = False
+
+    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+        return NOTHING
+
+    def ask(self) -> Sequence[str]:
+        asked, self._asked = self._asked, True
+        return () if asked else [job.job_id for job in JOBS]
+
+    def settings(self, job_id: str) -> Mapping[str, Any]:
+        return {}
+
+    def submitted(self, job: Job) -> Wishes:
+        return NOTHING
+
+    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+        words: list[Wish] = [kind(f"t{m}") for kind, m in self._wishes[round(steps) - 1]]
+        return Wishes(events=words)
+
+    def ended(self, job_id: str, loss: float) -> Wishes:
+        return NOTHING
+
+
+def heard(wishes: Sequence[Sequence[Word]]) -> list[list[Event]]:
+    """Return what the scheduler hears of the trials' pauses and ends, second by second."""
+    world = Inhabited(Still(len(wishes)), JOBS, {"search": Fickle(wishes)}, lambda job, steps: 0.5)
+    words = JobPaused | JobResumed | JobCancelled
+    return [[event for event in moment.events if isinstance(event, words)] for moment in world.moments()][1:]
+
+
+def stage(before: str, event: Event) -> str:
+    """Return whether a trial is there, rests or is gone after one word about it."""
+    if before == "gone" or isinstance(event, JobCancelled):
+        return "gone"
+    return "rests" if isinstance(event, JobPaused) else "there"
+
+
+words = st.tuples(st.sampled_from((JobPaused, JobResumed, JobCancelled, JobPaused, JobResumed)), st.integers(0, 2))
+
+
+@given(st.lists(st.lists(words, max_size=6), max_size=5))
+def test_what_is_heard_of_a_moment_is_what_was_wished_in_the_end(wishes: list[list[Word]]) -> None:
+    truth = belief = {job.job_id: "there" for job in JOBS}
+    for said, told in zip(wishes, heard(wishes), strict=True):
+        before = truth
+        for kind, m in said:
+            truth = truth | {f"t{m}": stage(truth[f"t{m}"], kind(f"t{m}"))}
+        for event in told:
+            assert isinstance(event, JobPaused | JobResumed | JobCancelled)
+            belief = belief | {event.job_id: stage(belief[event.job_id], event)}
+        assert belief == truth
+        pauses = [event.job_id for event in told if not isinstance(event, JobCancelled)]
+        assert sorted(pauses) == [name for name in truth if truth[name] not in (before[name], "gone")]
+
+
+def test_who_goes_on_and_rests_again_at_once_has_rested_all_the_time() -> None:
+    assert heard([[(JobPaused, 0)], [(JobResumed, 0), (JobPaused, 0)]]) == [[JobPaused("t0")], []]
+
+
+def test_who_rests_goes_on_and_rests_again_at_once_rests() -> None:
+    three = [(JobPaused, 1), (JobResumed, 1), (JobPaused, 1)]
+    assert heard([three, [(JobResumed, 1)]]) == [[JobPaused("t1")], [JobResumed("t1")]]
