@@ -53,6 +53,11 @@ def _cluster(table: Table) -> Topology:
     return Topology.of([Node(type=TYPES[j], accelerators=PER_NODE) for j, n in enumerate(nodes) for _ in range(n)])
 
 
+def capacity_of(table: Table) -> Floats:
+    """Return the accelerators of each type that a table's jobs contend for here, (type,)."""
+    return _cluster(table).capacity()
+
+
 def _scheduler(way: str, table: Table, start_s: float) -> Scheduler:
     belief, cluster = Belief(Listed(table.throughput), Overheads(restore_s=start_s)), _cluster(table)
     if way == "gavel":

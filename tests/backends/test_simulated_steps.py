@@ -112,3 +112,8 @@ def test_many_gangs_are_started_by_one_decision() -> None:
 def test_a_job_that_is_dropped_while_it_runs_leaves_its_seats() -> None:
     story = told({0: [Start("a", 1, (0,), math.inf)], 30: [Refuse("a", "dropped")]}, job("a", 30), job("b", 1, 1))
     assert finishes(story) == {}
+
+
+def test_a_job_that_an_order_to_stop_names_twice_stops_once() -> None:
+    story = told({0: [Start("a", 1, (0,), 360.0)], 30: [Stop(("a", "a"), (1, 1))]}, job("a", 1000))
+    assert progress(story) == [(30.0, "a", 10.0)]

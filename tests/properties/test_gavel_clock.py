@@ -98,7 +98,7 @@ def worlds(draw: st.DrawFn, *, slow: bool = True) -> tuple[list[Job], list[str],
 
 
 class Watch:
-    """Notes every round that the clock opens."""
+    """Notes every round that the clock opens, and demands that the core's state is that round."""
 
     def __init__(self, scheduler: GavelScheduler):
         self.scheduler, self.rounds = scheduler, list[tuple[float, dict[Members, tuple[int, ...]]]]()
@@ -111,7 +111,16 @@ class Watch:
                 for g, (a, b) in enumerate(zip(clock.now.first.tolist(), clock.now.second.tolist(), strict=True)):
                     seats = clock.now.seats[clock.now.start[g] : clock.now.start[g + 1]]
                     sits[(a,) if b < 0 else (a, b)] = tuple(seats.tolist())
+                self.demand(sits)
             self.rounds += [(moment.at, sits)] * (clock.opened - len(self.rounds))
+
+    def demand(self, sits: dict[Members, tuple[int, ...]]) -> None:
+        state = self.scheduler.state
+        assert {m for members in sits for m in members} == set(state.running().tolist())
+        for (first, *mates), seats in sits.items():
+            assert sorted(state.seats_of(first).tolist()) == sorted(seats)
+            assert state.jobs.partner[first] == (mates[0] if mates else -1)
+            assert all(state.jobs.partner[mate] == first for mate in mates)
 
 
 RULES: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eunomia.model.topology import Node, Topology
 from eunomia.placing.choose import MISFIT, Candidates, Seated, choose
 from eunomia.placing.floor import Floor
-from eunomia.placing.index import _lowest, fewest_nodes
+from eunomia.placing.index import _lowest, count_begun, fewest_nodes, seat_alike
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -108,6 +108,15 @@ class ObviousFloor:
     def by_node(self) -> list[int]:
         return np.bincount(self.topology.node[sorted(self.free)], minlength=self.topology.nodes).tolist()
 
+    def is_near(self, type: int, size: int) -> bool:
+        """Say whether a gang can sit on as few nodes as it would need if all were empty."""
+
+        def fewest(by_node: list[int]) -> int:
+            mine = sorted((n for j, n in zip(self.topology.node_type, by_node, strict=True) if j == type), reverse=True)
+            return 1 + int((np.cumsum(mine) < size).sum())
+
+        return fewest(self.by_node()) <= fewest(self.topology.size.tolist())
+
     def place(self, type: int, size: int) -> set[int] | None:
         """Best fit, found by looking at every node."""
         here = [d for d in sorted(self.free) if self.topology.type[d] == type]
@@ -162,6 +171,38 @@ def test_the_index_agrees_with_a_plain_scan_whatever_comes_and_goes(seed: int) -
         assert floor.free_by_node.tolist() == slow.by_node()
         for j in range(len(floor.topology.types)):
             assert floor.free[j] == sum(floor.topology.type[d] == j for d in slow.free)
+
+
+@settings(max_examples=40)
+@given(SEEDS)
+def test_gangs_seated_in_runs_of_one_size_sit_where_they_would_one_by_one(seed: int) -> None:
+    """The widest first, on several types in turn; some ask for one machine, and some find nothing."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 40))
+    floor = floor_of(rng.integers(1, 9, count).tolist(), rng.choice(["v100", "k80"], count).tolist())
+    slow, types = ObviousFloor(floor.topology), len(floor.topology.types)
+    for size in rng.integers(1, 12, 8).tolist():  # holes of all sizes
+        seats = floor.place(int(rng.integers(types)), size)
+        slow.free -= set([] if seats is None else seats.tolist())
+    begun, listed, before = np.full(types, -1), np.zeros(types, dtype=np.int64), -1
+    for size in sorted(rng.choice([1, 1, 2, 3, 4, 8, 11], 60).tolist(), reverse=True):
+        if size != before:
+            for type in range(types):
+                count_begun(floor.index, type, begun, listed)
+        type, near, before = int(rng.integers(types)), bool(rng.random() < 0.2), size
+        seats = np.full(size, -1)
+        if near and not slow.is_near(type, size):
+            expected = None
+        else:
+            expected = slow.place(type, size)
+        found = seat_alike(floor.index, type, size, near, seats, begun, listed)
+        assert (set(seats.tolist()) if found else None) == expected
+        assert floor.free[type] == sum(floor.topology.type[d] == type for d in slow.free)
+    for type in range(types):
+        count_begun(floor.index, type, begun, listed)
+    again = Floor(floor.topology, floor.index.device_free)  # counted from what is free
+    for mine, fresh in zip(floor.index, again.index, strict=True):
+        assert np.array_equal(mine, fresh)
 
 
 @pytest.mark.parametrize("nodes", [100, 10_000])

@@ -7,14 +7,25 @@ which may differ from the truth.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from eunomia.core.columns import Columns
+from eunomia.core.tables import DONE, RATE_SINCE
+from eunomia.kernels import BARE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.curves import Curve
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
 from eunomia.throughputs.tensors import largest_tensor
+
+
+@njit(**BARE)
+def _hear(rows: Ints, steps: Floats, at: float, floats: Floats) -> None:
+    """Write down how many steps these jobs have safely done, and that they make more from then on at the earliest."""
+    for m in range(len(rows)):
+        floats[DONE, rows[m]] = steps[m]
+        floats[RATE_SINCE, rows[m]] = max(at, floats[RATE_SINCE, rows[m]])
 
 
 class Belief(Columns):
@@ -103,8 +114,7 @@ class Belief(Columns):
 
     def hear_progress(self, rows: Ints, steps: Floats, at: float) -> None:
         """Checkpoints say how many steps of these jobs are safe, (row,)."""
-        self.done[rows] = steps
-        self.since[rows] = np.maximum(at, self.since[rows])
+        _hear(rows, steps, at, self.floats)
 
     def remaining_at(self, at: float, rows: Ints) -> Floats:
         """Return believed steps still to do, (row,), at least 0."""

@@ -33,7 +33,7 @@ from eunomia.kernels import BARE
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Floats, Ints
 from eunomia.placing.choose import RESERVE, Candidates, Seated, choose_into, choose_spare_into
-from eunomia.placing.index import seat_gang
+from eunomia.placing.index import count_begun, seat_alike, seat_gang
 
 NOBODY, ENDED, RESTED, EVERYBODY = range(
     4
@@ -197,6 +197,38 @@ def _gangs(
     return gangs
 
 
+@njit(**BARE, forceinline=True)
+def _seat_all(
+    t: Tables, gangs: int, within: Ints, paper: Ints, seats: Ints, at: float, until: float
+) -> tuple[int, int, int]:
+    """Seat those who do not keep their seats; return how many sit, found no place, and are pairs or in other shapes."""
+    ints, first, begun, listed = t.ints, paper[_FIRST], paper[_FREE], paper[_OPENED]
+    types, started, missed, odd, before = len(t.floor.total), 0, 0, 0, -1
+    begun[:types], first[0] = -1, 0
+    for g in paper[_ANEW, : _largest_first(gangs, paper, seats[1])]:
+        lead, mate, form, row, k = paper[_JOB, g], paper[_MATE, g], paper[_SHAPE, g], paper[_ROW, g], paper[_TYPE, g]
+        mine = seats[0, first[started] : first[started] + paper[_SIZE, g]]
+        if len(mine) != before:
+            before = len(mine)
+            for other in range(types):
+                count_begun(t.floor, other, begun, listed)
+        close = row >= 0 and within[row] == ONE_MACHINE
+        if seat_alike(t.floor, k, len(mine), close, mine, begun, listed):
+            sit(t, lead, mate, k, form, mine, at, until)
+            paper[_LEAD, started], first[started + 1] = lead, first[started] + len(mine)
+            odd += mate >= 0 or form != 0
+            started += 1
+            continue
+        paper[_MISPLACED, missed] = row
+        missed += 1
+        ints[TAKEN, lead] = 0
+        if mate >= 0:
+            ints[TAKEN, mate] = 0
+    for other in range(types):
+        count_begun(t.floor, other, begun, listed)
+    return started, missed, odd
+
+
 @njit(**BARE)
 def follow(
     at: float,
@@ -238,23 +270,7 @@ def follow(
             mover = paper[column, g]
             if not paper[_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
                 stopped = _stop(t, mover, at, paper[_STOPS], paper[_EPOCHS], stopped)
-    started, missed, odd, first = 0, 0, 0, paper[_FIRST]
-    first[0] = 0
-    for g in paper[_ANEW, : _largest_first(gangs, paper, seats[1])]:
-        lead, mate, form, row = paper[_JOB, g], paper[_MATE, g], paper[_SHAPE, g], paper[_ROW, g]
-        mine = seats[0, first[started] : first[started] + paper[_SIZE, g]]
-        close = row >= 0 and within[row] == ONE_MACHINE
-        if seat_gang(t.floor, paper[_TYPE, g], len(mine), close, mine):
-            sit(t, lead, mate, paper[_TYPE, g], form, mine, at, until)
-            paper[_LEAD, started], first[started + 1] = lead, first[started] + len(mine)
-            odd += mate >= 0 or form != 0
-            started += 1
-            continue
-        paper[_MISPLACED, missed] = row
-        missed += 1
-        ints[TAKEN, lead] = 0
-        if mate >= 0:
-            ints[TAKEN, mate] = 0
+    started, missed, odd = _seat_all(t, gangs, within, paper, seats, at, until)
     length: int = _told(t, (stopped, renewed, started, missed, odd), paper, seats[0], told)
     return length
 

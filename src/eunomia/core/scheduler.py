@@ -258,9 +258,8 @@ class Scheduler:
 
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
         dues, cut = self.dues, self.mechanism
-        dues.advance(at)
         seating = Seating(self._books, cut, at)
-        self._line = line = dues.line(self.state, cut.length, self.belief.cost)
+        self._line = line = dues.line(self.state, at, cut.length, self.belief.cost)
         if cut.aligned or cut.recall:
             seating.follow(dues.rows, "skip", line, dues.size, fill=dues.fill)
         else:

@@ -92,8 +92,8 @@ def _recount(ix: Index, node: int, change: int) -> None:
 
 
 @njit(**BARE, forceinline=True)
-def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
-    """Take the lowest free devices of a node; return how many seats are filled now."""
+def _pick(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
+    """Take the lowest free devices of a node, which is not counted anew; return how many seats are filled now."""
     device = ix.first[node]
     for _ in range(wanted):
         while not ix.device_free[device]:
@@ -101,7 +101,6 @@ def _take_from(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> i
         ix.device_free[device] = False
         seats[filled] = device
         filled += 1
-    _recount(ix, node, -wanted)
     return filled
 
 
@@ -125,34 +124,85 @@ def _fewest(having: Ints, z: int) -> int:
 
 
 @njit(**BARE, forceinline=True)
-def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
-    """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
+def _hole(ix: Index, k: int, z: int) -> int:
+    """Return how many are free where a gang of z fits best on one node; 0 = no node has room for it."""
+    for count in range(z, ix.nodes[k, 0] + 1):
+        if ix.filled[k, count] > 0:
+            return count
+    return 0
+
+
+@njit(**BARE, forceinline=True)
+def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
+    """Say whether there are seats for a gang of z on type k, if asked for on no more nodes than it has to have."""
     if z > ix.total[k]:
         return False
-    if one_machine and fewest_nodes(ix, k, z) > _fewest(ix.nodes[k], z):
+    return not (one_machine and fewest_nodes(ix, k, z) > _fewest(ix.nodes[k], z))
+
+
+@njit(**BARE, forceinline=True)
+def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
+    """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
+    if not _fits(ix, k, z, one_machine):
         return False
     filled = 0
     while filled < z:
-        left, found = z - filled, 0
-        for count in range(left, ix.nodes[k, 0] + 1):  # best fit: the smallest hole that holds the rest
-            if ix.filled[k, count] > 0:
-                found = count
-                break
+        left = z - filled
+        found = _hole(ix, k, left)
         if found == 0:  # no hole is big enough: the biggest one, whole
             for count in range(min(left, ix.nodes[k, 0]), 0, -1):
                 if ix.filled[k, count] > 0:
                     found = count
                     break
-        filled = _take_from(ix, _lowest(ix, k, found), min(left, found), seats, filled)
+        node, here = _lowest(ix, k, found), min(left, found)
+        filled = _pick(ix, node, here, seats, filled)
+        _recount(ix, node, -here)
     return True
+
+
+@njit(**BARE, forceinline=True)
+def seat_alike(ix: Index, k: int, z: int, one_machine: bool, seats: Ints, begun: Ints, listed: Ints) -> bool:
+    """Do as `seat_gang` for one of many gangs of z: where one fits best, the next does while there is room.
+
+    So the node of the last one, begun[k] (-1 = none), is counted anew only when it is full; till then it stands among
+    those with `listed[k]` free. Before the size changes, and in the end, `count_begun` is due.
+    """
+    node = begun[k]
+    if node < 0 or ix.free[node] < z:
+        count_begun(ix, k, begun, listed)
+        found = _hole(ix, k, z)
+        if found == 0:
+            alone: bool = seat_gang(ix, k, z, one_machine, seats)
+            return alone
+        node = _lowest(ix, k, found)
+        begun[k], listed[k] = node, found
+    _pick(ix, node, z, seats, 0)
+    ix.free[node] -= z
+    ix.total[k] -= z
+    return True
+
+
+@njit(**BARE, forceinline=True)
+def count_begun(ix: Index, k: int, begun: Ints, listed: Ints) -> None:
+    """Move the node that `seat_alike` took seats of to the list of its new count."""
+    node = begun[k]
+    if node >= 0:
+        _drop(ix, k, listed[k], node)
+        if ix.free[node] > 0:
+            _put(ix, k, ix.free[node], node)
+        begun[k] = -1
 
 
 @njit(**BARE)
 def take(ix: Index, devices: Ints) -> None:
     """Take just these devices, which are free."""
-    for device in devices:
-        ix.device_free[device] = False
-        _recount(ix, ix.node[device], -1)
+    place = 0
+    while place < len(devices):
+        node, first = ix.node[devices[place]], place
+        while place < len(devices) and ix.node[devices[place]] == node:
+            ix.device_free[devices[place]] = False
+            place += 1
+        _recount(ix, node, first - place)
 
 
 @njit(**BARE, forceinline=True)

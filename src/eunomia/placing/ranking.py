@@ -10,43 +10,37 @@ from eunomia.model.arrays import Floats, Ints
 
 _BITS = 8  # of a number's place, sorted by at a time, in two turns
 _BINS = 1 << _BITS
+_WHICH = 40  # bits for which number it is: more than there is memory for
 _PATIENCE = 2  # moves per number after which what is nearly sorted turns out not to be
 _NEAR = 2.0**-52  # of a spread: closer to the least than that is close
 
 
 @njit(**BARE)
-def _sort(key: Floats, by: Floats, place: Ints, ends: Ints, half: Ints, order: Ints) -> bool:
-    """Sort by key, equal ones as they stand; say whether it is done, which takes a `by` that spreads the numbers well.
+def _span(key: Floats) -> tuple[float, float]:
+    """Return the least and the largest of some numbers. Four at a time, as each waits for the one before."""
+    n, whole = len(key), len(key) & ~3
+    a = b = c = d = e = f = g = h = key[0]
+    for i in range(0, whole, 4):
+        p, q, r, s = key[i], key[i + 1], key[i + 2], key[i + 3]
+        a, b, c, d = min(a, p), min(b, q), min(c, r), min(d, s)
+        e, f, g, h = max(e, p), max(f, q), max(g, r), max(h, s)
+    for i in range(whole, n):
+        a, e = min(a, key[i]), max(e, key[i])
+    return min(a, b, c, d), max(e, f, g, h)
 
-    `by` is finite and rises with the key, and not all of it is the same. They are sorted by their place between the
-    least and the largest `by`, the lower bits first; who is then still in the wrong place is moved. `place`, `half`
-    (number,) and `ends` (2, bin) are scratch space.
-    """
-    n, least, last = len(key), by.min(), _BINS * _BINS - 1
-    scale = last / (by.max() - least)
-    ends[:] = 0
-    for i in range(n):
-        place[i] = min(int((by[i] - least) * scale), last)
-        ends[0, place[i] & (_BINS - 1)] += 1
-        ends[1, place[i] >> _BITS] += 1
-    for turn in range(2):
-        before = 0
-        for b in range(_BINS):
-            here = ends[turn, b]
-            ends[turn, b] = before
-            before += here
-    for i in range(n):
-        b = place[i] & (_BINS - 1)
-        half[ends[0, b]] = i
-        ends[0, b] += 1
-    for i in half:
-        b = place[i] >> _BITS
-        order[ends[1, b]] = i
-        ends[1, b] += 1
-    left = _PATIENCE * n
-    for i in range(1, n):
-        item, j = order[i], i - 1
-        while j >= 0 and key[order[j]] > key[item]:
+
+@njit(**BARE)
+def _settle(key: Floats, order: Ints) -> bool:
+    """Sort numbers that nearly stand in order by moving those that do not; False = they do not nearly."""
+    left, before = _PATIENCE * len(order), key[order[0]]
+    for i in range(1, len(order)):
+        item = order[i]
+        mine = key[item]
+        if before <= mine:
+            before = mine
+            continue
+        j = i - 1  # the largest so far stays the last
+        while j >= 0 and key[order[j]] > mine:
             order[j + 1] = order[j]
             j -= 1
         order[j + 1] = item
@@ -56,19 +50,57 @@ def _sort(key: Floats, by: Floats, place: Ints, ends: Ints, half: Ints, order: I
     return True
 
 
+@njit(**BARE)
+def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place: Ints, half: Ints, order: Ints) -> bool:
+    """Sort by key, equal ones as they stand; say whether it is done, which takes a `by` that spreads the numbers well.
+
+    `by` is finite, rises with the key, and reaches from `least` to `most`, which differ. They are sorted by their place
+    in between, the lower bits first; who is then still in the wrong place is moved. `place`, `half` (number,) and
+    `ends` (2, bin) are scratch space; `half` holds a number's place and, in its lower bits, which it is.
+    """
+    last = _BINS * _BINS - 1
+    scale = last / (most - least)
+    low, high = ends[0], ends[1]
+    ends[:] = 0
+    for i in range(len(key)):
+        place[i] = min(int((by[i] - least) * scale), last)
+        low[place[i] & (_BINS - 1)] += 1
+        high[place[i] >> _BITS] += 1
+    below = under = 0
+    for b in range(_BINS):
+        here, there = low[b], high[b]
+        low[b], high[b] = below, under
+        below, under = below + here, under + there
+    for i in range(len(key)):
+        b = place[i] & (_BINS - 1)
+        half[low[b]] = place[i] << _WHICH | i
+        low[b] += 1
+    for i in range(len(key)):
+        b = half[i] >> _WHICH + _BITS
+        order[high[b]] = half[i] & (1 << _WHICH) - 1
+        high[b] += 1
+    done: bool = _settle(key, order)
+    return done
+
+
 @njit(cache=True)
 def rising(key: Floats) -> Ints:
     """Return the places of finite numbers from the least to the largest; equal ones in order of their places."""
     n, order = len(key), np.arange(len(key))
-    if n < 2 or key.min() == key.max():
+    if n < 2:
         return order
-    spread = key.max() - key.min()
+    least, most = _span(key)
+    spread = most - least
+    if spread == 0.0:
+        return order
     if not spread < np.inf or not _BINS * _BINS / spread < np.inf:
         return np.argsort(key, kind="mergesort")
     place, ends, half = np.empty(n, dtype=np.int64), np.empty((2, _BINS), dtype=np.int64), np.empty(n, dtype=np.int64)
-    if _sort(key, key, place, ends, half, order):
+    if _sort(key, key, least, most, ends, place, half, order):
         return order
     # A few lie far from all others: by how far they lie from the least.
-    if _sort(key, np.log2(np.maximum(key - key.min(), spread * _NEAR)), place, ends, half, order):
+    by = np.log2(np.maximum(key - least, spread * _NEAR))
+    low, high = _span(by)
+    if _sort(key, by, low, high, ends, place, half, order):
         return order
     return np.argsort(key, kind="mergesort")

@@ -1,8 +1,9 @@
 """The ends that are foreseen: a binary heap of gangs that knows where each of them stands in it.
 
 One entry a gang, moved when its end moves, so that nothing in the heap is ever out of date. Earlier ends come first;
-of equal ends the one that was foreseen first. `heap` holds `ENTRY`s, `counts` = (gangs in the heap, foreseen so far),
-and the column `place` of `gangs` says where each gang's entry is, -1 = it has none.
+of equal ends the one that was foreseen first. `heap` holds `ENTRY`s. `counts` says how many gangs are in it, how many
+ends were foreseen so far, and then of each job where its entry is, -1 = it has none: close together, and not in the
+jobs' own rows, as every change moves the entries of several others.
 """
 
 from __future__ import annotations
@@ -14,25 +15,31 @@ from eunomia.kernels import BARE
 from eunomia.model.arrays import Array, Floats, Ints
 
 ENTRY = np.dtype([("when", np.float64), ("foreseen", np.int64), ("row", np.int64)])
-IN_HEAP, FORESEEN = 0, 1
+IN_HEAP, FORESEEN, PLACES = 0, 1, 2
 
 
 @njit(**BARE, forceinline=True)
-def _put(gangs: Array, heap: Array, place: int, when: float, foreseen: int, row: int) -> None:
+def _put(heap: Array, counts: Ints, place: int, when: float, foreseen: int, row: int) -> None:
     entry = heap[place]
     entry["when"], entry["foreseen"], entry["row"] = when, foreseen, row
-    gangs[row]["place"] = place
+    counts[PLACES + row] = place
 
 
 @njit(**BARE, forceinline=True)
-def _sift(gangs: Array, heap: Array, length: int, place: int, when: float, foreseen: int, row: int) -> None:
+def _sift(heap: Array, counts: Ints, length: int, place: int, when: float, foreseen: int, row: int) -> None:
     """Put an entry where it belongs, up or down from the hole at `place`."""
     while place > 0:
-        above = heap[(place - 1) // 2]
+        above = heap[(place - 1) >> 1]
         if when > above["when"] or (when == above["when"] and foreseen > above["foreseen"]):
             break
-        _put(gangs, heap, place, above["when"], above["foreseen"], above["row"])
-        place = (place - 1) // 2
+        _put(heap, counts, place, above["when"], above["foreseen"], above["row"])
+        place = (place - 1) >> 1
+    _sink(heap, counts, length, place, when, foreseen, row)
+
+
+@njit(**BARE, forceinline=True)
+def _sink(heap: Array, counts: Ints, length: int, place: int, when: float, foreseen: int, row: int) -> None:
+    """Put an entry where it belongs, down from the hole at `place`."""
     while 2 * place + 1 < length:
         below = 2 * place + 1
         least = heap[below]
@@ -44,36 +51,53 @@ def _sift(gangs: Array, heap: Array, length: int, place: int, when: float, fores
                 below, least = below + 1, other
         if when < least["when"] or (when == least["when"] and foreseen < least["foreseen"]):
             break
-        _put(gangs, heap, place, least["when"], least["foreseen"], least["row"])
+        _put(heap, counts, place, least["when"], least["foreseen"], least["row"])
         place = below
-    _put(gangs, heap, place, when, foreseen, row)
+    _put(heap, counts, place, when, foreseen, row)
 
 
 @njit(**BARE, forceinline=True)
-def forget_end(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
+def forget_end(heap: Array, counts: Ints, row: int) -> None:
     """Take a gang out of the heap, if it is in it."""
-    place = gangs[row]["place"]
+    place = counts[PLACES + row]
     if place < 0:
         return
-    gangs[row]["place"] = -1
+    counts[PLACES + row] = -1
     counts[IN_HEAP] -= 1
     length = counts[IN_HEAP]
     if place < length:
         last = heap[length]
-        _sift(gangs, heap, length, place, last["when"], last["foreseen"], last["row"])
+        _sift(heap, counts, length, place, last["when"], last["foreseen"], last["row"])
+
+
+@njit(**BARE)
+def forget_ends(heap: Array, counts: Ints, rows: Ints) -> None:
+    """Take many gangs out of the heap at once: the others close up, and it is put in order again."""
+    for row in rows:
+        counts[PLACES + row] = -1
+    length = 0
+    for place in range(counts[IN_HEAP]):
+        entry = heap[place]
+        if counts[PLACES + entry["row"]] >= 0:
+            _put(heap, counts, length, entry["when"], entry["foreseen"], entry["row"])
+            length += 1
+    counts[IN_HEAP] = length
+    for place in range(length // 2 - 1, -1, -1):
+        entry = heap[place]
+        _sink(heap, counts, length, place, entry["when"], entry["foreseen"], entry["row"])
 
 
 @njit(**BARE, forceinline=True)
-def foresee_end(gangs: Array, heap: Array, counts: Ints, row: int, when: float) -> None:
+def foresee_end(heap: Array, counts: Ints, row: int, when: float) -> None:
     """Put a gang into the heap, or move it to where its new end belongs; inf = no end is foreseen."""
     if when == np.inf:
-        forget_end(gangs, heap, counts, row)
+        forget_end(heap, counts, row)
         return
-    place = gangs[row]["place"]
+    place = counts[PLACES + row]
     if place < 0:
         place = counts[IN_HEAP]
         counts[IN_HEAP] += 1
-    _sift(gangs, heap, counts[IN_HEAP], place, when, counts[FORESEEN], row)
+    _sift(heap, counts, counts[IN_HEAP], place, when, counts[FORESEEN], row)
     counts[FORESEEN] += 1
 
 
@@ -81,3 +105,10 @@ def foresee_end(gangs: Array, heap: Array, counts: Ints, row: int, when: float) 
 def note_next(heap: Array, counts: Ints, next_end: Floats) -> None:
     """Write the time of the next end into `next_end`, (1,); inf when none is foreseen."""
     next_end[0] = heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf
+
+
+def no_ends(jobs: int) -> tuple[Array, Ints]:
+    """Return `heap` and `counts` for so many jobs, none of which runs."""
+    counts = np.full(PLACES + jobs, -1, dtype=np.int64)
+    counts[:PLACES] = 0
+    return np.empty(jobs, dtype=ENTRY), counts

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, note_next
+from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
 from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, TALLY, open_tally, tally, undo
 from eunomia.kernels import BARE
 from eunomia.model.arrays import Array, Floats, Ints
@@ -30,15 +30,14 @@ GANG = np.dtype(
         ("rate", np.float64),  # steps/s, 0 = not running
         ("limit", np.float64),  # steps that it may do from `since` on
         ("fails_at", np.float64),
-        ("place", np.int64),  # in the heap of ends
-        ("epoch", np.int64),
-        ("model", np.int64),  # row of its job type
-        ("kind", np.int64),  # row of its job type at its present size
-        ("type", np.int64),
-        ("size", np.int64),
-        ("mate", np.int64),  # who shares its seats, -1 = nobody
-        ("failures", np.int64),
-        ("retries", np.int64),
+        ("epoch", np.int32),
+        ("model", np.int32),  # row of its job type
+        ("kind", np.int32),  # row of its job type at its present size
+        ("type", np.int32),
+        ("size", np.int32),
+        ("mate", np.int32),  # who shares its seats, -1 = nobody
+        ("failures", np.int32),
+        ("retries", np.int32),
         ("ran", np.bool_),
         ("will_fail", np.bool_),  # its foreseen end is a failure
         *TALLY,
@@ -69,7 +68,7 @@ def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     within = left <= gang["limit"] * (1 + _SAME)  # who told the limit may have reckoned in another order
     ends = gang["since"] + left / gang["rate"] if within else np.inf
     gang["will_fail"] = gang["fails_at"] < ends
-    foresee_end(gangs, heap, counts, row, min(ends, gang["fails_at"]))
+    foresee_end(heap, counts, row, min(ends, gang["fails_at"]))
 
 
 @njit(**BARE, forceinline=True)
@@ -89,7 +88,7 @@ def _halt(
         undo(gang, gang["done"] - gang["safe"], alone[gang["kind"], gang["type"]])
     gang["done"] = gang["safe"]
     gang["rate"], gang["saved"] = 0.0, save
-    forget_end(gangs, heap, counts, row)
+    forget_end(heap, counts, row)
     mate = gang["mate"]
     if mate >= 0:
         gang["mate"] = -1
@@ -202,14 +201,22 @@ def stop(
     checkpoint_every: float,
     alone: Floats,
     stopped: Ints,
+    safe: Floats,
 ) -> int:
-    """Stop gangs that run in these epochs; write their rows into `stopped`, (job,), and return how many they are."""
+    """Stop gangs that run in these epochs; write down rows and safe steps, (job,), and return how many they are."""
     count = 0
     for m in range(len(rows)):
         gang = gangs[rows[m]]
         if gang["epoch"] == epochs[m] and gang["rate"] > 0:
-            _halt(gangs, heap, counts, alone, rows[m], at, save, checkpoint_every)
             stopped[count] = rows[m]
+            count += 1
+    if 2 * count > counts[IN_HEAP]:  # one by one each would move others
+        forget_ends(heap, counts, stopped[:count])
+    named, count = count, 0
+    for row in stopped[:named]:
+        if gangs[row]["rate"] > 0:  # else it was named twice
+            _halt(gangs, heap, counts, alone, row, at, save, checkpoint_every)
+            stopped[count], safe[count] = row, gangs[row]["safe"]
             count += 1
     note_next(heap, counts, next_end)
     return count

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eunomia.backends.simulated import gangs as truth
-from eunomia.backends.simulated.ends import ENTRY
+from eunomia.backends.simulated.ends import no_ends
 from eunomia.backends.simulated.gangs import ENDED, FAILED, FINE, FINISHED, GANG
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.rates import Rates
@@ -77,7 +77,7 @@ class SimulatedWorld:
         sizes = range(self._rates.widest + 1)
         self._later_s = np.array([[costs.of(first=False, size=n, saved=s) for n in sizes] for s in (False, True)])
         self._next_end = np.full(1, np.inf)  # of a gang
-        self._ends = (self._gangs, np.empty(len(self._jobs), ENTRY), np.zeros(2, np.int64), self._next_end)
+        self._ends = (self._gangs, *no_ends(len(self._jobs)), self._next_end)
         self._room = tuple(np.empty(_AT_ONCE, dtype=np.int64) for _ in range(3))
         self._limited = False  # somebody was told how many steps to do
         self._reports: list[tuple[Ints, Floats]] = []  # rows and safe steps of those that just stopped
@@ -129,7 +129,9 @@ class SimulatedWorld:
         """Return what those that stopped at this instant wrote into their checkpoints."""
         if not self._reports:
             return []
-        rows, steps = (np.concatenate(parts) for parts in zip(*self._reports, strict=True))
+        rows, steps = self._reports[0]
+        if len(self._reports) > 1:
+            rows, steps = (np.concatenate(parts) for parts in zip(*self._reports, strict=True))
         self._reports.clear()
         return [Progressed(self._register.names(rows), steps)]
 
@@ -239,13 +241,13 @@ class SimulatedWorld:
 
     def _stop(self, order: Stop) -> None:
         rows = self._register.rows(order.job_ids)
-        stopped = np.empty_like(rows)
+        stopped, safe = np.empty_like(rows), np.empty(len(rows))
         epochs = np.asarray(order.epochs, dtype=np.int64)
         count = truth.stop(
-            *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped
+            *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped, safe
         )
         if count:
-            self._reports.append((stopped[:count], self._gangs["safe"][stopped[:count]]))
+            self._reports.append((stopped[:count], safe[:count]))
 
     def _renew(self, order: Renew) -> None:
         """Seats that are kept change nothing here, unless it is said how many steps may be done on them."""
@@ -277,7 +279,7 @@ def _waiting(jobs: Sequence[Job], model: Ints) -> Array:
     gangs["total"] = [job.total_steps for job in jobs]
     gangs["retries"] = [job.retries for job in jobs]
     gangs["model"] = model
-    gangs["place"] = gangs["mate"] = -1
+    gangs["mate"] = -1
     gangs["limit"] = gangs["fails_at"] = np.inf
     gangs["saved"] = True
     return gangs

@@ -25,6 +25,12 @@ _RUNS = int(Stage.RUNNING)
 _WORTH = 10.0  # seconds of debt for which a second may be spent on a change of seats
 
 
+@njit(**BARE, forceinline=True)
+def _owed(x: float, lag: float, held: bool, elapsed: float) -> float:
+    """Return what a row is owed after so many seconds: its share of them, but for those that it received on seats."""
+    return lag + x * elapsed - (elapsed if held else 0.0)
+
+
 @njit(**BARE)
 def _wishes(
     job: Ints,
@@ -36,13 +42,15 @@ def _wishes(
     ints: Ints,
     ahead: float,
     cost: Floats,
+    elapsed: float,
     rows: Ints,
     key: Floats,
 ) -> int:
-    """Write down the rows with a share whose jobs have not ended, and what they are ranked by; return how many."""
+    """Let time pass; write down the rows with a share whose jobs have not ended, and their ranks; return how many."""
     count = 0
     for row in range(len(job)):
         mate = partner[row]
+        lag[row] = _owed(x[row], lag[row], held[row], elapsed)
         if x[row] > 0 and ints[STAGE, job[row]] <= _RUNS and (mate < 0 or ints[STAGE, mate] <= _RUNS):
             rows[count] = row
             key[count] = -(lag[row] + x[row] * ahead + (_WORTH * cost[1, size[row]] if held[row] else 0.0))
@@ -52,24 +60,33 @@ def _wishes(
 
 @njit(cache=True)
 def _line(
-    job: Ints, partner: Ints, size: Ints, x: Floats, lag: Floats, held: Bools, ints: Ints, ahead: float, cost: Floats
+    job: Ints,
+    partner: Ints,
+    size: Ints,
+    x: Floats,
+    lag: Floats,
+    held: Bools,
+    ints: Ints,
+    ahead: float,
+    cost: Floats,
+    elapsed: float,
 ) -> Ints:
-    """Return the rows with a share whose jobs have not ended, who will be owed most after `ahead` seconds first.
+    """Let time pass; return the rows with a share whose jobs have not ended, who will be owed most first.
 
-    `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
+    So it will be after `ahead` seconds more. `cost` (0 = first start or 1 = later one, accelerators) are the seconds
+    that a start costs.
     """
     rows, key = np.empty(len(job), dtype=np.int64), np.empty(len(job))
-    count = _wishes(job, partner, size, x, lag, held, ints, ahead, cost, rows, key)
-    return rows[:count][rising(key[:count])]
+    count = _wishes(job, partner, size, x, lag, held, ints, ahead, cost, elapsed, rows, key)
+    order = rising(key[:count])
+    return order if count == len(job) else rows[order]
 
 
 @njit(**BARE)
 def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
-    """Let time pass: every row is owed its share, those on seats receive."""
+    """Let time pass for every row."""
     for row in range(len(x)):
-        lag[row] += x[row] * elapsed
-        if held[row]:
-            lag[row] -= elapsed
+        lag[row] = _owed(x[row], lag[row], held[row], elapsed)
 
 
 @njit(**BARE)
@@ -145,16 +162,16 @@ class Dues:
             and self._held.sum() == len(state.running())
         )
 
-    def line(self, state: State, lease_s: float, cost: Floats) -> Ints:
-        """Return the rows that have a share, who will be owed most at the end of a lease first.
+    def line(self, state: State, at: float, lease_s: float, cost: Floats) -> Ints:
+        """Let time pass, and return the rows that have a share, who will be owed most at the end of a lease first.
 
         `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
         """
         ahead = lease_s if lease_s < np.inf else 0.0
-        rows = self.rows
+        rows, elapsed, self._at = self.rows, max(at - self._at, 0.0), at
         return _line(
-            rows.job, rows.partner, self.size, rows.x, self.lag, self._held, state.jobs.ints, ahead, cost
-        )  # fmt: skip
+            rows.job, rows.partner, self.size, rows.x, self.lag, self._held, state.jobs.ints, ahead, cost, elapsed
+        )
 
     def in_line(self, line: Ints, state: State, throughput: Floats) -> Question:
         """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.
