@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from eunomia.contract.views import a_view
+from eunomia.contract.views import a_view, everybody_sits
 from eunomia.contract.worlds import Played, Small, line_up, one_type, play
 from eunomia.model.answers import Grants
 from eunomia.model.decisions import Stop
@@ -18,6 +18,7 @@ from eunomia.policies.grants.themis.bidding import Tables, bid_tables, misjudged
 from eunomia.policies.grants.themis.book import opened, pushed
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
+from eunomia.policies.grants.themis.undisturbed import undisturbed
 from eunomia.solution import problem_of
 from eunomia.solution.seen import view_of
 
@@ -241,6 +242,72 @@ def test_leases_that_end_just_after_an_auction_go_on_until_the_next() -> None:
     ended = played(Themis(), line_up((0, 5000, 2), (0.5, 5000, 2)), 4)
     assert len(ended.starts) == 2
     assert not [order for _, order in ended.decisions if isinstance(order, Stop)]
+
+
+def told(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
+    """Return type, seats and the end of what each job is granted."""
+    rows = enumerate(zip(answer.rows.job.tolist(), answer.rows.type.tolist(), strict=True))
+    return {m: (j, sorted(answer.device[answer.row == row].tolist()), str(answer.until[row])) for row, (m, j) in rows}
+
+
+@pytest.mark.parametrize("indivisible", ["randomized", "lease", "floor"])
+def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str) -> None:
+    """The answer is given without one; where somebody could sit better, or waits, there has to be one."""
+    quick = moved = 0
+    for seed in range(120):
+        policy = Themis(f=(0.0, 0.5, 0.8)[seed % 3], indivisible=indivisible)  # type: ignore[arg-type]
+        view = everybody_sits(a_view(policy, seed), seed)
+        rng = np.random.default_rng(seed)
+        apart = np.cumsum(np.concatenate((np.ones((view.jobs, 1)), rng.choice([0.0, 0.2], (view.jobs, 3))), 1), axis=1)
+        speed = view.throughput * (1 if seed % 2 else rng.choice([1.0, 2.0], view.throughput.shape[1]))
+        app = np.zeros(view.jobs, dtype=np.int64) if seed % 5 == 0 else view.app
+        view = replace(view, columns={**view.columns, "slowdown": apart, "throughput": speed, "app": app})
+        ended = ended_leases(view)
+        offered = offers(view, ended)
+        if not offered.any() or not ended.any():
+            continue
+        held = policy.hold_auction(view, ended, offered)
+        kept = {
+            m: (int(view.on_type[m]), np.flatnonzero(view.holder == m).tolist(), "nan") for m in np.flatnonzero(ended)
+        }
+        if undisturbed(view, ended):
+            answer, quick = policy.decide(view), quick + 1
+            assert told(answer) == told(held) == kept
+            assert dict(answer.why) == dict(held.why) == {}
+            assert not len(answer.stop) + len(held.stop)
+            assert all(np.array_equal(answer.memory[name], values) for name, values in held.memory.items())
+        else:
+            moved += told(held) != kept
+    assert quick > 20
+    assert moved > 0
+
+
+def test_a_gang_that_could_sit_closer_is_moved_when_its_lease_ends() -> None:
+    problem = {"types": ["gpu"], "capacity": [4], "throughput": [[1.0]], "scale_factor": [2],
+               "steps_remaining": [1000.0], "elapsed_s": [0.0], "accelerators_per_node": [4]}  # fmt: skip
+    view = view_of(problem_of(problem), Themis())
+    sits = {
+        "holder": np.array([0, -1, 0, -1]),  # one accelerator of each slot
+        "on_type": np.array([0]),
+        "until": np.array([view.at]),
+        "topology": replace(view.topology, accelerators_per_slot=2),
+    }
+    for across, seats in ((1.1, ([0, 1], [2, 3])), (1.0, ([0, 2],))):
+        slowdown = np.array([[1.0, across, 1.3, 1.5]])
+        answer = Themis().decide(replace(view, columns={**view.columns, **sits, "slowdown": slowdown}))
+        assert sorted(answer.device.tolist()) in seats
+
+
+def test_where_somebody_waits_or_bids_are_wrong_an_auction_is_held() -> None:
+    waiting = 0
+    for seed in range(12):
+        view, policy = a_view(Themis(), seed), Themis(bid_error=0.2)
+        waiting += bool((view.on_type < 0).any())
+        assert not ((view.on_type < 0).any() and undisturbed(view, ended_leases(view)))
+        sitting = everybody_sits(view, seed)
+        if ended_leases(sitting).any():
+            assert policy.decide(sitting).certificate is not None
+    assert waiting > 0
 
 
 @pytest.mark.parametrize("lease_s", [0.0, -1.0, 1e-9, 1e12, float("inf"), float("nan")])

@@ -53,14 +53,14 @@ def partial_allocation(bids: Bids, effort: Effort = EXACT) -> Partial:
         return Partial(kept[row], bids.take[row], share, least, objective, objective)
     bidders = contenders(bids, empty)
     some, rows = among(bids, bidders)
-    found = _searched(some, effort)
+    found = searched(some, effort)
     row = empty.copy()
     row[bidders], share[bidders], least[bidders] = rows[found.row], found.share, found.least
     rest = float(np.delete(bids.worth[empty], bidders).sum())
     return Partial(kept[row], bids.take[row], share, least, found.objective + rest, found.bound + rest)
 
 
-def _searched(bids: Bids, effort: Effort) -> Partial:
+def searched(bids: Bids, effort: Effort) -> Partial:
     """Return the same of bids that are all useful, by the engine."""
     rows, worth, everybody = packed(bids), np.ascontiguousarray(bids.worth, dtype=float), np.arange(bids.bidders)
     table = rows.begin, rows.take, worth, rows.capacity

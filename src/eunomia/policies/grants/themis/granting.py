@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from eunomia.model.answers import Grants, Rows
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.seating import Given, Seats
@@ -91,9 +91,14 @@ def grants(seats: Seats, bidders: Ints, kept_for: Bools, lease_s: float, proof: 
         until,
         stop=np.flatnonzero(seats.seen.ended & ~sits),
         why=_why(seats.seen, bidders, kept_for),
-        memory={"kept_for": kept_for.astype(float), "auctioned": np.array(view.at)},
+        memory=remembered(kept_for, view.at),
         certificate=certificate,
     )
+
+
+def remembered(kept_for: Array, at: float) -> dict[str, Array]:
+    """Return what the next auction has to know: for whom seats are kept, (job,), and when this one was held."""
+    return {"kept_for": kept_for.astype(float), "auctioned": np.array(at)}
 
 
 def _why(seen: Seen, bidders: Ints, kept_for: Bools) -> Reasons:

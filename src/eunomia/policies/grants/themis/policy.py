@@ -40,6 +40,7 @@ from eunomia.policies.grants.themis.bidding import ROWS, Tables, bid_tables, mis
 from eunomia.policies.grants.themis.granting import grants, left_to, nothing, prolonged
 from eunomia.policies.grants.themis.seating import Seats
 from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
+from eunomia.policies.grants.themis.undisturbed import renewed, undisturbed
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
 from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
@@ -59,7 +60,7 @@ class Themis:
     private share, and bids cannot be trusted: an app gains nothing by saying more or less than it knows.
 
     The worst-off are apps that are ahead: they get seats only when none of the worse-off can use them. A narrow auction
-    of equals wastes most: each forfeits up to 1 - 1/e of what it won, and only the leftovers put it to use again.
+    of equals wastes most: each forfeits up to 1 - 1/e of what it won, of whole gangs even more, until leftovers use it.
     """
 
     f: float = 0.8
@@ -122,10 +123,16 @@ class Themis:
         due = float(view.memory.get("auctioned", -math.inf)) + self.batch_s
         if view.at < due:
             return prolonged(view, ended, due)
+        if self.bid_error == 0 and undisturbed(view, ended):
+            return renewed(view, ended)
+        return self.hold_auction(view, ended, offered)
+
+    def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
+        """Return what comes of an auction of the seats `offered`, (device,); `ended` (job,) leases are over."""
         seen, rng = look(view, ended, offered), view.rng()
         seats = Seats(seen, offered.copy())
-        kept_for = self._serve_overdue(seen, seats)
-        line = self._worst_first(seen)
+        kept_for = seats.serve_overdue(self.patience_s)
+        line = seen.worst_first()
         bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9))]
         free, proof = seats.by_unit(), None
         if len(bidders) and free.any():
@@ -141,18 +148,3 @@ class Themis:
         """Return what apps bid for what is free, (unit,)."""
         tables = bid_tables(seen, bidders, free, self.rows)
         return misjudged(tables, self.bid_error, rng) if self.bid_error > 0 else tables
-
-    def _serve_overdue(self, seen: Seen, seats: Seats) -> Bools:
-        """Seat the wide gang that seats are kept for, or keep what is offered of its type; return for whom, (job,)."""
-        kept_for = np.zeros(seen.view.jobs, dtype=bool)
-        job, type = seen.overdue(self.patience_s, seen.view.memory["kept_for"] > 0)
-        if job >= 0 and not seats.give_nearest(job):
-            kept_for[job] = True
-            seats.free &= seen.view.topology.type != type
-        return kept_for
-
-    def _worst_first(self, seen: Seen) -> Ints:
-        """Return the apps that want seats, the largest ρ first; who holds nothing is told apart by its best ρ."""
-        now, at_best = seen.rho()
-        asking = np.flatnonzero(np.bincount(seen.view.app[seen.wants], minlength=len(now)))
-        return asking[np.lexsort((asking, -at_best[asking], -now[asking]))]

@@ -62,6 +62,16 @@ class Seats:
             self.give(job, type, unit[:n], count[:n], own=own)
         return n > 0
 
+    def serve_overdue(self, patience_s: float) -> Bools:
+        """Seat the wide gang that seats are kept for, or keep what is offered of its type; return for whom, (job,)."""
+        view = self.seen.view
+        kept_for = np.zeros(view.jobs, dtype=bool)
+        job, type = self.seen.overdue(patience_s, view.memory["kept_for"] > 0)
+        if job >= 0 and not self.give_nearest(job):
+            kept_for[job] = True
+            self.free &= view.topology.type != type
+        return kept_for
+
     def serve(self, line: Ints) -> None:
         """Give what is left to jobs in line, each where it is done soonest, first where nobody behind it sits."""
         if len(line) == 0 or not self.free.any():

@@ -54,6 +54,12 @@ class Seen:
         now = finish_time_fairness(*common, self.held, self.here, self.work, size)
         return now, finish_time_fairness(*common, can, np.where(can, best, 0.0), self.work, size)
 
+    def worst_first(self) -> Ints:
+        """Return the apps that want seats, the largest ρ first; who holds nothing is told apart by its best ρ."""
+        now, at_best = self.rho()
+        asking = np.flatnonzero(np.bincount(self.view.app[self.wants], minlength=len(now)))
+        return asking[np.lexsort((asking, -at_best[asking], -now[asking]))]
+
     def by_unit(self, free: Bools) -> Ints:
         """Return how many of the devices that are `free` are in each unit, (unit,)."""
         return np.bincount(self.ground.unit[free], minlength=len(self.ground.node))
