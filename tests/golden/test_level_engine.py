@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.draws import draw
 
 from eunomia.model.arrays import Floats
 from eunomia.solvers import level
@@ -166,6 +167,14 @@ def test_an_earlier_price_hides_no_row_that_was_not_looked_at() -> None:
         cold, warm = highest_level(lost, size, capacity, need), highest_level(lost, size, capacity, need, start=before)
         assert warm.objective == pytest.approx(cold.objective, rel=1e-12)
         assert not warm.x[slow].any()
+
+
+@pytest.mark.parametrize("seed", [3, 38, 74])
+def test_needs_with_heavy_tails_are_met_to_the_last_digits(seed: int) -> None:
+    """The solver of the last program leaves rows short by up to 1e-8, which is more than an answer may be off."""
+    jobs = draw(2_048, 3, seed, spread=2.0)
+    found = highest_level(jobs.throughput, jobs.size, jobs.capacity, jobs.steps, base=jobs.alone, age=jobs.age)
+    demand_proven(found, jobs.throughput, jobs.size, jobs.capacity, found.edges.rows.need(found.objective)[0])
 
 
 def test_many_rows_of_few_sorts_are_solved_as_sorts() -> None:

@@ -7,7 +7,7 @@ the optimum it is that of all rows, and else the prices tell where the box shoul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -124,7 +124,7 @@ def _tangent(
 
 
 def _solved(program: Program, level: int, entries: tuple[Ints, Ints, Floats]) -> Solved:
-    """Solve in the program's own units first, which tolerances are meant for, then by other roads.
+    """Solve in the program's own units first, which tolerances are meant for, then by other roads, each refined.
 
     entries: row, variable and value, to see how far the answer is beyond its sides.
     """
@@ -133,8 +133,11 @@ def _solved(program: Program, level: int, entries: tuple[Ints, Ints, Floats]) ->
         program.highs.setOptionValue("simplex_strategy", simplex)
         program.highs.setOptionValue("simplex_scale_strategy", scaling)
         solved = _unbounded(program, level)
-        left = np.bincount(entries[0], entries[2] * solved.x[entries[1]], minlength=program.rows)
-        error = max(solved.gap, float((left - program.high).max()), float((program.low - left).max()))
+        error = _off(program, solved, entries)
+        if error > _PROVEN:
+            x = program.refined(solved.x)
+            solved = replace(solved, x=x, objective=float(program.cost @ x))
+            error = _off(program, solved, entries)
         if best is None or error < least:
             best, least = solved, error
         if least <= _PROVEN:
@@ -146,6 +149,13 @@ def _solved(program: Program, level: int, entries: tuple[Ints, Ints, Floats]) ->
             f"the last program is solved to {least:.1e} only; check the data for entries many decades apart"
         )
     return best
+
+
+def _off(program: Program, solved: Solved, entries: tuple[Ints, Ints, Floats]) -> float:
+    """Return the gap of an answer, or by how much it is beyond a side if that is more."""
+    line, variable, amount = entries
+    left = np.bincount(line, amount * solved.x[variable], minlength=program.rows)
+    return max(solved.gap, float((left - program.high).max()), float((program.low - left).max()))
 
 
 def _unbounded(program: Program, level: int) -> Solved:
