@@ -2,7 +2,8 @@
 
 A read is one pass over the table of rates that finds nothing in the cache, in the same process. Median and worst of
 several seeds, each solved once; compilation is not counted. Shares are made when they are
-asked for: `entries`.
+asked for: `entries`. With --unlucky the tables are those of `benchmarks.unlucky`: ties, weights over twelve decades and
+loads around what there is, at --rows rows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy as np
 
 from benchmarks.draws import Table, draw
 from benchmarks.level_engine import read, spent
+from benchmarks.unlucky import FAMILIES, Problem, problem
+from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.proportional import Proportional, fairest_product, strategy_proof
 
 
@@ -85,13 +88,44 @@ def lines(seeds: int) -> Iterator[str]:
         )
 
 
+def unlucky_lines(rows: int, widths: list[int], seeds: int) -> Iterator[str]:
+    """Yield one line for each family of unlucky tables and number of columns."""
+    for family in FAMILIES:
+        for columns in widths:
+            took, gaps, failed = [], [], 0
+            for seed in range(-1, seeds):  # the first warms up
+                one = problem(family, rows, columns, max(seed, 0))
+                before = len(gaps)
+                took.append(spent(lambda one=one, gaps=gaps: gaps.append(gap_of(one))))
+                failed += bool(seed >= 0 and np.isnan(gaps[before]))
+            median, worst = float(np.median(took[1:])), max(took[1:])
+            yield (
+                f"{family:<20} {rows:>9,} × {columns}  {median:8.1f} ms {worst:8.1f} ms (seed {np.argmax(took[1:])})  "
+                f"largest gap {np.nanmax([*gaps, 0.0]):.1e}  without an answer {failed}"
+            )
+
+
+def gap_of(one: Problem) -> float:
+    """Return the gap of the answer; NaN where there is none."""
+    try:
+        return fairest_product(*one).gap
+    except NoOptimum:
+        return float("nan")
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.proportional", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="tables of each kind; 5")
-    seeds = parser.parse_args().seeds
-    print(f"{'problem':<50} {'rows × columns':>13}  {'median':>11} {'worst':>11} {'median':>9} {'worst':>9}")
-    for line in lines(seeds):
+    parser.add_argument("--unlucky", action="store_true", help="unlucky tables instead")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows of unlucky tables; 100,000")
+    parser.add_argument("--columns", type=int, nargs="+", default=[3, 8], help="columns of unlucky tables; 3 8")
+    given = parser.parse_args()
+    if given.unlucky:
+        print(f"{'family':<20} {'rows × columns':>13}  {'median':>11} {'worst':>11}")
+    else:
+        print(f"{'problem':<50} {'rows × columns':>13}  {'median':>11} {'worst':>11} {'median':>9} {'worst':>9}")
+    for line in unlucky_lines(given.rows, given.columns, given.seeds) if given.unlucky else lines(given.seeds):
         print(line, flush=True)
 
 

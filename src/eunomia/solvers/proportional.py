@@ -21,15 +21,14 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.smooth.narrow import Market, Point, best_point, rougher_point, totals
+from eunomia.solvers.smooth.market import Market, Point, made_to_fit, totals
+from eunomia.solvers.smooth.narrow import best_point, rougher_point
 from eunomia.solvers.smooth.response import expand, listed
 from eunomia.solvers.smooth.tally import Rows
 from eunomia.solvers.smooth.without import totals_without
 
 GAP = 1e-6  # per unit of total weight; answers are usually within 1e-10
 _OVERUSE = 1e-10  # of a capacity: passed over
-_ROUNDING = 1e-6  # of a capacity: what an interior point may leave over or take too much
-_NOTHING = 1e-10  # of a row's level: shares that bring less are left out
 _PAYMENT = 1e-4  # relative error of a payment that is let pass
 
 
@@ -57,31 +56,18 @@ class Proportional:
         return max(self.bound - self.objective, 0.0) / self._weight if self._weight > 0 else 0.0
 
     @cached_property
-    def _expanded(self) -> tuple[Floats, Floats]:
-        """Return share of the right column, and level, of the settled able rows."""
-        share, level = np.zeros(len(self._rows)), np.zeros(len(self._rows))
-        rows, point = self._rows, self._point
-        expand(rows.rate, rows.size, rows.weight, point.price, point.chosen, share, level)
-        level[point.open] = (rows.rate[:, point.open] * point.x[1:]).sum(axis=0)
-        return share, level
-
-    @cached_property
     def _listed(self) -> tuple[Ints, Ints, Floats]:
         """Return able row, open column and share of every share above 0."""
-        point, able = self._point, len(self._rows)
-        most = 2 * able + len(point.open) * len(self._column)
-        row, column, share = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most)
-        count = listed(point.chosen, self._expanded[0], point.x, self._keep, row, column, share)
-        return row[:count], column[:count], share[:count]
+        rows, point = self._rows, self._point
+        share, level = np.zeros(len(rows)), np.zeros(len(rows))
+        expand(rows.rate, rows.size, rows.weight, point.price, point.chosen, share, level)
+        return _shares(point, share, self._keep)
 
     @property
     def level(self) -> Floats:
         """Return T_i·x_i (row,)."""
         level = np.zeros(self.shape[0])
-        level[self._row] = self._expanded[1]
-        if (self._keep < 1.0).any():
-            row, column, share = self._listed
-            level[self._row] = np.bincount(row, self._rows.rate[column, row] * share, len(self._rows))
+        level[self._row] = _levels(self._rows, self._point, self._keep)
         return level
 
     def entries(self) -> tuple[Ints, Ints, Floats]:
@@ -159,20 +145,48 @@ def _proven(rows: Rows, market: Market, start: Floats | None) -> tuple[Point, Fl
 
     Raises NoOptimum unless the last two meet.
     """
-    gap = np.inf
+    why = "none was found"
     ways: tuple[Callable[[], Point], ...] = (
         lambda: best_point(rows, market, start),
         lambda: rougher_point(rows, market),
     )
     for find in ways:
-        point = _fitted(find(), rows, market)
+        try:
+            point = find()
+        except NoOptimum as failed:
+            why = str(failed)
+            continue
         keep = _keep(point, rows, market)
+        if keep.min() < 1.0 - GAP:
+            point = made_to_fit(point, rows, market)
+            keep = _keep(point, rows, market)
         objective, bound = totals(point, rows, market)
-        objective += market.weight * float(np.log(keep.min()))
+        if point.doubt > 0.0 or (keep < 1.0).any():
+            objective = float(rows.weight @ np.log(_levels(rows, point, keep)))
         gap = (bound - objective) / market.weight
         if gap <= GAP:
             return point, keep, objective, bound
-    raise NoOptimum(f"proportional fairness: the gap per unit of weight is {gap:.1e}, more than {GAP:.0e}")
+        why = f"the gap per unit of weight is {gap:.1e}, more than {GAP:.0e}"
+    raise NoOptimum(f"proportional fairness: {why}")
+
+
+def _levels(rows: Rows, point: Point, keep: Floats) -> Floats:
+    """Return what each row gets (row,)."""
+    share, level = np.zeros(len(rows)), np.zeros(len(rows))
+    expand(rows.rate, rows.size, rows.weight, point.price, point.chosen, share, level)
+    level[point.open] = (rows.part(point.open).rate * point.x[1:]).sum(axis=0)
+    if (keep < 1.0).any():
+        row, column, part = _shares(point, share, keep)
+        return np.asarray(np.bincount(row, rows.rate[column, row] * part, len(rows)))
+    return level
+
+
+def _shares(point: Point, share: Floats, keep: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return row, column and share of every share above 0; share (row,) is of settled rows' right columns."""
+    most = 2 * len(share) + len(point.open) * len(keep)
+    row, column, part = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most)
+    count = listed(point.chosen, share, point.x, keep, row, column, part)
+    return row[:count], column[:count], part[:count]
 
 
 def _keep(point: Point, rows: Rows, market: Market) -> Floats:
@@ -180,26 +194,3 @@ def _keep(point: Point, rows: Rows, market: Market) -> Floats:
     used = point.tally.demand(point.price) + point.x[1:] @ rows.size[point.open]
     full = used / market.capacity
     return np.where(full > 1.0 + _OVERUSE, 1.0 / np.maximum(full, 1.0), 1.0)
-
-
-def _fitted(point: Point, rows: Rows, market: Market) -> Point:
-    """Return the point with rounding taken out of the open rows' shares: scarce columns full, none over-full.
-
-    The correction is the least one relative to the shares: s x (λ_k − Σ x λ) with λ from K equations.
-    """
-    x, ties = point.x.copy(), rows.part(point.open)
-    y = (ties.rate * x[1:]).sum(axis=0)
-    x[1:][ties.rate * x[1:] <= _NOTHING * y] = 0.0
-    x[1:] /= np.maximum(x[1:].sum(axis=0), 1.0)
-    missing = market.capacity - point.tally.demand(point.price) - x[1:] @ ties.size
-    full = (point.price * market.capacity > 1e-9 * market.weight) & (missing < _ROUNDING * market.capacity)
-    bound = np.flatnonzero(full | (missing < 0.0))
-    spread = (x[1:] * ties.size**2) @ x[1:].T
-    system = np.diag(x[1:] @ ties.size**2) - spread
-    pull = np.zeros(len(missing))
-    pull[bound] = np.linalg.lstsq(system[np.ix_(bound, bound)], missing[bound], rcond=1e-10)[0]
-    change = x[1:] * ties.size * (pull[:, None] - pull @ x[1:])
-    if (np.abs(change) <= 10.0 * _ROUNDING).all():
-        x[1:] = np.maximum(x[1:] + change, 0.0)
-        x[1:] /= np.maximum(x[1:].sum(axis=0), 1.0)
-    return Point(point.price, point.tally, point.chosen, point.open, x)

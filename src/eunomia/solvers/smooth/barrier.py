@@ -25,8 +25,11 @@ ENDGAME = 1e-8
 ALONE = 60  # steps in which rows go as far as each one can, which is fast but may cycle
 SHORT = 0.1  # then all go the same part; where that is short, one step alone brings them back to the middle
 EXACT, ROUNDING = 1e-12, 1e-6  # excess, of a capacity: none; what may be rounding, as ties make flows large
+LOOSE, LEAST = 10.0, 1e-16  # capacities left over per μ; complementarity of columns that are not scarce
 _STRIDE = 128  # rows of a block: its arrays stay in the first-level cache
-_MATHS = {"contract", "nsz", "arcp"}  # but for reassociation: sums have one order, so answers have one value
+# Neither reassociation nor contraction: a compiled loop has a scalar and a vector form, which addresses choose between,
+# and both are to give the same bits.
+_MATHS = {"nsz"}
 
 
 @njit(cache=True, error_model="numpy")
@@ -263,10 +266,23 @@ def _add_pairs(pair: Floats, system: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy")
+def _targets(omega: Floats, capacity: Floats, low: Floats, price: Floats) -> Floats:
+    """Return the complementarity per μ that spare capacity is driven to (column,): omega, less at prices near 0.
+
+    Were it omega everywhere, what light rows pay would be lost in the price that μ alone gives to a column.
+    """
+    target = np.empty_like(omega)
+    for k in range(len(omega)):
+        least = min(omega[k], max(LOOSE * capacity[k] * price[k], LEAST * omega[k]))
+        target[k] = omega[k] if low[k] > 0.0 else least
+    return target
+
+
+@njit(cache=True, error_model="numpy")
 def interior(
-    rate: Floats, size: Floats, weight: Floats, capacity: Floats, total_weight: float,
+    rate: Floats, size: Floats, weight: Floats, capacity: Floats,
     first: Floats, mixed: Floats, fixed: Floats, low: Floats, high: Floats, price: Floats, goal: float,
-    alone: int = ALONE,
+    alone: int = ALONE, most: int = MOST_STEPS,
 ) -> tuple[Floats, int]:  # fmt: skip
     """Return x (1 + column, row), idle first, and the steps taken; price (column,) is the start and becomes the answer.
 
@@ -283,29 +299,32 @@ def interior(
     demand, slope, system, step = np.empty(K), np.empty((K, K)), np.empty((K, K)), np.empty(K)
     _begin(size, weight, price, x, z)
     omega = capacity * (high - low)  # of the capacities' complementarity: spare (price − low), extra (high − price)
-    spare, extra = omega / (price - low) / (K + 1), omega / (high - price) / (K + 1)
+    floor, roof = price - low, high - price  # kept for themselves: far closer to 0 than prices can tell
+    under = _targets(omega, capacity, low, price)
+    spare, extra = under / floor / (K + 1), omega / roof / (K + 1)
+    own = max((K + 1) * weight.sum(), 1e-300)
     comp, mu, patience, before = 1.0, 0.3 / (K + 1), PATIENCE, np.inf
-    for taken in range(MOST_STEPS):
+    for taken in range(most):
         stray = _assemble(rate, size, weight, price, mu, x, z, g, b, pair, pull, used)
         tallied(first, mixed, fixed, price, demand, slope)
         left = capacity - demand - used
         off = np.abs((left - spare + extra) / capacity).max()
-        if comp <= goal and stray <= 10.0 * goal * total_weight:
+        if comp <= goal and stray <= 10.0 * goal * own:
             patience -= 1
             if off <= EXACT + 1e-3 * goal or patience < 0 or 0.5 * before < off < ROUNDING:
                 return x, taken
         before = off
         system[:, :] = slope
         for k in range(K):
-            system[k, k] += spare[k] / (price[k] - low[k]) + extra[k] / (high[k] - price[k])
-            step[k] = pull[k] - left[k] + mu * omega[k] * (1.0 / (price[k] - low[k]) - 1.0 / (high[k] - price[k]))
+            system[k, k] += spare[k] / floor[k] + extra[k] / roof[k]
+            step[k] = pull[k] - left[k] + mu * (under[k] / floor[k] - omega[k] / roof[k])
         _add_pairs(pair, system)
         if not descend(system, step):
             return x, -1
-        above = (mu * omega - spare * step) / (price - low) - spare
-        below = (mu * omega + extra * step) / (high - price) - extra
+        above = (mu * under - spare * step) / floor - spare
+        below = (mu * omega + extra * step) / roof - extra
         widest = max(_widest(price, step, mixed), (-above / spare).max(), (-below / extra).max())
-        widest = max(widest, (-step / (price - low)).max(), (step / (high - price)).max())
+        widest = max(widest, (-step / floor).max(), (step / roof).max())
         if not widest < np.inf:
             return x, -1
         part = 1.0 if widest < NEAR else NEAR / widest
@@ -318,14 +337,17 @@ def interior(
             parts[:] = part
         rows = _move(weight, parts, x, z, dx, dz)
         price += part * step
+        floor += part * step
+        roof -= part * step
         spare += part * above
         extra += part * below
-        columns = ((spare * (price - low) + extra * (high - price)) / omega).mean()
-        comp = (rows + total_weight * columns) / ((K + 1) * weight.sum() + 2.0 * total_weight)
+        under = _targets(omega, capacity, low, price)
+        columns = ((spare * floor + extra * roof) / omega).mean()
+        comp = max(rows / own, columns)
         if taken < alone:
             mu = max(comp * min(0.1, 30.0 * np.sqrt(comp)), min(mu, 0.1 * (off - ROUNDING)), 0.3 * goal)
         elif together:
             mu = max(comp * (0.03 if part > 0.9 else 0.15 if part > 0.6 else 0.5), 0.3 * goal)
         else:
             mu = max(comp, 0.3 * goal)
-    return x, MOST_STEPS
+    return x, most

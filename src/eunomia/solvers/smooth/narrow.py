@@ -1,225 +1,249 @@
 """Prices for any number of rows: from samples to boxes of prices to the few rows that a box leaves open.
 
     prices of a sample → a box around them → one pass settles all rows whose edge is sure in the box
+    → rows that the box cannot tell apart are merged (`alike.py`)
     → the same again with the open rows and the tally of the settled ones, until so few are open that all are taken
 
-Sampling is a guess and nothing rests on it: the last prices must lie in every box. Where they do not, that box is drawn
-again around them, and larger.
+Sampling is a guess and nothing rests on it: the last prices must lie in every box. Where they do not, or where a box
+leaves nearly all rows open, the sample's prices are corrected by what all rows want at them: a step of Newton's method
+with the sample's second order, whose error is that of the step times that of the sample. So they get as sharp as ties
+ask for, and as near as prices that a small change of capacity moves far ask for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
-from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.smooth.alike import merged
+from eunomia.solvers.smooth.alike import COARSE, Alike, merged
 from eunomia.solvers.smooth.barrier import ALONE, MOST_STEPS, interior
+from eunomia.solvers.smooth.market import Market, Point, fitted
 from eunomia.solvers.smooth.response import OPEN, Edges
-from eunomia.solvers.smooth.tally import Rows, Tally, settled
+from eunomia.solvers.smooth.sample import drawn
+from eunomia.solvers.smooth.tally import Rows, recounted, settled
 
 FEW = 1536  # rows that are taken all at once
+_SEVERAL = 4 * FEW  # rows that may be
+_SOME = 128  # rows that are worth a look at who is alike
 _GOAL = 1e-10  # gap per unit of weight at which an interior point ends
-_ROUGHER = 1e-8  # where that fails
+_CLOSE = 1e-9  # where only its prices are wanted
+_ROUGHER = 1e-8  # where the first fails
 _ROUGH = 1e-5  # the same for a sample, whose prices are rougher than that
 _TIES = (1e-6, 1e-4, 1e-2)  # half widths of the box, relative, that parts ties from rows with one best edge
-_MOST_BOXES = 8  # that prices may leave before all rows are taken at once
+_SHARPENING = 120  # steps that this may take
+_MOST_BOXES = 8  # that prices may leave, or that leave too many open, before all rows are taken at once
+_BELIEVED = 3  # boxes that are given up when only a sample says that prices leave them
+_MOST_STEPS = 6  # that correct a sample's prices for one box
+_ENOUGH = 1e-3  # the step, relative, at which a box is drawn
 _TOO_MANY = 0.85  # of the rows, to go on with as open ones
-_START_BOX = 2e-3
+_START_BOX, _START_WIDER = 2e-3, 4.0  # half width around prices that are given; as many times that, when they leave it
 _WIDTH = 2.0  # half width of a box in 1 / √picks; prices of samples are off by less than 1.7
+_SHARP = 1e-8  # half width, relative, of the least box around corrected prices
+_TIED = 1e-6  # the same where rows are tied: prices stay where they are, to what an interior point tells apart
+_TOLD = 1e-10  # of the mean weight per size: prices that rounding tells apart
+
+
+class _Left(Exception):
+    """The prices (column,) of a sample are held back by the box that its rows were chosen in."""
+
+    def __init__(self, price: Floats):
+        super().__init__()
+        self.price = price
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
-    """What rows share: capacity and bounds of the prices (column,), those settled, and the weight W of all rows."""
+class _Inside:
+    """What a box leaves: the open rows, who of them is alike, and their market."""
 
-    capacity: Floats
-    weight: float
-    tally: Tally
-    low: Floats
-    high: Floats
-
-    @staticmethod
-    def of(capacity: Floats, weight: float) -> Market:
-        """Return the market in which nothing is settled; no price is above W / N."""
-        return Market(capacity, weight, Tally.none(len(capacity)), np.zeros_like(capacity), 2.0 * weight / capacity)
-
-    def scale(self) -> Floats:
-        """Return the prices (column,) at which every column alike takes in all weight."""
-        return self.weight / (len(self.capacity) * self.capacity)
-
-    def unit(self, price: Floats) -> Floats:
-        """Return what a price is measured against: itself, or where it is near 0 a part of what others cost."""
-        others = 0.1 * float(price @ self.capacity) / (len(price) * self.capacity)
-        return np.maximum(np.maximum(price, others), 1e-3 * self.scale())
-
-    def within(self, price: Floats, box: Floats, tally: Tally) -> Market:
-        """Return the market in which more rows are settled and prices stay in price ± box."""
-        low, high = np.maximum(self.low, price - box), np.minimum(self.high, price + box)
-        return Market(self.capacity, self.weight, self.tally + tally, low, high)
-
-    def less(self, tally: Tally) -> Market:
-        """Return the market without some of the rows that are settled."""
-        return Market(self.capacity, self.weight, self.tally - tally, self.low, self.high)
-
-    def holds(self, price: Floats, outer: Market) -> bool:
-        """Tell whether the prices were kept from leaving by the outer market's bounds only."""
-        edge = 0.01 * (self.high - self.low)
-        held = ((price - self.low < edge) & (self.low > outer.low)) | (
-            (self.high - price < edge) & (self.high < outer.high)
-        )
-        return not held.any()
-
-    def inner(self, price: Floats) -> Floats:
-        """Return the prices, moved off the bounds."""
-        edge = 0.05 * (self.high - self.low)
-        return np.clip(price, self.low + np.minimum(edge, 1e-3 * self.scale()), self.high - edge)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Prices (column,), the edges of rows (row,), and x (1 + column, open row), idle first, of those that are OPEN."""
-
-    price: Floats
-    tally: Tally
     chosen: Edges
     open: Ints
-    x: Floats
+    part: Rows
+    alike: Alike | None
+    market: Market
 
     @staticmethod
-    def empty() -> Point:
-        """Return the point of no rows."""
-        return Point(np.empty(0), Tally.none(0), np.empty(0, dtype=np.int16), NO_INTS, np.empty((1, 0)))
+    def of(rows: Rows, market: Market, price: Floats, box: Floats, coarse: bool = False) -> _Inside:
+        """Settle the rows whose edge is sure in the box; merge the others, and if need be those nearly alike."""
+        tally, chosen, open_rows = settled(rows, price, box)
+        part = rows.part(open_rows)
+        alike = merged(part, price, box) if len(part) > _SOME else None
+        if alike is None and coarse and len(part) > _SEVERAL:
+            alike = merged(part, price, box, COARSE)
+        return _Inside(chosen, open_rows, part, alike, market.within(price, box, tally))
+
+    @property
+    def few(self) -> Rows:
+        """Return the rows that are left to solve for."""
+        return self.part if self.alike is None else self.alike.rows
+
+    def whole(self, inner: Point) -> Point:
+        """Return a point of the few as one of all rows."""
+        if self.alike is not None:
+            inner = _parted(inner, self.alike, self.part, self.market)
+        self.chosen[self.open] = inner.chosen
+        return replace(inner, chosen=self.chosen, open=self.open[inner.open])
 
 
-def totals(point: Point, rows: Rows, market: Market) -> tuple[float, float]:
-    """Return Σ w log(T·x) at the point, and the dual value at its prices, which no x exceeds."""
-    price, ties = point.price, rows.part(point.open)
-    level = (ties.rate * point.x[1:]).sum(axis=0)
-    value = point.tally.value(price)
-    at_best = settled(ties, price, -price)[0].value(price)
-    objective = value + float(price @ point.tally.demand(price) + ties.weight @ np.log(level))
-    return float(objective), float(value + at_best + price @ market.capacity)
-
-
-def best_point(rows: Rows, market: Market, start: Floats | None = None) -> Point:
+def best_point(
+    rows: Rows, market: Market, start: Floats | None = None, outer: Market | None = None, sharp: bool = True
+) -> Point:
     """Return the optimum of the rows in the market; start (column,) are prices of a problem nearly alike.
 
-    Raises NoOptimum when the interior point does not converge.
+    outer: the market in which this one is a box, if any. Where it need not be `sharp`, prices are good to 1e-9.
+    Raises _Left when a sample shows that the optimum is not in the box, and NoOptimum when the interior point does not
+    converge.
     """
     if len(rows) <= FEW:
-        return all_at_once(rows, market, start)
-    picks = max(FEW * 3 // 4, len(rows) // 24)
-    price, width = _of_a_sample(rows, market, picks) if start is None else (market.inner(start), _START_BOX)
+        point = all_at_once(rows, market, start, sharp)
+        return fitted(point, rows, market) if sharp else point
+    sample, price, box = _begun(rows, market, start, outer)
+    misses, told = 0, _TOLD * rows.weight.sum() / rows.size.sum()
     for boxes in range(_MOST_BOXES):
-        box = width * market.unit(price)
-        tally, chosen, open_rows = settled(rows, price, box)
-        if len(open_rows) > _TOO_MANY * len(rows):
-            alike = merged(rows)
-            if alike is not None:
-                return _parted(best_point(alike[0], market, price), alike[1])
-            picks *= 4
-            if picks > _TOO_MANY * len(rows):
-                return all_at_once(rows, market, price)
-            price, width = _of_a_sample(rows, market, picks)
-            continue
-        narrower = market.within(price, box, tally)
-        inner = best_point(rows.part(open_rows), narrower, price if len(open_rows) <= FEW else None)
-        if narrower.holds(inner.price, market):
-            return _joined(inner, chosen, open_rows)
-        price, width = inner.price, (3.0 if boxes < 2 else 10.0) * width
-        if start is not None and boxes == 1:
-            price, width = _of_a_sample(rows, market, picks)
-    return all_at_once(rows, market, price)
+        price, box = market.middle(price, np.maximum(box, told))
+        inside = _Inside.of(rows, market, price, box, coarse=boxes > 1)
+        if len(inside.few) <= _TOO_MANY * len(rows):
+            inner, found = _tried(inside, price, market, misses < _BELIEVED, sharp)
+            if inner is not None:
+                return inside.whole(inner)
+            misses += 1
+            if sample is None and misses == 1:
+                price, box = found, _START_WIDER * box
+                continue
+            price, box = found, np.where(np.abs(found - price) > 0.9 * box, 10.0 * box, box)
+        elif len(rows) <= _SEVERAL:
+            break
+        sample = _sample(rows) if sample is None else sample
+        least = (_SHARP if inside.alike is None else _TIED) * 10.0**misses
+        price, box = _corrected(rows, sample, market, price, box, least)
+    return fitted(all_at_once(rows, market, price, sharp), rows, market)
 
 
-def _joined(inner: Point, chosen: Edges, open_rows: Ints) -> Point:
-    """Return the inner point, which is of the open rows, as one of all rows."""
-    chosen[open_rows] = inner.chosen
-    return Point(inner.price, inner.tally, chosen, open_rows[inner.open], inner.x)
-
-
-def _parted(point: Point, became: Ints) -> Point:
-    """Return the point of merged rows as one of the rows they were made from."""
-    chosen = point.chosen[became]
-    open_rows = np.flatnonzero(chosen == OPEN)
-    place = np.searchsorted(point.open, became[open_rows])
-    return Point(point.price, point.tally, chosen, open_rows, np.ascontiguousarray(point.x[:, place]))
-
-
-def _of_a_sample(rows: Rows, market: Market, picks: int) -> tuple[Floats, float]:
-    """Return the prices of a sample, and how far off they may be, relative."""
-    sample = drawn(rows, picks)
+def _begun(
+    rows: Rows, market: Market, start: Floats | None, outer: Market | None
+) -> tuple[Rows | None, Floats, Floats]:
+    """Return a sample, if one was drawn, and prices and half widths of a first box (column,)."""
+    if start is not None:
+        price = market.inner(start)
+        return None, price, np.minimum(_START_BOX * market.unit(price), 0.1 * (market.high - market.low))
+    sample = _sample(rows)
     if len(sample) <= FEW:
-        price, _ = _interior(sample, market, market.scale(), _ROUGH)
+        price = _interior(sample, market, market.scale(), _ROUGH)[0]
     else:
-        price = best_point(sample, market).price
-    return price, _WIDTH * float(rows.weight.sum()) / market.weight / np.sqrt(picks)
+        price = best_point(sample, market, sharp=False).price
+    if outer is not None and market.held(price, outer).any():
+        raise _Left(price)
+    width = _WIDTH * float(rows.weight.sum()) / market.weight / np.sqrt(len(sample))
+    return sample, price, width * market.unit(price)
 
 
-@njit(cache=True)
-def _walk(size: Floats, weight: Floats, per_size: float, per_weight: float, places: Floats, found: Ints) -> None:
-    """Write for each place, in rising order, the first row up to which the rows' chances sum to it."""
-    total, q = 0.0, 0
-    for i in range(len(size)):
-        total += size[i] * per_size + weight[i] * per_weight
-        while q < len(places) and places[q] <= total:
-            found[q] = i
-            q += 1
+def _sample(rows: Rows) -> Rows:
+    return drawn(rows, max(FEW * 3 // 4, len(rows) // 24))
 
 
-def drawn(rows: Rows, picks: int) -> Rows:
-    """Return a sample that stands for the rows: drawn by weight and size, one from each of `picks` equal parts.
+def _tried(inside: _Inside, price: Floats, market: Market, believe: bool, sharp: bool) -> tuple[Point | None, Floats]:
+    """Return the optimum of what a box leaves, or None where the box does not have it; and where it may be (column,).
 
-    Its total weight and size are the rows' own: where they just about fill the columns, prices hang on those.
+    believe: take a sample's word for that.
     """
-    per_weight, per_size = 0.5 / rows.weight.sum(), 0.5 / rows.size.sum()
-    places = (np.arange(picks) + np.random.default_rng(len(rows)).random(picks)) / picks
-    found = np.full(picks, len(rows) - 1)
-    _walk(rows.size, rows.weight, per_size, per_weight, places, found)
-    row, times = np.unique(found, return_counts=True)
-    chance = rows.size[row] * per_size + rows.weight[row] * per_weight
-    sample = rows.part(row, times / (picks * chance))
-    size, weight = rows.size.sum() / sample.size.sum(), rows.weight.sum() / sample.weight.sum()
-    return Rows(sample.rate, sample.size * size, sample.weight * weight)
+    few = inside.few
+    try:
+        start = price if len(few) <= FEW else None
+        inner = best_point(few, inside.market, start, market if believe else None, sharp)
+    except _Left as left:
+        return None, left.price
+    except NoOptimum:
+        return None, price
+    return (inner if inside.market.holds(inner, few, market) else None), inner.price
 
 
-def _interior(rows: Rows, market: Market, start: Floats, goal: float, alone: int = ALONE) -> tuple[Floats, Floats]:
+def _corrected(
+    rows: Rows, sample: Rows, market: Market, price: Floats, box: Floats, least: float
+) -> tuple[Floats, Floats]:
+    """Return prices at which the sample, and what the rows want more than it does at the prices, fill the columns.
+
+    Also half the widths of a box around them (column,), at least `least` of the prices.
+    """
+    last = np.inf
+    for _ in range(_MOST_STEPS):
+        price = np.maximum(price, 1e-15 * market.scale())
+        here, there = (settled(some, price, -price)[0] + market.tally for some in (rows, sample))
+        more = here.demand(price) - there.demand(price)
+        shifted = replace(market, capacity=np.maximum(market.capacity - more, 0.05 * market.capacity))
+        try:
+            found = _near(sample, shifted, price, box)
+        except NoOptimum:
+            return price, 10.0 * box
+        moved, fine = np.abs(found - price), np.maximum(found, 1e-9 * market.unit(found))
+        far = float((moved / fine).max())
+        held = moved > 0.9 * box
+        price, box = found, np.where(held, 10.0 * box, 2.0 * moved + max(0.2 * min(far, 1.0), least) * fine)
+        if not held.any():
+            if far < _ENOUGH or far > 0.5 * last:
+                break
+            last = far
+    return price, box
+
+
+def _near(sample: Rows, market: Market, price: Floats, box: Floats) -> Floats:
+    """Return the prices of a sample within a box."""
+    price, box = market.middle(price, box)
+    inside = _Inside.of(sample, market, price, box)
+    if len(inside.few) <= _SEVERAL:
+        return _interior(inside.few, inside.market, price, _CLOSE)[0]
+    return best_point(inside.few, inside.market, price, sharp=False).price
+
+
+def _parted(point: Point, alike: Alike, rows: Rows, market: Market) -> Point:
+    """Return the point of merged rows as one of the rows they were made from."""
+    chosen, open_rows, x = alike.shares(rows, point.chosen, point.open, point.x)
+    own, doubt = recounted(rows, chosen), point.doubt
+    if len(open_rows) < len(rows):
+        at_best = settled(rows.part(np.flatnonzero(chosen != OPEN)), point.price, -point.price)[0]
+        doubt += abs(at_best.value(point.price) - own.value(point.price))
+    return Point(point.price, market.tally + own, chosen, open_rows, x, doubt)
+
+
+def _interior(
+    rows: Rows, market: Market, start: Floats, goal: float, alone: int = ALONE, most: int = MOST_STEPS
+) -> tuple[Floats, Floats]:
     """Return prices and x (1 + column, row) of the optimum; raise NoOptimum when the method breaks down."""
     tally, price = market.tally, market.inner(start)
     x, steps = interior(
-        rows.rate, rows.size, rows.weight, market.capacity, market.weight,
-        tally.first, tally.mixed, tally.fixed, market.low, market.high, price, goal, alone,
+        rows.rate, rows.size, rows.weight, market.capacity,
+        tally.first, tally.mixed, tally.fixed, market.low, market.high, price, goal, alone, most,
     )  # fmt: skip
-    if not 0 <= steps < MOST_STEPS:
+    if not 0 <= steps < most:
         raise NoOptimum(f"the interior point found no optimum for {len(rows)} rows ({steps} steps)")
     return price, x
 
 
-def all_at_once(rows: Rows, market: Market, start: Floats | None) -> Point:
-    """Return the optimum from one interior point, and from a second one over its ties, which makes edges exact."""
-    price, x = _interior(rows, market, market.scale() if start is None else start, _GOAL)
-    sharp = price
-    for width in _TIES:
-        box = width * np.maximum(market.unit(sharp), 0.03 * market.scale())
-        tally, chosen, open_rows = settled(rows, sharp, box)
-        ties = market.within(sharp, box, tally)
+def all_at_once(rows: Rows, market: Market, start: Floats | None, sharp: bool = True) -> Point:
+    """Return the optimum from one interior point, and from a second one over its ties, which makes edges exact.
+
+    Without the second where it need not be `sharp`.
+    """
+    price, x = _interior(rows, market, market.scale() if start is None else start, _GOAL if sharp else _CLOSE)
+    best = price
+    for width in _TIES if sharp else ():
+        inside = _Inside.of(rows, market, best, width * np.maximum(market.unit(best), 0.03 * market.scale()))
+        few, ties = inside.few, inside.market
         try:
-            sharp, shares = _interior(rows.part(open_rows), ties, sharp, _GOAL)
+            best, shares = _interior(few, ties, best, _GOAL, most=_SHARPENING)
         except NoOptimum:
             break  # the first point is as good, only less sharp
-        if ties.holds(sharp, market):
-            return Point(sharp, ties.tally, chosen, open_rows, shares)
+        found = _all_open(best, shares, few, ties)
+        if ties.holds(found, few, market):
+            return inside.whole(found if inside.alike is None else fitted(found, few, market))
     return _all_open(price, x, rows, market)
 
 
 def rougher_point(rows: Rows, market: Market) -> Point:
     """Return a point nearly as good from one interior point that keeps away from the optimum's own rounding."""
     price, x = _interior(rows, market, market.scale(), _ROUGHER, alone=0)
-    return _all_open(price, x, rows, market)
+    return fitted(_all_open(price, x, rows, market), rows, market)
 
 
 def _all_open(price: Floats, x: Floats, rows: Rows, market: Market) -> Point:

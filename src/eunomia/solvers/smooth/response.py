@@ -28,11 +28,13 @@ from eunomia.solvers.smooth.barrier import summed
 Edges: TypeAlias = NDArray[np.int16]
 
 OPEN = -1  # the edge of a row that is not settled
-_STRIDE = 256
+STRIDE = 256
 # Where a block's values begin in its one scratch array: an array with fixed places is seen not to overlap itself.
-AL, PL, L, AR, PR, R, WALKING, RISE, RUN, ANEXT, PNEXT, NEXT = (_STRIDE * place for place in range(12))
-DL, DR, DOUBT, LEVER = (_STRIDE * place for place in (7, 8, 9, 10))
-_MATHS = {"contract", "nsz", "arcp"}  # but for reassociation: sums have one order, so answers have one value
+AL, PL, L, AR, PR, R, WALKING, RISE, RUN, ANEXT, PNEXT, NEXT = (STRIDE * place for place in range(12))
+DL, DR, DOUBT, LEVER = (STRIDE * place for place in (7, 8, 9, 10))
+# Neither reassociation nor contraction: a compiled loop has a scalar and a vector form, which addresses choose between,
+# and both are to give the same bits.
+_MATHS = {"nsz"}
 _LN2 = 0.6931471805599453
 
 
@@ -45,18 +47,18 @@ def _logarithms(v: Floats, bits: Ints, m: int) -> None:
     for j in range(m):
         e = (bits[j] - 0x3FE6A09E667F3BCD) >> 52
         bits[j] -= e << 52
-        v[_STRIDE + j] = e
+        v[STRIDE + j] = e
     for j in range(m):
         r = (v[j] - 1.0) / (v[j] + 1.0)
         t = r * r
         series = 1.0 / 15 + t * (1.0 / 17 + t * (1.0 / 19 + t * (1.0 / 21)))
         series = 1.0 / 9 + t * (1.0 / 11 + t * (1.0 / 13 + t * series))
         series = 1.0 + t * (1.0 / 3 + t * (1.0 / 5 + t * (1.0 / 7 + t * series)))
-        v[j] = v[_STRIDE + j] * _LN2 + 2.0 * r * series
+        v[j] = v[STRIDE + j] * _LN2 + 2.0 * r * series
 
 
 @njit(cache=True, error_model="numpy", fastmath=_MATHS)
-def _walk(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) -> None:
+def walk(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) -> None:
     """Find the edges of rows o … o + m: write AL, PL, L, AR, PR, R of f. ratio (row,) is w / s.
 
     The walk goes up the hull from idle for as long as w / T_R is above the slope of the next edge.
@@ -162,15 +164,15 @@ def settle(
     not depend on p, Σ w log(w (T_R − T_L) / s) − w and at vertices Σ w log T_R; and the number of open rows.
     """
     K, n = rate.shape
-    f, ratio, logs = np.empty(15 * _STRIDE), np.empty(_STRIDE), np.empty(2 * _STRIDE)
+    f, ratio, logs = np.empty(15 * STRIDE), np.empty(STRIDE), np.empty(2 * STRIDE)
     bits = logs.view(np.int64)
     constant, left = 0.0, 0
-    for o in range(0, n, _STRIDE):
-        m = min(_STRIDE, n - o)
+    for o in range(0, n, STRIDE):
+        m = min(STRIDE, n - o)
         s, w = size[o : o + m], weight[o : o + m]
         for j in range(m):
             ratio[j] = w[j] / s[j]
-        _walk(rate, ratio, price, o, m, f)
+        walk(rate, ratio, price, o, m, f)
         _doubts(rate, ratio, price, box, o, m, f)
         for j in range(m):
             vertex = f[L + j] == f[R + j]
@@ -193,6 +195,27 @@ def settle(
                 tally[code, 1] += f[LEVER + j]
                 tally[code, 2] += s[j]
     return constant, left
+
+
+@njit(cache=True, error_model="numpy")
+def recount(rate: Floats, size: Floats, weight: Floats, chosen: Edges, tally: Floats) -> float:
+    """Add the rows that have an edge to the tally (edge, 3) and return their constant, as `settle` does."""
+    K = len(rate)
+    constant = 0.0
+    for i in range(len(chosen)):
+        code = chosen[i]
+        if code >= 0:
+            left, right = code // K - 1, code % K
+            tally[code, 0] += weight[i]
+            tally[code, 2] += size[i]
+            if left == right:
+                constant += weight[i] * np.log(rate[right, i])
+            else:
+                low = rate[left, i] if left >= 0 else 0.0
+                span = rate[right, i] - low
+                tally[code, 1] += size[i] * low / span
+                constant += weight[i] * (np.log(weight[i] / size[i] * span) - 1.0)
+    return constant
 
 
 @njit(cache=True, error_model="numpy")

@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.solvers.smooth.barrier import tallied
-from eunomia.solvers.smooth.response import OPEN, Edges, settle
+from eunomia.solvers.smooth.response import OPEN, Edges, recount, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,18 @@ class Rows:
     def __len__(self) -> int:
         return len(self.size)
 
+    def __add__(self, other: Rows) -> Rows:
+        rate = np.concatenate([self.rate, other.rate], axis=1)
+        return Rows(rate, np.concatenate([self.size, other.size]), np.concatenate([self.weight, other.weight]))
+
     def part(self, rows: Ints, times: Floats | None = None) -> Rows:
-        """Return some rows, each standing for `times` (row,) rows like itself."""
+        """Return some rows, in their order, each standing for `times` (row,) rows like itself."""
+        if times is None and len(rows) == len(self):
+            return self
         size, weight = self.size[rows], self.weight[rows]
         if times is not None:
             size, weight = size * times, weight * times
-        return Rows(np.ascontiguousarray(self.rate[:, rows]), size, weight)
+        return Rows(np.take(self.rate, rows, axis=1), size, weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +85,27 @@ def settled(rows: Rows, price: Floats, box: Floats) -> tuple[Tally, Edges, Ints]
 
     A box of minus the prices takes every row as it is at the prices, ties included.
     """
-    columns = len(price)
-    sums = np.zeros((columns * (columns + 1), 3))
-    chosen = np.empty(len(rows), dtype=np.int16)
+    sums, chosen = _none(len(price)), np.empty(len(rows), dtype=np.int16)
     constant, left = settle(rows.rate, rows.size, rows.weight, price, box, chosen, sums)
+    open_rows = np.flatnonzero(chosen == OPEN) if left else NO_INTS
+    return _tally(sums, constant), chosen, open_rows
+
+
+def recounted(rows: Rows, chosen: Edges) -> Tally:
+    """Return the tally of the rows that have an edge (row,); the others are OPEN."""
+    sums = _none(len(rows.rate))
+    return _tally(sums, recount(rows.rate, rows.size, rows.weight, chosen, sums))
+
+
+def _none(columns: int) -> Floats:
+    return np.zeros((columns * (columns + 1), 3))
+
+
+def _tally(sums: Floats, constant: float) -> Tally:
+    columns = int(len(sums) ** 0.5)
     weight, lever, size = (sums[:, part].reshape(columns + 1, columns) for part in range(3))
     vertex = np.diag(size[1:])
     lever, size = lever[1:], size[1:] - np.diag(vertex)
     fixed = vertex - lever.sum(axis=0) + (lever + size).sum(axis=1)
     mixed = weight[1:] - np.diag(np.diag(weight[1:]))
-    open_rows = np.flatnonzero(chosen == OPEN) if left else NO_INTS
-    return Tally(weight[0].copy(), mixed, fixed, constant), chosen, open_rows
+    return Tally(weight[0].copy(), mixed, fixed, constant)

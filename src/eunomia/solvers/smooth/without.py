@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.smooth.narrow import Market, Point, all_at_once, best_point, totals
+from eunomia.solvers.smooth.market import Market, Point, totals
+from eunomia.solvers.smooth.narrow import all_at_once, best_point
 from eunomia.solvers.smooth.tally import Rows, settled
 
 _REACH = 4.0  # a row of a part f of all weight is taken to move prices by no more than 4 f of themselves
@@ -37,7 +38,7 @@ def _of_a_class(rows: Rows, market: Market, point: Point, members: Ints, width: 
         less = near if len(own_open) else near.less(own)
         rest = rows.part(open_rows[open_rows != member])
         inner = all_at_once(rest, less, point.price) if width < 0.5 else None
-        if inner is not None and less.holds(inner.price, market):
+        if inner is not None and less.holds(inner, rest, market):
             found[place] = totals(inner, rest, less)[1]
         else:
             found[place] = _anew(rows, market, member)
