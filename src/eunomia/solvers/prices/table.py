@@ -105,7 +105,8 @@ def renewed(rows: Rows, limit: Floats, start: Floats) -> tuple[Table, Guess] | N
         return None
     if rows.b is None and rows.cap is None:
         few = _evenly(rows)
-        table = replace(table_of(few, limit, None, np.inf), rows=rows, weight=None)
+        nothing = np.zeros((3, len(limit)))  # given, so that what these few ask for is not taken for a bound
+        table = replace(table_of(few, limit, nothing, np.inf), rows=rows, weight=None)
     else:
         table = table_of(rows, limit, None, np.inf)
         few = sample(rows, np.asarray(table.weight), 4 * FEW, total=table.total)
