@@ -169,6 +169,27 @@ def test_an_earlier_price_hides_no_row_that_was_not_looked_at() -> None:
         assert not warm.x[slow].any()
 
 
+def test_an_earlier_price_serves_where_next_to_nobody_has_a_need() -> None:
+    rate, size, capacity, need = table(20_000, 2, 8)
+    before = highest_level(rate, size, capacity, need).price
+    rare = np.where(np.arange(20_000) % 7_000 == 11, need, 0.0)
+    cold = highest_level(rate, size, capacity / 5_000, rare)
+    warm = highest_level(rate, size, capacity / 5_000, rare, start=before)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_one_slow_row_among_many_leaves_nothing_a_price(columns: int) -> None:
+    """All others ask for next to nothing at the level that it can have; no sample meets it."""
+    rng = np.random.default_rng(2)
+    rate, size = rng.uniform(5, 10, (60_000, columns)), np.ones(60_000)
+    need, capacity = rng.uniform(0.5, 2, 60_000), np.full(columns, 600_000.0)
+    rate[7] = 0.01
+    found = highest_level(rate, size, capacity, need)
+    assert found.objective == pytest.approx(0.01 / need[7], rel=1e-9)
+    assert not found.price.any()
+
+
 @pytest.mark.parametrize("seed", [3, 38, 74])
 def test_needs_with_heavy_tails_are_met_to_the_last_digits(seed: int) -> None:
     """The solver of the last program leaves rows short by up to 1e-8, which is more than an answer may be off."""

@@ -101,7 +101,7 @@ def fill(
     return filled.spread(of, count)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _room(rate: Floats, usable: Ints, need: Floats) -> Floats:
     """Return the highest level that each row could have, (row,), on the `usable` columns; rate (column, row)."""
     room = np.zeros(len(need))

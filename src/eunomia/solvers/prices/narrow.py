@@ -142,7 +142,8 @@ class Search:
             T, rows.size, rows.a / best, rows.b, rows.e, cap, self.limit, fixed, anchor, self.top, begin, goal
         )
         value = y * self.limit
-        return Centre(value / value.sum() if value.sum() > _NOTHING else np.zeros(len(y)), t)
+        known = _NOTHING < value.sum() < np.inf
+        return Centre(value / value.sum() if known else np.zeros(len(y)), t)
 
     def box(self, centre: Centre, spread: float, within: Box | None) -> Box:
         """Return the box of relative half width `spread` around a centre, cut off where it leaves `within`."""

@@ -50,9 +50,12 @@ def highest(
 ) -> Found:
     """Return the highest level ≤ top of all rows; start (column,): value of the columns in an earlier answer.
 
+    It is used where nothing is `fixed` and no top given.
+
     Raises Unserved where a row has a need that no column with capacity serves, NoOptimum where no proof is found.
     """
-    known = None if start is None else renewed(rows, limit, start)
+    alone = fixed is None and top == np.inf
+    known = renewed(rows, limit, start) if start is not None and alone else None
     if known is not None:
         try:
             return _highest(*known)
@@ -69,7 +72,12 @@ def _highest(table: Table, begin: Guess) -> Found:
     looked = False  # whether capacity suffices for the top has been looked at
     for _ in range(len(limit) + 3):
         priced = np.setdiff1d(table.open, free)
-        some = relaxed(table, begin, priced, free, patient=looked)
+        try:
+            some = relaxed(table, begin, priced, free, patient=looked)
+        except NoOptimum:
+            if table.weight is None or looked:
+                raise
+            some = None  # a row that no sample met may hold the level so low that nothing has a price
         if some is None:
             free = table.open
             continue

@@ -105,6 +105,8 @@ def renewed(rows: Rows, limit: Floats, start: Floats) -> tuple[Table, Guess] | N
         return None
     if rows.b is None and rows.cap is None:
         few = _evenly(rows)
+        if few.count < FEW:  # next to nobody has a need: who has decides, not a sample
+            return None
         nothing = np.zeros((3, len(limit)))  # given, so that what these few ask for is not taken for a bound
         table = replace(table_of(few, limit, nothing, np.inf), rows=rows, weight=None)
     else:

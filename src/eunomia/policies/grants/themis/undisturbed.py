@@ -33,7 +33,10 @@ def undisturbed(view: View, ended: Bools) -> bool:
 
 
 def renewed(view: View, ended: Bools) -> Grants:
-    """Return the answer where all whose leases have ended keep their seats for a whole lease."""
+    """Return the answer where all whose leases have ended keep their seats for a whole lease.
+
+    It has no certificate: nothing was optimised.
+    """
     device = np.flatnonzero(view.holder >= 0)
     device = device[ended[view.holder[device]]]
     job = np.flatnonzero(ended)
