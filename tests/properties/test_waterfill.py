@@ -248,6 +248,23 @@ def test_many_rows_are_filled_as_the_general_solver_fills_them(
     np.testing.assert_allclose(quick.level, slow.level, rtol=1e-6, atol=1e-7 * slow.level.max())
 
 
+@pytest.mark.parametrize("rows", [800, 5_000])
+def test_rows_that_cannot_use_a_column_are_not_taken_for_tied_to_it(rows: int) -> None:
+    """Most rows get nothing from one column, which costs nothing: that is no other way to be served."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rate = rng.lognormal(0, 0.1, (rows, 3))
+        rate[:, 1] *= rng.random(rows) < 0.3
+        size, need = rng.integers(1, 5, rows).astype(float), rng.uniform(0.5, 2, rows)
+        problem = Instance(rate, size, np.full(3, 0.2 * rows), need)
+        quick = problem.fill()
+        demand_valid(problem, quick)
+        assert quick.gap <= 1e-9
+        if rows < 1_000:
+            slow = _Filling(rate.T, size, problem.capacity, need, rate.max(axis=1) / need, flat(rows)).run_few()
+            np.testing.assert_allclose(quick.level, slow.level, rtol=1e-6)
+
+
 def test_twenty_thousand_rows_leave_no_gap_and_give_the_same_bytes_twice() -> None:
     problem = crowded(1, 20_000, 3, 0.8, "flat")
     first, again = problem.fill(), problem.fill()

@@ -187,6 +187,7 @@ def _ties(rate: Floats, price: Floats, need: Floats, of: Ints) -> int:
         if left >= 0 and rise * low - paid * run <= near * run:
             found += 1
         for k in range(columns):
-            if k not in (left, right) and (price[k] - paid) * run - rise * (rate[i, k] - low) <= near * run:
+            serves = rate[i, k] > 0.0  # else it is as good as idle, whatever it costs
+            if serves and k not in (left, right) and (price[k] - paid) * run - rise * (rate[i, k] - low) <= near * run:
                 found += 1
     return found
