@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
-import eunomia
 from eunomia.experiment.sweep.fingerprint import scenario_hash
-from eunomia.experiment.sweep.pool import Answer, Pool, Task
+from eunomia.experiment.sweep.pool import Task
 from eunomia.reproduction.gavel.cells import Cell, Shown, throughputs_in
+from eunomia.reproduction.making import Order, failures, make_all
 from eunomia.reproduction.table import Request, Row
 
 WORKER = "eunomia.reproduction.gavel.worker"
@@ -39,12 +34,7 @@ class Runs:
 
     def failures(self) -> tuple[Row, ...]:
         """Return a row for each run that failed, which is outside of what is tolerated."""
-        return tuple(
-            Row(
-                series=cell.name, quantity="runs that failed", unit="", published=0, measured=1, tolerance=0.0, note=why
-            )
-            for cell, why in self.failed.items()
-        )
+        return failures({cell.name: why for cell, why in self.failed.items()})
 
 
 def over(one: float | None, other: float | None) -> float | None:
@@ -56,42 +46,17 @@ def measure(cells: Iterable[Cell], request: Request) -> Runs:
     """Make every run once, the longest first, a process per core. A run that fails takes no other with it."""
     throughputs = throughputs_in(request)
     todo = sorted(dict.fromkeys(cells), key=lambda cell: -cell.weight)
-    failed: dict[Cell, str] = {}
-    with _folder(request) as folder:
-        files = {cell: folder / f"{_key(cell, throughputs)}.json" for cell in todo}
-        missing = {str(file): cell for cell, file in files.items() if not file.is_file()}
-        ended: list[Cell] = []
-
-        def hear(task: Task, answer: Answer) -> None:
-            cell = missing[task["file"]]
-            ended.append(cell)
-            if "error" in answer:
-                failed[cell] = answer["error"]
-                told = f"failed: {answer['error']}"
-            else:
-                one = _read(files[cell])
-                told = f"{one.jct_h:.2f} h ({one.cpu_s:.0f} s)"
-            request.tell(f"{len(ended)} of {len(missing)}: {cell.name}: {told}")
-
-        if len(missing) < len(todo):
-            request.tell(f"{len(todo) - len(missing)} of {len(todo)} runs are there already")
-        with Pool(os.cpu_count() or 1, WORKER) as pool:
-            pool.run([_task(cell, file, throughputs) for file, cell in missing.items()], hear)
-        return Runs(shown={cell: _read(files[cell]) for cell in todo if cell not in failed}, failed=failed)
+    orders = {cell: Order(cell.name, _key(cell, throughputs), _task(cell, throughputs)) for cell in todo}
+    shown, failed = make_all(orders, WORKER, _read, _told, request)
+    return Runs(shown=shown, failed=failed)
 
 
-@contextmanager
-def _folder(request: Request) -> Iterator[Path]:
-    """Yield where runs are kept, or a folder for this time only."""
-    if request.keep is not None:
-        yield request.keep.absolute()
-        return
-    with tempfile.TemporaryDirectory() as made:
-        yield Path(made)
+def _told(one: Shown) -> str:
+    return f"{one.jct_h:.2f} h ({one.cpu_s:.0f} s)"
 
 
-def _task(cell: Cell, file: str, throughputs: Path) -> Task:
-    return {"cell": cell.as_dict(), "file": file, "throughputs": str(throughputs.absolute())}
+def _task(cell: Cell, throughputs: Path) -> Task:
+    return {"cell": cell.as_dict(), "throughputs": str(throughputs.absolute())}
 
 
 def _read(file: Path) -> Shown:
@@ -99,16 +64,5 @@ def _read(file: Path) -> Shown:
 
 
 def _key(cell: Cell, throughputs: Path) -> str:
-    """Return what names a run: its scenario, the files that it reads, and the source that plays it."""
-    parts = (scenario_hash(cell.scenario(throughputs)), cell.as_published, cell.draw, _source())
-    return sha256(repr(parts).encode()).hexdigest()
-
-
-@cache
-def _source() -> str:
-    """Return SHA-256 of all modules of this package."""
-    package = Path(eunomia.__file__).parent
-    digest = sha256()
-    for file in sorted(package.rglob("*.py")):
-        digest.update(f"{file.relative_to(package)}\0".encode() + file.read_bytes())
-    return digest.hexdigest()
+    """Return what names a run: its scenario, with the files that it reads, and what a scenario cannot say."""
+    return repr((scenario_hash(cell.scenario(throughputs)), cell.as_published, cell.draw))

@@ -5,7 +5,6 @@ It reads and answers lines of JSON, as a worker of a sweep does.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from eunomia.experiment.sweep.worker import main
 
 def work(asked: dict[str, Any]) -> None:
     """Make one run and write its file, whole."""
-    from eunomia.report.whole import write_whole
     from eunomia.reproduction.gavel.cells import Cell, show
+    from eunomia.reproduction.making import keep
 
     shown = show(Cell.of_dict(asked["cell"]), Path(asked["throughputs"]))
-    write_whole(Path(asked["file"]), json.dumps(asdict(shown)).encode())
+    keep(asked["file"], asdict(shown))
 
 
 if __name__ == "__main__":
