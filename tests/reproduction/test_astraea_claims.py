@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 from eunomia.reproduction import astraea, week
+from eunomia.reproduction.making import Order
 from eunomia.reproduction.table import Request, Table
 from eunomia.reproduction.tenancy import Tenancy
 from eunomia.run import InlineAdviser, run
@@ -56,37 +58,99 @@ def test_jobs_are_those_of_the_days_that_some_tenant_may_run() -> None:
     day = 86400.0
     trace = replace(
         trace_of("here", list("abcde"), np.array([0.0, 9, 10, 20, 30]) * day, np.array([1, 2, 1, 800, 600])),
-        tenant=("ann", "ann", "", "ann", "bo"),
+        tenant=("ann", "ann", "zoe", "ann", "bo"),
         duration_s=np.array([1.0, 99 * day, 1.0, 1.0, 1.0]),
     )
-    work = week.played(trace, TWO, 5, 20)
+    work = week.played(trace, 5, 20, 0, TWO)
     asked = 800 * 1.0 + 2 * day
     assert work.machines == max(round(asked / (week.LOAD * 20 * day * 8)), 1) == 1
     assert [(job.job_id, job.submitted, job.total_steps) for job in work.jobs] == [("b", 4 * day, day)]
-    assert [int(note.split()[0]) for note in work.notes] == [1, 1, 1, 1]  # c is nobody's, d is wider than 6
+    assert [int(note.split()[0]) for note in work.notes] == [1, 1, 1, 1]  # c is of who has no weight, d is wider than 6
+
+
+def test_jobs_that_name_no_tenant_are_drawn_one_among_those_of_the_same_days() -> None:
+    day, names = 86400.0, ("bo", *("ann", "", "") * 20)
+    submitted = np.concatenate(([0.0], np.full(60, 5.5 * day)))  # bo's comes before these days
+    trace = replace(
+        trace_of("here", list(map(str, range(61))), submitted, np.ones(61, dtype=np.int64)),
+        tenant=names,
+        duration_s=np.full(61, HOUR),
+    )
+    assert {job.tenant for job in week.played(trace, 5, 1, 0, TWO).jobs} == {"ann"}
+    draws = [tuple(job.tenant for job in week.played(trace, 0, 6, seed, TWO).jobs) for seed in (0, 0, 1)]
+    assert len(draws[0]) == 61
+    assert draws[0] == draws[1]
+    assert draws[0][1::3] == ("ann",) * 20
 
 
 def test_who_serves_its_worst_off_tenant_better_is_ahead() -> None:
     ours, worse = week.Measured(100.0, 0.9, 2.0, 0.0), week.Measured(200.0, 0.3, 8.0, 0.5)
     even = week.Measured(200.0, 0.9, 2.0, 0.0)
-    rows = astraea._ahead({"ASTRAEA": {70: ours, 63: ours}, "FIFO": {70: worse, 63: even}})
+    rows = astraea._ahead({"ASTRAEA": {0: ours, 1: ours}, "FIFO": {0: worse, 1: even}})
     values = {row.quantity: row.measured for row in rows}
     assert values == {
         "tenant_fairness_min": pytest.approx(3.0**0.5),
-        "weeks ahead": 2,
+        "seeds ahead": 2,
         "jct_mean": pytest.approx(0.5),
     }
     assert not Table(rows=tuple(rows)).outside
-    assert Table(rows=tuple(astraea._ahead({"ASTRAEA": {70: worse}, "FIFO": {70: ours}}))).outside
+    assert Table(rows=tuple(astraea._ahead({"ASTRAEA": {0: worse}, "FIFO": {0: ours}}))).outside
 
 
 def test_leases_with_common_ends_are_told_beside_ours_and_not_checked() -> None:
     ours, better = week.Measured(100.0, 0.8, 2.0, 0.0), week.Measured(50.0, 0.9, 2.0, 0.0)
-    rows = astraea._ahead({"ASTRAEA": {70: ours}, "ASTRAEA, common ends": {70: better}})
+    rows = astraea._ahead({"ASTRAEA": {0: ours}, "ASTRAEA, common ends": {0: better}})
     assert {row.quantity: (row.published, row.note) for row in rows} == {
-        "tenant_fairness_min": (None, "one week"),
-        "jct_mean": (None, "one week"),
+        "tenant_fairness_min": (None, "one seed"),
+        "jct_mean": (None, "one seed"),
     }
+
+
+def test_a_run_that_failed_is_outside_and_the_others_are_compared_without_it(
+    monkeypatch: pytest.MonkeyPatch, philly_like: Path
+) -> None:
+    def all_but_the_first(orders: dict[object, Order], *_: object) -> tuple[dict[object, object], dict[object, str]]:
+        first, *others = orders
+        return dict.fromkeys(others, week.Measured(100.0, 0.9, 2.0, 0.0)), {first: "it stopped"}
+
+    monkeypatch.setattr(astraea, "make_all", all_but_the_first)
+    table = astraea.reproduce(Request(reference=philly_like, seeds=99))
+    (lost,) = table.outside
+    assert (lost.series, lost.note) == ("Themis, 3.5 days from day 49", "it stopped")
+    ahead = {row.series: (row.published, row.measured) for row in table.rows if row.quantity == "seeds ahead"}
+    assert ahead == {f"ASTRAEA beside {name}": (10, 10) for name in ("Tiresias", "static quotas", "FIFO")} | {
+        "ASTRAEA beside Themis": (9, 9)
+    }
+    assert "99 seeds were asked for" in table.notes[-1]
+
+
+@pytest.mark.slow
+def test_all_policies_play_a_seed_and_what_was_played_is_not_played_again(philly_like: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    request = Request(reference=philly_like, keep=tmp_path / "runs", tell=told.append)
+    table = astraea.reproduce(request)
+    assert {row.series for row in table.rows if row.x == 49.0} == set(astraea.POLICIES)
+    assert len(told) == len(astraea.POLICIES)
+    assert astraea.reproduce(request) == table
+    assert told[-1] == f"{len(astraea.POLICIES)} of {len(astraea.POLICIES)} runs are there already"
+
+
+@pytest.fixture
+def philly_like(tmp_path: Path) -> Path:
+    """Return a folder with a trace of two virtual clusters: a job of half a day in every half hour of 40 days."""
+    names = ("6214e9", "11cb48", "")
+    rows = ["first,0,1,60,60,11cb48,Pass"]
+    rows += [f"{k},{48 * 86400 + 1800 * k},{1 + k % 2},43200,43200,{names[k % 3]},Pass" for k in range(40 * 48)]
+    lines = ["job_index,submit_s,gpus,span_s,service_s,vc,status", *rows]
+    (tmp_path / "philly_jobs.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    return tmp_path
+
+
+def test_days_without_jobs_are_refused(philly_like: Path) -> None:
+    path = philly_like / "philly_jobs.csv.gz"
+    path.write_bytes(gzip.compress(b"\n".join(gzip.decompress(path.read_bytes()).splitlines()[:2])))
+    with pytest.raises(InvalidInput, match=r"no job of a tenant with a weight from day 49 to day 52\.5"):
+        astraea.reproduce(Request(reference=philly_like))
 
 
 def test_a_folder_without_the_trace_is_refused(tmp_path: Path) -> None:

@@ -5,56 +5,98 @@ As in its evaluation the tenants are Philly's virtual clusters, with the weights
 says what is played and how fairness is measured. Its own slice was modified in ways that are not told, so the factor is
 a yardstick, not a target; what must hold is that no rival serves its worst-off tenant better.
 
-Nothing is drawn: a seed is another week of the trace, the busiest first. Leases that end together are measured beside
-those that end one by one, which are the policy's own.
+A seed is another half of a week of the trace, of which it has ten busy ones, and another draw of who owns the jobs that
+name no virtual cluster. Leases that end together are measured beside those that end one by one, which are the policy's
+own.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from eunomia import traces
-from eunomia.core.mechanisms.leases import Leases
-from eunomia.experiment.tenancy import PHILLY as WEIGHT
-from eunomia.metrics.statistics import paired
+from eunomia.metrics.statistics import estimate, paired
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.model.tenants import Tenant
+from eunomia.reproduction.making import Order, failures, make_all
 from eunomia.reproduction.table import Request, Row, Table
-from eunomia.reproduction.week import Measured, measure, played
+from eunomia.reproduction.week import Measured, played
+from eunomia.traces import Trace
 
-FIRST_DAYS, DAYS = (70, 63, 77, 56, 49), 7  # weeks of the trace; before them few jobs come
-POLICIES: Mapping[str, tuple[str, Leases | None]] = {  # None: time is cut as the policy wants it
-    "FIFO": ("fifo", None),
-    "static quotas": ("astraea?selection=fifo&quota=static", Leases()),
-    "Tiresias": ("tiresias", None),
-    "ASTRAEA": ("astraea", None),
-    "ASTRAEA, common ends": ("astraea", Leases(length=900.0, aligned=True)),
+WORKER = "eunomia.reproduction.week_worker"
+DAYS = 3.5
+FIRST_DAYS = tuple(49 + DAYS * seed for seed in range(10))  # of the trace; before and after them few jobs come
+POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leases; None: as the policy wants them
     "Themis": ("themis", None),
+    "ASTRAEA": ("astraea", None),
+    "ASTRAEA, common ends": ("astraea", {"length": 900.0, "aligned": True}),
+    "Tiresias": ("tiresias", None),
+    "static quotas": ("astraea?selection=fifo&quota=static", {}),
+    "FIFO": ("fifo", None),
 }
 OURS, PUBLISHED = "ASTRAEA", 9.42
 SOURCE = "Ye et al., TPDS 2022, abstract"
-Shown = Mapping[str, Mapping[int, Measured]]  # policy and first day of the week -> what it came to
+Shown = Mapping[str, Mapping[int, Measured]]  # policy and seed -> what it came to
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    policy: str  # as people call it
+    seed: int
+
+    def order(self, trace: Path, digest: str) -> Order:
+        """Return what a worker is told. digest: of the trace."""
+        policy, leases = POLICIES[self.policy]
+        task = {"first": FIRST_DAYS[self.seed], "days": DAYS, "seed": self.seed, "policy": policy, "leases": leases}
+        name = f"{self.policy}, {DAYS} days from day {FIRST_DAYS[self.seed]:g}"
+        return Order(name, repr((digest, task)), {**task, "trace": str(trace.absolute())})
 
 
 def reproduce(request: Request) -> Table:
-    """Play every policy on weeks of the trace in the reference folder, laid out like data/traces/philly."""
-    tenants = {name: Tenant(weight=float(weight)) for name, weight in WEIGHT.items()}
-    trace = traces.read(_table_in(request.folder("data/traces/philly")), "philly")
-    weeks = {day: played(trace, tenants, day, DAYS) for day in FIRST_DAYS[: request.seeds]}
-    shown: dict[str, dict[int, Measured]] = {name: {} for name in POLICIES}
-    for name, (policy, leases) in POLICIES.items():
-        for day, work in weeks.items():
-            shown[name][day] = found = measure(work, policy, leases)
-            told = f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
-            request.tell(f"week from day {day}, {len(work.jobs)} jobs, {name}: {told}")
-    notes = [f"week from day {day}: {note}" for day, work in weeks.items() for note in work.notes]
-    if request.seeds > len(FIRST_DAYS):
-        notes.append(f"{request.seeds} seeds were asked for, and the trace has {len(FIRST_DAYS)} busy weeks")
-    return Table(rows=(*_values(shown), *_ahead(shown)), notes=tuple(notes))
+    """Play every policy on parts of the trace in the reference folder, laid out like data/traces/philly."""
+    path = _table_in(request.folder("data/traces/philly"))
+    trace, digest = traces.read(path, "philly"), sha256(path.read_bytes()).hexdigest()
+    seeds = min(request.seeds, len(FIRST_DAYS))
+    notes = _notes(path, trace, seeds)
+    runs = [_Run(policy, seed) for policy in POLICIES for seed in range(seeds)]
+    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _told, request)
+    shown: dict[str, dict[int, Measured]] = {policy: {} for policy in POLICIES}
+    for run, one in found.items():
+        shown[run.policy][run.seed] = one
+    if request.seeds > seeds:
+        notes.append(f"{request.seeds} seeds were asked for, and the trace has {seeds} busy halves of weeks")
+    lost = failures({run.order(path, digest).name: why for run, why in failed.items()})
+    return Table(rows=(*_values(shown), *_means(shown), *_ahead(shown), *lost), notes=tuple(notes))
+
+
+def _notes(path: Path, trace: Trace, seeds: int) -> list[str]:
+    """Return what was left out or cut of each part of the trace. Raises InvalidInput for one without a job to play."""
+    notes, problems = [], []
+    for seed, day in enumerate(FIRST_DAYS[:seeds]):
+        work = played(trace, day, DAYS, seed)
+        notes += [f"from day {day:g}: {note}" for note in work.notes]
+        if not work.jobs:
+            rule = f"there is no job of a tenant with a weight from day {day:g} to day {day + DAYS:g}"
+            mend = "give the whole trace, as data/traces/philly has it, or ask for fewer --seeds"
+            problems.append(Problem(file=str(path), column="submit_s", rule=rule, mend=mend))
+    if problems:
+        raise InvalidInput(problems)
+    return notes
+
+
+def _read(file: Path) -> Measured:
+    return Measured(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def _told(found: Measured) -> str:
+    return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
 
 
 def _table_in(folder: Path) -> Path:
@@ -66,29 +108,52 @@ def _table_in(folder: Path) -> Path:
 
 
 def _values(shown: Shown) -> list[Row]:
-    """Return what each policy came to in each week."""
+    """Return what each policy came to in each part of the trace."""
     return [
-        Row(series=name, x=day, quantity=quantity, unit=unit, measured=value if np.isfinite(value) else None)
-        for name, weeks in shown.items()
-        for day, found in weeks.items()
-        for quantity, unit, value in (
-            ("tenant_fairness_min", "", found.least),
-            ("tenant_fairness_max_over_min", "", found.spread),
-            ("tenant_hours_losing", "", found.losing),
-            ("jct_mean", "s", found.jct_mean),
-        )
+        Row(series=name, x=FIRST_DAYS[seed], quantity=quantity, unit=unit, measured=_known(value))
+        for name, parts in shown.items()
+        for seed, found in sorted(parts.items())
+        for quantity, unit, value in _quantities(found)
     ]
 
 
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _quantities(found: Measured) -> tuple[tuple[str, str, float], ...]:
+    return (
+        ("tenant_fairness_min", "", found.least),
+        ("tenant_fairness_max_over_min", "", found.spread),
+        ("tenant_hours_losing", "", found.losing),
+        ("jct_mean", "s", found.jct_mean),
+    )
+
+
+def _means(shown: Shown) -> list[Row]:
+    """Return each policy's means over the parts, with their 95 % intervals in words."""
+    rows = []
+    for name, parts in shown.items():
+        for values in zip(*(_quantities(found) for _, found in sorted(parts.items())), strict=True):
+            mean = estimate(np.array([value for _, _, value in values]))
+            if mean is None or not np.isfinite(mean.mean):
+                continue
+            told = "one seed" if mean.low is None else f"95 % interval {mean.low:.4g} to {mean.high:.4g}"
+            quantity, unit, _ = values[0]
+            rows.append(Row(series=name, x="mean", quantity=quantity, unit=unit, measured=mean.mean, note=told))
+    return rows
+
+
 def _ahead(shown: Shown) -> list[Row]:
-    """Return ASTRAEA over each rival: the worst-off tenant has to be no worse off in any week; the factor is told."""
+    """Return ASTRAEA over each rival: the worst-off tenant has to be no worse off, under each seed."""
     rows, ours = [], shown[OURS]
     for name, theirs in shown.items():
         if name == OURS:
             continue
         series = f"{OURS} beside {name}"
         rival = not name.startswith(OURS)
-        fairness, told = _factor({day: (ours[day].least, found.least) for day, found in theirs.items()})
+        both = {seed: (ours[seed], found) for seed, found in theirs.items() if seed in ours}
+        fairness, told = _factor({seed: (one.least, other.least) for seed, (one, other) in both.items()})
         rows.append(
             Row(
                 series=series,
@@ -101,20 +166,20 @@ def _ahead(shown: Shown) -> list[Row]:
             )
         )
         if rival:
-            weeks = sum(ours[day].least >= found.least for day, found in theirs.items())
-            about = {"published": len(theirs), "measured": weeks, "tolerance": 0.0, "source": SOURCE}
-            rows.append(Row(series=series, quantity="weeks ahead", unit="", **about))  # type: ignore[arg-type]
-        jct, told = _factor({day: (ours[day].jct_mean, found.jct_mean) for day, found in theirs.items()})
+            ahead = sum(one.least >= other.least for one, other in both.values())
+            about = {"published": len(both), "measured": ahead, "tolerance": 0.0, "source": SOURCE}
+            rows.append(Row(series=series, quantity="seeds ahead", unit="", **about))  # type: ignore[arg-type]
+        jct, told = _factor({seed: (one.jct_mean, other.jct_mean) for seed, (one, other) in both.items()})
         rows.append(Row(series=series, quantity="jct_mean", unit="times", measured=jct, note=told))
     return rows
 
 
 def _factor(pairs: Mapping[int, tuple[float, float]]) -> tuple[float | None, str]:
-    """Return the geometric mean of ours ÷ theirs over the weeks, and the 95 % interval in words."""
-    ours, theirs = ({day: pair[side] for day, pair in pairs.items()} for side in (0, 1))
+    """Return the geometric mean of ours ÷ theirs over the seeds, and the 95 % interval in words."""
+    ours, theirs = ({seed: pair[side] for seed, pair in pairs.items()} for side in (0, 1))
     found = paired(ours, theirs)
     if found is None or found.log_ratio is None:
-        return None, "somebody got nothing at all in a week"
+        return None, "somebody got nothing at all under a seed"
     low, high = found.log_ratio.low, found.log_ratio.high
-    told = "one week" if low is None or high is None else f"95 % interval {math.exp(low):.2f} to {math.exp(high):.2f}"
+    told = "one seed" if low is None or high is None else f"95 % interval {math.exp(low):.2f} to {math.exp(high):.2f}"
     return math.exp(found.log_ratio.mean), told

@@ -1,9 +1,9 @@
-"""A week of Philly's virtual clusters as tenants, and how fairly a policy serves them in it.
+"""Some days of Philly's virtual clusters as tenants, and how fairly a policy serves them then.
 
-The jobs are those of a week, none longer than a day, on so many machines of 8 accelerators that they ask for LOAD times
-what the cluster can do in that week. A stopped job loses 25 s (checkpoint and resume), and nobody renewed in place
-loses any. A tenant's fairness is what it used over min(demand, quota) in the last 24 hours, looked at every hour from
-the second day of the week on.
+The jobs are those of these days, none longer than a day, on so many machines of 8 accelerators that they ask for LOAD
+times what the cluster can do in that time. A job that names no virtual cluster gets one by a draw in proportion to
+those of the others. A stopped job loses 25 s (checkpoint and resume), and nobody renewed in place loses any. A tenant's
+fairness is what it used over min(demand, quota) in the last 24 hours, looked at every hour from the second day on.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.experiment.tenancy import PHILLY, owned
 from eunomia.metrics import Metrics
 from eunomia.model.arrays import Ints
 from eunomia.model.job import Job
@@ -34,6 +35,7 @@ DAY_S = 86400.0  # no job lasts longer
 LOAD = 1.2
 COSTS = Overheads(checkpoint_s=5.0, restore_s=20.0)
 LOSS = 0.95  # below it a tenant loses by sharing
+TENANTS = {name: Tenant(weight=weight) for name, weight in PHILLY.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +58,24 @@ class Measured:
     losing: float  # part of all tenants and hours below LOSS
 
 
-def played(trace: Trace, tenants: Mapping[str, Tenant], first: int, days: int) -> Played:
+def played(trace: Trace, first: float, days: float, seed: int, tenants: Mapping[str, Tenant] = TENANTS) -> Played:
     """Return the jobs of some days that fit the quota of a known tenant, and machines for them."""
     begin, span = first * DAY_S, days * DAY_S
-    seconds = np.minimum(trace.duration_s, DAY_S)
     there = (trace.submitted_s >= begin) & (trace.submitted_s < begin + span)
-    owned = there & np.isin(trace.tenant, list(tenants))
-    work = float((trace.scale_factor * seconds)[owned].sum())
+    trace, told = owned(trace.take(np.flatnonzero(there)), "spread", seed)
+    seconds = np.minimum(trace.duration_s, DAY_S)
+    known = np.isin(trace.tenant, list(tenants))
+    work = float((trace.scale_factor * seconds)[known].sum())
     machines = max(round(work / (LOAD * span * ACCELERATORS)), 1)
-    known = Tenants.of((), tenants)
-    quotas = dict(zip(known.names, known.quota(float(machines * ACCELERATORS)).tolist(), strict=True))
+    tree = Tenants.of((), tenants)
+    quotas = dict(zip(tree.names, tree.quota(float(machines * ACCELERATORS)).tolist(), strict=True))
     fits = trace.scale_factor <= np.array([quotas.get(name, 0.0) for name in trace.tenant])
-    kept: Ints = np.flatnonzero(owned & fits)
+    kept: Ints = np.flatnonzero(known & fits)
     notes = (
         f"{machines} machines of {ACCELERATORS} accelerators",
-        f"{int((there & ~owned).sum())} of {int(there.sum())} jobs are of no tenant and are left out",
-        f"{int((owned & ~fits).sum())} ask for more than their tenant's quota and are left out",
+        *told,
+        f"{int((~known).sum())} of {len(known)} jobs are of nobody who has a weight and are left out",
+        f"{int((known & ~fits).sum())} ask for more than their tenant's quota and are left out",
         f"{int((trace.duration_s[kept] > DAY_S).sum())} last longer than a day and are cut to that",
     )
     jobs = tuple(
@@ -89,7 +93,7 @@ def played(trace: Trace, tenants: Mapping[str, Tenant], first: int, days: int) -
 
 
 def measure(work: Played, policy: str, leases: Leases | None) -> Measured:
-    """Run the jobs to their ends; fairness is measured while they come."""
+    """Run the jobs to their ends; fairness is measured while they come. None: time is cut as the policy wants it."""
     topology, asked = Topology.of([Node(type="gpu", accelerators=ACCELERATORS)] * work.machines), build(policy)
     speeds, own = load("uniform", topology.types), asked.info.mechanism
     mechanism = leases or Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
