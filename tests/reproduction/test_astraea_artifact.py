@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from eunomia.model.problems import InvalidInput
 from eunomia.reproduction.peers import astraea
 from eunomia.reproduction.peers.astraea.comparison import parity
 from eunomia.reproduction.peers.astraea.inputs import Options, Workload, options, workload
+from eunomia.reproduction.peers.astraea.sizing import at_once, setting
 from eunomia.reproduction.peers.astraea.ticks import Outcome, Ticks
+from eunomia.reproduction.peers.sheet import Sheet
 from eunomia.reproduction.table import Request
 
 
@@ -108,7 +111,7 @@ def test_a_trace_with_parts_of_a_second_is_refused_with_its_line(tmp_path: Path)
 @pytest.mark.parametrize("name", ["jobs_a.csv", "jobs_a.fastest.fair.900.csv", "jobs_a.fifo.fair.soon.csv"])
 def test_a_result_whose_name_says_no_run_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match=r"jobs_<case>\.<selection>\.<quota>\.<lease>\.csv"):
-        options(Path("a400") / name)
+        options(Path("a400") / name, upstream=False)
 
 
 def test_a_folder_without_a_case_is_refused(tmp_path: Path) -> None:
@@ -116,6 +119,90 @@ def test_a_folder_without_a_case_is_refused(tmp_path: Path) -> None:
         parity(Request(reference=tmp_path))
 
 
-def test_a_case_of_unknown_size_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_case_without_results_is_told(tmp_path: Path) -> None:
     written(tmp_path / "mine", "0,ann,1,0,5")
-    assert "nobody tells how large" in parity(Request(reference=tmp_path)).notes[0]
+    assert parity(Request(reference=tmp_path)).notes == ("astraea mine: not compared: it has no result",)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("names.lst", b"\xe9tienne\n", r"names\.lst: it is no UTF-8"),
+        ("names.lst", b"bo\n", r"names\.lst: it names nobody who has a share"),
+        ("share.csv", b"name,share\nann,0\n", r"share\.csv:2: share is '0\.0': a share is above 0"),
+        (
+            "trace.csv",
+            b"job_id,user,num_gpu,submit_time,duration\n0,ann,1,0,1e12\n",
+            r"trace\.csv:2: duration .* 100,000,000",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_case_is_named(file: str, text: bytes, told: str, tmp_path: Path) -> None:
+    case = written(tmp_path / "a400", "0,ann,1,0,5")
+    (case / file).write_bytes(text)
+    with pytest.raises(InvalidInput, match=told):
+        workload(case)
+
+
+@pytest.mark.parametrize("word", ["zoe=1.0", "a=much", "b"])
+def test_a_summary_that_tells_no_number_of_a_tenant_is_refused_with_its_line(word: str, tmp_path: Path) -> None:
+    case = played(tmp_path / "mine", accelerators=16, upstream=False)
+    head = "job_selection,user_quota,lease_s,variant,tenant_U_over_D_final"
+    (case / "summary.csv").write_text(f"{head}\nfairness,fair,900,,a=1.0 {word}\n")
+    with pytest.raises(InvalidInput, match=rf"summary\.csv:2: tenant_U_over_D_final is '{word}'"):
+        parity(Request(reference=tmp_path))
+
+
+# ---- the size of a cluster, which no file tells -----------------------------------------------------------------
+
+
+def played(case: Path, accelerators: int, upstream: bool) -> Path:
+    """Write a case of two tenants whose jobs crowd a cluster, and the result of one run on it."""
+    rng = np.random.default_rng(5)
+    user, size = rng.integers(0, 2, 60), 2 ** rng.integers(0, 3, 60)
+    submitted, lasts = np.sort(rng.integers(0, 6000, 60)), rng.integers(200, 4000, 60)
+    rows = [f"{m},{'ab'[user[m]]},{size[m]},{submitted[m]},{lasts[m]}" for m in range(60)]
+    written(case, "\n".join(rows))
+    (case / "share.csv").write_text("name,share\na,2\nb,1\n")
+    (case / "names.lst").write_text("a\nb\n")
+    path = case / "jobs_mine.fairness.fair.900.csv"
+    jobs = replace(workload(case), accelerators=accelerators)
+    outcome = Ticks(jobs, options(path, upstream=upstream)).run()
+    lines = ["job_id,end_time,duration,fairness,lease_expiry_cnt,preempt_cnt,resume_cnt,total_pending_time"]
+    for m, name in enumerate(jobs.names):
+        if not np.isnan(outcome.end[m]):
+            counts = (outcome.expiries[m], outcome.preemptions[m], outcome.resumes[m], outcome.waited[m])
+            numbers = ",".join(str(int(count)) for count in counts)
+            lines.append(f"{name},{int(outcome.end[m])},{jobs.duration[m]},{outcome.fairness[m]:.4f},{numbers}")
+    path.write_text("\n".join(lines))
+    return case
+
+
+@pytest.mark.parametrize(("accelerators", "upstream"), [(16, False), (24, True), (40, False)])
+def test_the_size_of_a_cluster_is_found_by_what_happened_on_it(
+    accelerators: int, upstream: bool, tmp_path: Path
+) -> None:
+    case = played(tmp_path / "mine", accelerators, upstream)
+    jobs = workload(case)
+    found = setting(case, jobs, sorted(case.glob("jobs_*.csv")))
+    assert found.fits
+    assert found.accelerators == accelerators
+    table = parity(Request(reference=tmp_path))
+    assert table.outside == ()
+    assert f"with {accelerators} accelerators" in table.notes[0]
+
+
+def test_what_ran_at_once_without_a_break_is_the_least_that_there_was(tmp_path: Path) -> None:
+    jobs = workload(written(tmp_path / "mine", "0,ann,3,0,10\n1,ann,4,0,10\n2,ann,8,0,10"))
+    columns = {"end_time": [20.0, 25.0, 20.0], "duration": [10.0, 15.0, 5.0], "preempt_cnt": [0.0] * 3}
+    sheet = Sheet(tmp_path, {**columns, "resume_cnt": [0.0, 0.0, 1.0]}, {"job_id": ["0", "1", "2"]})
+    assert at_once(jobs, sheet) == 7
+    assert at_once(jobs, Sheet(tmp_path, {**columns, "resume_cnt": [0.0] * 3}, sheet.texts)) == 15
+
+
+def test_results_that_no_cluster_admits_are_refused(tmp_path: Path) -> None:
+    case = played(tmp_path / "mine", 16, upstream=False)
+    path = case / "jobs_mine.fairness.fair.900.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:-1]))
+    with pytest.raises(InvalidInput, match=r"results of 59 jobs, and no cluster of up to 4096 accelerators admits"):
+        parity(Request(reference=tmp_path))

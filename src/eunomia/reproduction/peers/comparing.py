@@ -39,10 +39,8 @@ def compared(
     """
     unknown = [name for name in published if name not in measured]
     if unknown:
-        rule, mend = (
-            f"it names {len(unknown)} jobs that the trace has not, such as {unknown[0]!r}",
-            "give both of one run",
-        )
+        rule = f"it has results of {len(unknown)} jobs that were not run, such as {unknown[0]!r}"
+        mend = "give trace and results of one run; who asks for more than there is, or than its quota, is never run"
         raise InvalidInput([Problem(file=source, column="job_id", rule=rule, mend=mend)])
     different = [name for name, life in published.items() if not _same(life, measured[name])]
     exact = 0.0 if near is None else None

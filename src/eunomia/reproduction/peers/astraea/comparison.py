@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.peers.astraea.inputs import ACCELERATORS, Workload, options, workload
+from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.reproduction.peers.astraea.inputs import Workload, options, workload
+from eunomia.reproduction.peers.astraea.sizing import KNOWN, Setting, setting
 from eunomia.reproduction.peers.astraea.ticks import Outcome, Ticks
 from eunomia.reproduction.peers.cases import cases
 from eunomia.reproduction.peers.comparing import Found, compared
@@ -19,6 +21,7 @@ from eunomia.reproduction.table import Request, Row, Table
 
 HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is told with four decimals
 COUNTED = ("lease_expiry_cnt", "resume_cnt", "total_pending_time")
+TOLD = "tenant_U_over_D_final"
 DRAWN = "dynamic"  # the quota whose backfill is drawn, without a seed
 
 
@@ -41,21 +44,40 @@ def reproduce(folder: Path, request: Request) -> Found:
     """Run every case with the options that the names of its results say, and compare."""
     found = Found()
     for case in cases(folder):
-        if case.name not in ACCELERATORS:
-            found.notes.append(f"astraea {case.name}: not compared: nobody tells how large its cluster is")
+        paths = sorted(case.glob("jobs_*.csv"))
+        drawn = [path for path in paths if options(path, upstream=False).quota == DRAWN]
+        found.notes += [f"{_series(path)}: not compared: it draws, without a seed, whom it lends to" for path in drawn]
+        runs = [path for path in paths if path not in drawn]
+        if not runs:
+            found.notes.append(f"astraea {case.name}: not compared: it has no result")
             continue
         jobs = workload(case)
-        for path in sorted(case.glob("jobs_*.csv")):
-            asked, series = options(path), f"astraea {case.name} {path.stem.partition('.')[2]}"
-            if asked.quota == DRAWN:
-                found.notes.append(f"{series}: not compared: it draws, without a seed, whom it lends to")
-                continue
+        how = setting(case, jobs, runs)
+        if case.name not in KNOWN:
+            found.notes.append(_guessed(case, runs[0], how))
+        jobs = replace(jobs, accelerators=how.accelerators)
+        for path in runs:
+            series = _series(path)
             request.tell(series)
-            outcome = Ticks(jobs, asked).run()
+            outcome = Ticks(jobs, options(path, upstream=how.upstream)).run()
             found.rows += _beside(series, f"astraea/{case.name}/{path.name}", jobs, outcome, path)
             found.rows += _tenants(series, case, path.stem.split(".")[1:], outcome.by_tenant(jobs.tenants))
         found.notes += _dropped(case.name, jobs)
     return found
+
+
+def _series(path: Path) -> str:
+    return f"astraea {path.parent.name} {path.stem.partition('.')[2]}"
+
+
+def _guessed(case: Path, path: Path, how: Setting) -> str:
+    """Say how the cluster's size was found, which no file tells."""
+    options = "no options" if how.upstream else "the options of a400"
+    found = "every job" if how.fits else f"{how.equal} of {how.of} jobs"
+    return (
+        f"astraea {case.name}: no file tells how large its cluster is: with {how.accelerators} accelerators and "
+        f"{options} {found} of {path.name} end as there"
+    )
 
 
 def _beside(series: str, source: str, jobs: Workload, outcome: Outcome, path: Path) -> list[Row]:
@@ -105,17 +127,34 @@ def _tenants(series: str, case: Path, run: list[str], measured: Mapping[str, flo
     path = case / "summary.csv"
     if not path.is_file():
         return []
-    said = read(path, texts=("job_selection", "user_quota", "lease_s", "variant", "tenant_U_over_D_final")).texts
+    said = read(path, texts=("job_selection", "user_quota", "lease_s", "variant", TOLD)).texts
     lines = list(zip(said["job_selection"], said["user_quota"], said["lease_s"], said["variant"], strict=True))
     wanted = (*run, "")[:4]
     if wanted not in lines:
         return []
-    told = said["tenant_U_over_D_final"][lines.index(wanted)]
-    theirs = {name: float(value) for name, _, value in (word.partition("=") for word in told.split())}
     ours = {**measured, "min": min(measured.values()), "max": max(measured.values())}
+    theirs = _told(path, said[TOLD][lines.index(wanted)], lines.index(wanted) + 2, ours)
     near = sum(abs(ours[name] - value) <= HALF_A_DIGIT for name, value in theirs.items())
     note = "the least and the most" if "min" in theirs else "to four decimals"
     return [_all_of(series, "tenants_equal", len(theirs), near, f"astraea/{case.name}/{path.name}", note, "tenants")]
+
+
+def _told(path: Path, told: str, row: int, known: Mapping[str, float]) -> dict[str, float]:
+    """Return the tenants' fairness as `NAME=NUMBER NAME=NUMBER …` tells it. Raises InvalidInput for anything else."""
+    problems, found = Problems(str(path)), {}
+    for word in told.split():
+        name, _, value = word.rpartition("=")
+        if name not in known:
+            rule, mend = "it names a tenant that the case has not", f"it has {', '.join(known)}"
+        else:
+            try:
+                found[name] = float(value)
+                continue
+            except ValueError:
+                rule, mend = "a tenant's fairness is a number", "write it as NAME=1.2345"
+        problems.add(rule, mend, row=row, column=TOLD, value=word)
+    problems.raise_if_any()
+    return found
 
 
 def _vanished(outcome: Outcome) -> int:

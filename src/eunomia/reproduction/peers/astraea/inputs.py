@@ -14,9 +14,8 @@ from eunomia.model.tenants import Tenant, Tenants
 from eunomia.policies.grants.astraea.selection import SELECTIONS, Selection
 from eunomia.reproduction.peers.sheet import read
 
-ACCELERATORS = {"fake500": 4 * 8 * 8, "a400": 16 * 8, "a400h": 16 * 8}  # of the cluster of each case
-DEFAULTS = ("fake500",)  # run with the options that the artifact has when none are given
 ENDLESS_S = 1e7
+MOST = 100_000_000  # seconds, or accelerators: more is a mistake
 QUOTAS = ("fair", "static", "dynamic")
 
 
@@ -57,17 +56,16 @@ class Options:
 
 
 def workload(case: Path) -> Workload:
-    """Return what a case runs. Raises InvalidInput for what is missing or is no number."""
+    """Return what a case runs, on no accelerators yet. Raises InvalidInput for what is missing or is no number."""
     sheet = read(case / "trace.csv", numbers=("num_gpu", "submit_time", "duration"), texts=("job_id", "user"))
     problems = Problems(str(sheet.path))
     for column, values in sheet.numbers.items():
         for row, value in enumerate(values, 2):
-            if value < 0 or value != int(value):
-                problems.add("is a whole number of 0 or more", "write digits only", row=row, column=column, value=value)
+            if not 0 <= value <= MOST or value != int(value):
+                rule = f"is a whole number from 0 to {MOST:,}, for the clock goes in steps of 10 s"
+                problems.add(rule, "write digits only", row=row, column=column, value=value)
     problems.raise_if_any()
-    shares = read(case / "share.csv", numbers=("share",), texts=("name",))
-    share = dict(zip(shares.texts["name"], shares.numbers["share"], strict=True))
-    tenants = [name for name in (case / "names.lst").read_text(encoding="utf-8").split() if name in share]
+    tenants, share = _tenants(case)
     order = sorted(range(len(sheet.texts["job_id"])), key=lambda row: sheet.numbers["submit_time"][row])
     order = [row for row in order if sheet.numbers["num_gpu"][row] > 0]
     row_of = {name: row for row, name in enumerate(tenants)}
@@ -82,13 +80,37 @@ def workload(case: Path) -> Workload:
         submitted=submitted,
         duration=duration,
         tenants=tuple(tenants),
-        share=np.array([share[name] for name in tenants]),
-        accelerators=ACCELERATORS[case.name],
+        share=share,
+        accelerators=0,
     )
 
 
-def options(path: Path) -> Options:
-    """Return what jobs_<case>.<selection>.<quota>.<lease>[.<variant>].csv says of its run. Raises InvalidInput."""
+def _tenants(case: Path) -> tuple[list[str], Floats]:
+    """Return those that have a share, in the order in which they are served, and the shares, (tenant,)."""
+    said = read(case / "share.csv", numbers=("share",), texts=("name",))
+    problems = Problems(str(said.path))
+    for row, value in enumerate(said.numbers["share"], 2):
+        if value <= 0:
+            problems.add("a share is above 0", "write it, or leave the row out", row=row, column="share", value=value)
+    problems.raise_if_any()
+    share = dict(zip(said.texts["name"], said.numbers["share"], strict=True))
+    path = case / "names.lst"
+    try:
+        names = [name for name in path.read_text(encoding="utf-8").split() if name in share]
+    except UnicodeDecodeError as error:
+        problem = Problem(file=str(path), rule=f"it is no UTF-8: {error.reason}", mend="save it as UTF-8")
+        raise InvalidInput([problem]) from None
+    if not names:
+        rule, mend = "it names nobody who has a share in share.csv", "write the name of one tenant a line"
+        raise InvalidInput([Problem(file=str(path), rule=rule, mend=mend)])
+    return names, np.array([share[name] for name in names])
+
+
+def options(path: Path, *, upstream: bool) -> Options:
+    """Return what jobs_<case>.<selection>.<quota>.<lease>[.<variant>].csv says of its run. Raises InvalidInput.
+
+    upstream: what the name leaves open is as where the artifact is started without options.
+    """
     said = dict(enumerate(path.name.removesuffix(".csv").split(".")))
     selection, quota, lease, variant = (said.get(place, "") for place in range(1, 5))
     length = ENDLESS_S if lease == "inf" else float(lease) if lease.isdigit() else math.nan
@@ -100,7 +122,7 @@ def options(path: Path) -> Options:
         raise InvalidInput([Problem(file=str(path), rule=rule, mend=mend)])
     if lease == "inf":
         return Options(chosen, quota, length, starvation=math.inf)
-    if path.parent.name in DEFAULTS:
+    if upstream:
         return Options(chosen, quota, length)
     delay, block = (0.0 if variant == "nodelay" else 300.0), variant != "noblock"
     return Options(chosen, quota, length, delay=delay, starvation=21600.0, block=block)
