@@ -9,13 +9,15 @@ import pytest
 
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.job import Job
+from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node
-from eunomia.reproduction.peers import blox
+from eunomia.reproduction.peers import blox, systems
 from eunomia.reproduction.peers.costly import CostlyStops
 from eunomia.reproduction.peers.pollux import scattered
 from eunomia.reproduction.peers.pollux.profile import Profile, Validation, split
 from eunomia.reproduction.peers.pollux.training import Training as EpochTraining
 from eunomia.reproduction.peers.running import lives
+from eunomia.reproduction.peers.shockwave.inputs import read_trace
 from eunomia.reproduction.peers.shockwave.regimes import foreseen, grown
 from eunomia.reproduction.peers.shockwave.rounds import Rounds
 from eunomia.reproduction.peers.shockwave.training import Training as StepTraining
@@ -87,6 +89,65 @@ def test_blox_goes_by_declared_work_though_it_credits_whole_rounds(tmp_path: Pat
     equal, jct, _ = blox.reproduce(tmp_path, Request()).rows
     assert (equal.measured, equal.note) == (2, "")
     assert jct.measured == (1490 + 880) / 2
+
+
+TRACE, RESULTS = "a,1,10,590\nb,1,20,310\n", "a,1500\nb,900\n"
+
+
+@pytest.mark.parametrize(
+    ("trace", "results", "told"),
+    [
+        ("a,1,10,590\nb,2,20,310\n", RESULTS, r"trace\.csv:3: num_gpu is '2\.0': .* at most the 1 accelerators"),
+        ("a,0.5,10,590\nb,1,20,310\n", RESULTS, r"trace\.csv:2: num_gpu is '0\.5': is a whole number"),
+        (TRACE, RESULTS + "a,1500\n", r"jobs_srtf\.csv:4: job_id is 'a': a job has one result"),
+        (TRACE, RESULTS + "c,1500\n", r"results of 1 jobs that were not run, such as 'c'"),
+    ],
+)
+def test_a_case_that_cannot_be_played_is_refused_with_its_line(
+    trace: str, results: str, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        blox.reproduce(blox_case(tmp_path, trace, results), Request())
+
+
+def blox_case(folder: Path, trace: str = TRACE, results: str = RESULTS) -> Path:
+    case = folder / "blox" / "tiny"
+    case.mkdir(parents=True)
+    (case / "trace.csv").write_text(f"job_id,num_gpu,submit_time,work_s\n{trace}")
+    (case / "summary.csv").write_bytes(b"\xef\xbb\xbfpolicy,machines,gpus_per_machine\r\nSrtf,1,1\r\n")  # as Excel does
+    (case / "jobs_srtf.csv").write_text(f"job_id,end_time\n{results}")
+    return folder / "blox"
+
+
+def test_what_is_wrong_with_one_system_leaves_the_others(tmp_path: Path) -> None:
+    blox_case(tmp_path)
+    other = tmp_path / "helios" / "tiny"
+    other.mkdir(parents=True)
+    (other / "trace.csv").write_text("job_id,num_gpu,submit_time,duration\na,1,0,nan\n")
+    (other / "cluster.csv").write_text("nodes,gpus_per_node\n1,1\n")
+    table = systems.reproduce(Request(reference=tmp_path))
+    (lost,) = table.outside
+    assert (lost.series, lost.quantity) == ("helios", "runs that failed")
+    assert "trace.csv:2: duration is 'nan'" in lost.note
+    assert [row.within for row in table.rows if row.series.startswith("blox")] == [True] * 3
+    with pytest.raises(InvalidInput, match=r"trace\.csv:2: duration is 'nan'"):
+        systems.reproduce(Request(reference=tmp_path / "helios"))
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "told"), [(7, "often", "mode 'often' is none of"), (8, "-1", "weight is -1")]
+)
+def test_a_shockwave_job_of_no_known_mode_or_weight_is_refused(
+    place: int, text: str, told: str, tmp_path: Path
+) -> None:
+    fields = ["ResNet-18 (batch size 32)", "", "", "", "", "100", "1", "static", "1", "", "", "0"]
+    rates = {("ResNet-18", 32, 1): 10.0}
+    path = tmp_path / "some.trace"
+    path.write_text("\t".join(fields) + "\n")
+    assert len(read_trace(path, rates)) == 1
+    path.write_text("\t".join([*fields[:place], text, *fields[place + 1 :]]) + "\n")
+    with pytest.raises(InvalidInput, match=told):
+        read_trace(path, rates)
 
 
 def test_a_stop_costs_work_and_what_is_not_made_up_stays_owed() -> None:

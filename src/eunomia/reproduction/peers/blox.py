@@ -39,7 +39,10 @@ def is_here(folder: Path) -> bool:
 
 def _is_case(case: Path) -> bool:
     summary = case / "summary.csv"
-    return summary.is_file() and MACHINES in summary.read_text(encoding="utf-8").partition("\n")[0].split(",")
+    if not summary.is_file():
+        return False
+    header = summary.read_text(encoding="utf-8-sig", errors="replace").partition("\n")[0]
+    return MACHINES in header.strip().split(",")
 
 
 def reproduce(folder: Path, request: Request) -> Found:
@@ -54,7 +57,7 @@ def reproduce(folder: Path, request: Request) -> Found:
             if path.is_file():
                 series, source = f"blox {case.name} {name}", f"blox/{case.name}/{path.name}"
                 request.tell(f"{series}: {policy}")
-                measured = lives(jobs(sheet, _up, _up), nodes, policy, rounds, believed_steps=declared)
+                measured = lives(jobs(sheet, nodes, _up, _up), nodes, policy, rounds, believed_steps=declared)
                 found.rows += compared(series, published(path), measured, submissions(sheet), source)
         found.notes += [f"blox {note}" for note in untouched(case, "jobs_", POLICY)]
     return found

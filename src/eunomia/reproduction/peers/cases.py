@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from eunomia.model.job import InvalidJob, Job
@@ -27,14 +27,20 @@ def trace(case: Path, work: str) -> Sheet:
     return read(case / "trace.csv", numbers=("num_gpu", "submit_time", work), texts=("job_id",))
 
 
-def jobs(sheet: Sheet, work: Callable[[float], float], at: Callable[[float], float] = float) -> list[Job]:
+def jobs(
+    sheet: Sheet, nodes: Sequence[Node], work: Callable[[float], float], at: Callable[[float], float] = float
+) -> list[Job]:
     """Return the jobs of a trace, with `work` and `at` done to what they have to do and to their submissions.
 
-    Raises InvalidInput with every row that is no job.
+    Raises InvalidInput with every row that is no job, or one that no cluster of these nodes can run.
     """
-    problems, found = Problems(str(sheet.path)), []
+    problems, found, most = Problems(str(sheet.path)), list[Job](), sum(node.accelerators for node in nodes)
     columns = zip(sheet.texts["job_id"], *sheet.numbers.values(), strict=True)
     for row, (name, size, submitted, seconds) in enumerate(columns):
+        if not (size == int(size) and size <= most):
+            rule = f"is a whole number of at most the {most} accelerators that there are"
+            problems.add(rule, "mend the row, or the size of the cluster", row=row + 2, column="num_gpu", value=size)
+            continue
         try:
             found.append(
                 Job(
@@ -73,6 +79,12 @@ def published(path: Path, stops: str = "") -> dict[str, Life]:
     columns = ("start_time", stops) if stops else ()
     sheet = read(path, numbers=("end_time", *columns), texts=("job_id",))
     names, ends = sheet.texts["job_id"], sheet.numbers["end_time"]
+    problems, seen = Problems(str(path)), set[str]()
+    for row, name in enumerate(names, 2):
+        if name in seen:
+            problems.add("a job has one result", "keep one of its rows", row=row, column="job_id", value=name)
+        seen.add(name)
+    problems.raise_if_any()
     begun, stopped = (sheet.numbers[name] for name in columns) if stops else [[math.nan] * len(names)] * 2
     return {name: Life(*life) for name, *life in zip(names, begun, ends, stopped, strict=True)}
 

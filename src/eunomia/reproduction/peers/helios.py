@@ -50,7 +50,7 @@ def reproduce(folder: Path, request: Request) -> Found:
             if path.is_file():
                 series, source = f"helios {case.name} {name}", f"helios/{case.name}/{path.name}"
                 request.tell(f"{series}: {policy}")
-                held = jobs(sheet, partial(add, LINGER_S.get(name, 0.0)))
+                held = jobs(sheet, nodes, partial(add, LINGER_S.get(name, 0.0)))
                 measured = lives(held, nodes, policy, Leases(), world=CostlyStops(held, _stop_cost))
                 found.rows += compared(
                     series, published(path, stops="preemptions"), measured, submissions(sheet), source

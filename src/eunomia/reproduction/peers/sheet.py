@@ -51,7 +51,7 @@ def read(path: Path, numbers: Sequence[str] = (), texts: Sequence[str] = ()) -> 
 
 def _rows(path: Path) -> tuple[list[str], list[list[str]]]:
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", newline="", encoding="utf-8") as file:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", newline="", encoding="utf-8-sig") as file:
             header, *rows = list(csv.reader(file)) or [[]]
     except FileNotFoundError:
         raise InvalidInput(

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from eunomia.model.problems import InvalidInput, Problem
+from eunomia.reproduction.making import failures
 from eunomia.reproduction.peers.comparing import Found
 from eunomia.reproduction.table import Request, Table
 
@@ -17,7 +18,8 @@ SYSTEMS = ("tiresias", "blox", "helios", "pollux", "shockwave", "astraea")
 def reproduce(request: Request) -> Table:
     """Compare with every system in the reference folder, laid out like data/peers or data/peers/<system>.
 
-    Raises InvalidInput when there is none, and for what is wrong in its files.
+    What is wrong in the files of one system is a row that is outside, and the others are compared. Raises InvalidInput
+    when there is none, and for what is wrong in the only one.
     """
     folder = request.folder("data/peers")
     whole = Found()
@@ -31,7 +33,12 @@ def reproduce(request: Request) -> Table:
         if place is None:
             whole.notes.append(f"{system}: no results in {folder}")
             continue
-        found: Found = _module(system).reproduce(place, request)
+        try:
+            found: Found = _module(system).reproduce(place, request)
+        except InvalidInput as error:
+            if sum(map(bool, places.values())) == 1:
+                raise
+            found = Found(rows=list(failures({system: str(error)})))
         whole.rows += found.rows
         whole.notes += found.notes
         whole.figures += found.figures

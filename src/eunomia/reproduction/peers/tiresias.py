@@ -97,7 +97,7 @@ def _compare(
         series += f", our {policy}"
     request.tell(f"{series}: {policy if isinstance(policy, str) else policy.info.name}")
     nodes = machines(case / "cluster_spec.csv", ("num_switch", "num_node_p_switch"), "num_gpu_p_node")
-    measured = lives(jobs(sheet, float), nodes, policy, mechanism)
+    measured = lives(jobs(sheet, nodes, float), nodes, policy, mechanism)
     source = f"tiresias/{case.name}/{path.name}"
     rows = compared(series, published(path, stops="preempt"), measured, submissions(sheet), source)
     found.rows += rows if checked else [replace(row, tolerance=None) for row in rows]

@@ -12,6 +12,7 @@ from eunomia.reproduction.peers.shockwave.training import Rates, Training
 
 TYPE = "v100"  # the name that the table gives to whatever the machines have
 FIELDS = 12  # of a line of the trace
+MODES = ("static", "gns", "accordion")  # how a batch grows
 
 
 def read_rates(path: Path) -> Rates:
@@ -50,6 +51,10 @@ def _job(number: int, fields: list[str], rates: Rates) -> Training:
         raise ValueError(f"job type {fields[0]!r} is not known")
     if (kind[1], int(kind[2]), int(fields[6])) not in rates:
         raise ValueError(f"{fields[0]!r} on {fields[6]} accelerators has no throughput")
+    if fields[7] not in MODES:
+        raise ValueError(f"mode {fields[7]!r} is none of {', '.join(MODES)}")
+    if not float(fields[8]) > 0:
+        raise ValueError(f"its weight is {fields[8]}, and a weight is above 0")
     return Training(
         name=str(number),
         model=kind[1],
