@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,9 @@ STDIN = "-"
 
 @app.command()
 def classify(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Logs of failed jobs; - reads stdin.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Logs of failed jobs, also packed as .gz; - reads stdin.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Say why the jobs of these logs failed.
@@ -74,7 +77,7 @@ def list_(as_json: JsonOption = False) -> None:
 def _verdicts(files: list[str]) -> list[tuple[str, Verdict]]:
     """Return the verdict on each file. Raises InvalidInput that names every file that cannot be read."""
     from eunomia.failures.classifier import classify_lines
-    from eunomia.failures.logs import ends_of
+    from eunomia.failures.logs import ends_of, opened
 
     found, problems = [], []
     for name in files:
@@ -82,10 +85,10 @@ def _verdicts(files: list[str]) -> list[tuple[str, Verdict]]:
             if name == STDIN:
                 found.append((name, classify_lines(ends_of(sys.stdin.buffer))))
             else:
-                with Path(name).open("rb") as file:
+                with opened(Path(name)) as file:
                     found.append((name, classify_lines(ends_of(file))))
-        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-            rule = f"it cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a name that no file can have
+            rule = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
             problems.append(Problem(file=name, rule=rule, mend="give a text file that you may read, or - for stdin"))
     if problems:
         raise InvalidInput(problems)

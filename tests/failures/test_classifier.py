@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -21,6 +22,7 @@ from eunomia.failures.signatures import SIGNATURES
 from eunomia.failures.table7 import REASONS
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\n    f()\n'
+LONG_WORK = "".join(f"Epoch 1 step {k} loss 1\n" for k in range(20))
 OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
 
 
@@ -50,12 +52,12 @@ def test_every_reason_of_the_table_has_a_log_here_and_a_signature() -> None:
         ("a file that is missed and skipped", "WARNING: No such file or directory: x.jpg\n" + TRACEBACK +
          "RuntimeError: no\n", "Traceback from crash"),
         ("an optional module, and much later the end",
-         "ImportError: No module named apex\n" + "Epoch 1 step 5 loss 1\n" * 20 + TRACEBACK + "ValueError: bad\n",
+         "ImportError: No module named apex\n" + LONG_WORK + TRACEBACK + "ValueError: bad\n",
          "Semantic error"),
         ("an optional module, and soon the end",
          "ImportError: No module named apex\nEpoch 1 step 5 loss 1\n" + OOM, "GPU out of memory"),
         ("an optional module, and then a lost peer after long work",
-         "ImportError: No module named apex\n" + "Epoch 1 step 5 loss 1\n" * 20 + "NCCL error: timeout\n",
+         "ImportError: No module named apex\n" + LONG_WORK + "NCCL error: timeout\n",
          "MPI runtime failure"),
         ("code that is quoted",
          'Traceback (most recent call last):\n  File "t.py", line 1, in f\n    raise Stop("CUDA out of memory?")\n'
@@ -108,6 +110,36 @@ def test_of_a_long_log_both_ends_are_read_and_lines_keep_their_numbers(ends: str
     seen = {text.strip(): number for number, text in ends_of(log, head_bytes=1000, tail_bytes=1000)}
     assert (seen["early"], seen["late"], seen["line 2000000"]) == (5, 1_999_998, 2_000_000)
     assert "middle" not in seen
+
+
+def test_a_step_that_many_ranks_log_is_one_step() -> None:
+    step = [f"[rank{rank}] epoch 1 step {k} loss {2.0 + rank / 100}" for k in range(30) for rank in range(16)]
+    after = [f"[rank{rank}] epoch 1 step 30 loss 1.9" for rank in range(16) if rank != 3]
+    aborts = ["[rank5] NCCL error: unhandled system error", "job aborted: rank 5 exited"]
+    log = [*step, f"[rank3] {OOM}", *after, *aborts]
+    found = classify("\n".join(log))
+    assert (found.reason, found.line) == ("GPU out of memory", len(step) + 1)
+    survived = [f"[rank0] {OOM}", *step, *aborts]
+    assert classify("\n".join(survived)).reason == "MPI runtime failure"
+
+
+@pytest.mark.parametrize(("between", "end"), [("\r", "\r"), ("\r", "\n"), ("", "")])
+def test_a_long_log_of_one_line_is_read_at_its_end(between: str, end: str) -> None:
+    bar = f"10% 5 it/s{between}".encode() * 2_000_000
+    found = classify_lines(ends_of(io.BytesIO(bar + b" MemoryError" + end.encode())))
+    assert (found.reason, found.line) == ("CPU out of memory", 1)
+
+
+def test_a_packed_log_is_unpacked_and_one_that_is_damaged_is_named(tmp_path: Path) -> None:
+    whole, half = tmp_path / "a.log.gz", tmp_path / "b.log"
+    whole.write_bytes(gzip.compress(f"step 1\n{OOM}\n".encode()))
+    half.write_bytes(whole.read_bytes()[:-9])
+    found = CliRunner().invoke(app, ["failures", "classify", str(whole), "--json"])
+    assert json.loads(found.stdout)["reason"] == "GPU out of memory"
+    refused = CliRunner().invoke(app, ["failures", "classify", str(whole), str(half)])
+    assert refused.exit_code == 2
+    assert "b.log" in refused.output
+    assert "cannot be read" in refused.output
 
 
 def test_bytes_that_are_no_text_are_passed_over_and_utf_16_is_read() -> None:

@@ -2,7 +2,8 @@
 
     tier of the signature, then whether the job went on after the line, then the earlier line
 
-A line after which the job made progress was survived: long progress makes it worth less than any line that was not.
+A line after which the job made progress was survived: long progress makes it worth less than any line that was not. A
+step that many ranks log is one step.
 Lines that are logged as a warning, that tell of a retry or a fallback, that quote code in a traceback, or that belong
 to an exception that Python ignored, say nothing, unless their signature counts at any level.
 
@@ -22,6 +23,7 @@ from eunomia.failures.table7 import REASONS
 NO_SIGNATURE = "No signature"
 CATEGORY = {reason.name: reason.category for reason in REASONS}
 SURVIVED = 10  # lines of progress after which what came before cannot have ended the job
+REMEMBERED = 64  # steps: ranks are hardly ever further apart
 SHOWN = 400  # characters of a line
 LONGEST = 4000
 
@@ -105,6 +107,7 @@ class _Reader:
     def __init__(self) -> None:
         self._found: list[_Found] = []
         self._progress = 0
+        self._marks: dict[tuple[str, ...], None] = {}  # of the last lines of progress, in order
         self._nan_at: _Found | None = None
         self._quoted = self._ignored = False  # the next line is code; an ignored exception is being told
 
@@ -120,13 +123,20 @@ class _Reader:
             return
         if _PROGRESS.search(line):
             if not _NOT_FINITE.search(line):
-                self._progress += 1
+                self._go_on(tuple(_PROGRESS.findall(line)))
             elif self._nan_at is None:
                 self._nan_at = _Found(_DIVERGED, number, line, self._progress, _DIVERGED.tier)
         if _HANDLED in line:
             self._forgive()
         elif any(word in low for word in WORDS) and not self._tells_of_ignored(line):
             self._match(number, line)
+
+    def _go_on(self, mark: tuple[str, ...]) -> None:
+        """Count a line of progress, but for one that another rank has just written of the same step."""
+        self._progress += mark not in self._marks
+        self._marks[mark] = None
+        if len(self._marks) > REMEMBERED:
+            del self._marks[next(iter(self._marks))]
 
     def _tells_of_ignored(self, line: str) -> bool:
         """Say whether a line belongs to an exception that Python ignored; its last line ends that."""

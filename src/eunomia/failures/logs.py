@@ -1,14 +1,29 @@
-"""The beginning and the end of a log, however large it is."""
+"""The beginning and the end of a log, however large it is, and whether it is packed with gzip or not."""
 
 from __future__ import annotations
 
 import codecs
+import gzip
 from collections.abc import Iterator
-from typing import BinaryIO
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
 
 HEAD_BYTES, TAIL_BYTES, CHUNK_BYTES = 1 << 20, 8 << 20, 1 << 20
+_GZIP = b"\x1f\x8b"
 _WIDE = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
 _LOOKED_AT, _ZEROS = 1024, 0.4  # bytes, and the part of every second one that is 0 in UTF-16 of mostly Latin text
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a log to read, unpacked if it is packed with gzip."""
+    with path.open("rb") as file:
+        if file.peek(len(_GZIP))[: len(_GZIP)] != _GZIP:
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            yield cast(BinaryIO, unpacked)
 
 
 def ends_of(file: BinaryIO, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> Iterator[tuple[int, str]]:
@@ -33,8 +48,10 @@ def ends_of(file: BinaryIO, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL
         return
     first = _text(head, encoding).split("\n")
     yield from enumerate(first[:-1], start=1)
-    rest = _text(tail, encoding).split("\n")  # its first line has lost its beginning
-    yield from enumerate(rest[1:], start=len(first) + dropped + 1)
+    cut_line, *rest = _text(tail, encoding).split("\n")
+    whole = cut_line.partition("\r")[2]  # what a progress bar wrote over the part that has lost its beginning
+    yield len(first) + dropped, whole or ("" if rest else cut_line)
+    yield from enumerate(rest, start=len(first) + dropped + 1)
 
 
 def _encoding_of(head: bytes) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from eunomia.failures.signature import AFTERMATH, BARE, CAUSE, IMPLICIT, PROCESS, Signature, signatures
 
+_ON_HOST = r"(?:device:CPU|allocator cpu)"
+_NOT_ON_HOST = rf"(?!.*{_ON_HOST})"
 _CHECKPOINT = r"(?:check[-_ ]?point|ckpt)"
 _NOT_FOUND = r"(?:FileNotFound|NotFoundError|NoSuchFile|No such file|does not exist|not found|cannot open|can't open)"
 _HANDLING = r"(?:sav|writ|load|restor|read|upload|open|creat|find)"
@@ -50,15 +52,16 @@ SIGNATURES: tuple[Signature, ...] = (
         ("cuda-out-of-memory", r"CUDA_ERROR_OUT_OF_MEMORY", r"cudaErrorMemoryAllocation",
          r"cudaMalloc failed: out of memory", r"cuda(?:Malloc)?\b.{0,40}\bout of memory",
          r"CUBLAS_STATUS_ALLOC_FAILED", r"CUDNN_STATUS_ALLOC_FAILED"),
-        ("allocating-on-gpu", r"OOM when allocating tensor.*(?:GPU|device)",
-         r"(?:ResourceExhaustedError|RESOURCE_EXHAUSTED)\b.*(?:GPU|allocat)",
+        ("allocating-on-gpu", rf"OOM when allocating tensor{_NOT_ON_HOST}.*(?:GPU|device)",
+         rf"(?:ResourceExhaustedError|RESOURCE_EXHAUSTED)\b{_NOT_ON_HOST}.*(?:GPU|allocat)",
          r"Check failed: error == cudaSuccess.*out of memory"),
     ),
     *signatures(
         "CPU out of memory", CAUSE,
         ("memory-error", r"\bMemoryError\b", r"_ArrayMemoryError", r"Unable to allocate .*(?:array|[KMGT]i?B)"),
         ("cannot-allocate-memory", r"Cannot allocate memory", r"\[Errno 12\]", r"std::bad_alloc",
-         r"DefaultCPUAllocator: (?:can't|not enough)", r"java\.lang\.OutOfMemoryError", r"virtual memory exhausted"),
+         r"DefaultCPUAllocator: (?:can't|not enough)", rf"OOM when allocating tensor.*{_ON_HOST}",
+         r"java\.lang\.OutOfMemoryError", r"virtual memory exhausted"),
     ),
     *signatures(
         "CUDA ver. mismatch", CAUSE,
@@ -101,6 +104,7 @@ SIGNATURES: tuple[Signature, ...] = (
          r"launch timed out and was terminated"),
         ("cudnn-cublas", r"CUDNN_STATUS_(?!SUCCESS)\w+", r"CUBLAS_STATUS_(?!SUCCESS)\w+",
          r"CUSOLVER_STATUS_(?!SUCCESS)\w+", r"CUSPARSE_STATUS_(?!SUCCESS)\w+", r"cuDNN (?:error|failure)",
+         r"Unable to find a valid cuDNN algorithm",
          r"cuBLAS (?:error|failure)"),
         ("gpu-lost", r"GPU is lost", r"GPU has fallen off the bus", r"NVRM: Xid"),
         ("cuda-error", r"(?<!unhandled )CUDA error\b", r"CUDA failure \d+", r"CUDA_ERROR_\w+", r"cudaError\w+",
@@ -175,7 +179,7 @@ SIGNATURES: tuple[Signature, ...] = (
         ("file-not-found", r"\bFileNotFound(?:Error|Exception)\b", r"No such file or directory", r"NoSuchKey",
          r"\[Errno 2\]", r"input (?:path|file).{0,80}(?:does not exist|not found)",
          r"(?:file|path|dataset|directory|folder)\b.{0,120} (?:does not exist|doesn't exist|not found|cannot be found)",
-         r"Unable to open file", r"can't open (?:file|input)"),
+         r"Unable to open file", r"(?:can't|cannot) open (?:file|input)"),
         ("unreadable-data", r"\bEOFError\b", r"EOFException", r"Unexpected end of (?:file|data|stream|JSON)",
          r"BadZipFile", r"(?:tarfile\.)?ReadError", r"DataLossError", r"corrupted record", r"UnidentifiedImageError",
          r"image file is truncated", r"cannot identify image", r"truncated (?:file|record)", r"Invalid TFRecord",
