@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from eunomia import traces
 from eunomia.backends.simulated.fates import failing_by_class, size_class
-from eunomia.reproduction.philly import delays, failures
+from eunomia.contract.worlds import Small, line_up, one_type, play
+from eunomia.experiment.tenancy import PHILLY as WEIGHT
+from eunomia.model.job import Job
+from eunomia.model.problems import InvalidInput
+from eunomia.model.tenants import Tenant
+from eunomia.model.topology import Node
+from eunomia.policies.grants.philly import Philly
+from eunomia.reproduction.philly import delays, failures, played, reproduce, traced
 from eunomia.reproduction.philly.averages import told
 from eunomia.reproduction.philly.filled import running_jobs
+from eunomia.reproduction.philly.owners import GPU_HOURS, Owners
+from eunomia.reproduction.philly.played import Waited
+from eunomia.reproduction.philly.tries import Tallied
+from eunomia.reproduction.philly.tries import size_class as size_of
+from eunomia.reproduction.table import Request
+from eunomia.traces import Trace
 from eunomia.traces.distributions import philly
+from eunomia.traces.table import trace_of
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "traces" / "philly" / "philly_jobs.csv.gz"
 
 
 def test_final_status_reasons_and_sizes_are_as_near_as_they_have_to_be() -> None:
@@ -29,32 +50,168 @@ def test_wide_gangs_fail_more_often_and_all_together_as_often_as_was_said() -> N
     assert float(part[size_class(sizes)].mean()) == pytest.approx(0.172, rel=1e-9)
 
 
-def test_a_wait_counts_for_what_it_mostly_was() -> None:
-    seconds = np.array([[5.0, 1.0, 0.0], [0.0, 3.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 9.0]])
-    one = delays.Waited(seconds, np.array([2, 4, 8, 16]), 0.5)
-    rows = {(row.series, row.x): row for row in delays.delays([one])}
-    share = "Table 2: waits for fragmentation"
-    assert rows[share, "2-4"].measured == 0.5
-    assert rows[share, "5-8"].measured == 1.0
-    assert rows[share, ">8"].measured is None  # its only job waited for neither
-    assert rows["Table 2: 5-8 wait more for fragmentation than 2-4", ""].within is True
+# ---- Table 2 ---------------------------------------------------------------------------------------------------------
+
+SIX = (6, 6)  # accelerators of two machines
+
+
+def world(sizes: Sequence[int], jobs: tuple[Job, ...]) -> Small:
+    return Small(nodes=tuple(Node(type="gpu", accelerators=size) for size in sizes), jobs=jobs, speeds=one_type())
+
+
+def test_each_try_that_begins_without_a_place_counts_once_and_those_beside_enough_idle_ones_are_told_apart() -> None:
+    # 3 and 1 of 6 are free, and c wants 4 on one machine: it begins to try at 1, 300 and 570, and at 840 takes two
+    there = world(SIX, line_up((0, 5000, 3), (0, 2000, 5), (1, 10, 4)))
+    policy = Tallied(Philly())
+    assert [at for at, order in play(policy, there).starts if order.job_id == "c"] == [840.0]
+    assert policy.tries.tolist() == [[0, 0], [0, 3], [0, 0], [0, 0]]
+    assert policy.scattered.tolist() == [0, 3, 0, 0]
+
+
+def test_a_try_of_a_job_over_its_quota_is_fair_shares() -> None:
+    # x owns 4 of 12 and holds 8, which it borrows in part. Its b wants 5 and may hold none, so it tries at 1 and again
+    # at 300, without a pause. c is within y's quota.
+    asked = ((0, 8, "x"), (1, 5, "x"), (2, 1, "y"))
+    jobs = tuple(
+        Job(job_id=str(m), sequence=m, submitted=at, total_steps=400.0, scale_factor=size, tenant=tenant)
+        for m, (at, size, tenant) in enumerate(asked)
+    )
+    policy = Tallied(Philly())
+    told_of = play(policy, world(SIX, jobs), tenants={"x": Tenant(quota=4), "y": Tenant(quota=8)})
+    assert [at for at, _ in told_of.starts] == [0.0, 2.0, 400.0]
+    assert policy.tries.tolist() == [[0, 0], [0, 0], [2, 0], [0, 0]]
+    assert policy.scattered.tolist() == [0, 0, 0, 0]
+
+
+def test_tries_of_jobs_that_were_there_before_do_not_count() -> None:
+    policy = Tallied(Philly(), after_s=1.0)
+    play(policy, world(SIX, line_up((0, 5000, 3), (0, 2000, 5), (1, 10, 4))))
+    assert policy.tries.sum() == policy.scattered.sum() == 0
+
+
+def _waited(seconds: list[list[float]], size: list[int], tries: list[list[float]], scattered: list[float]) -> Waited:
+    return Waited(np.array(seconds), np.array(size), 0.5, np.array(tries), np.array(scattered))
+
+
+def test_by_size_the_parts_of_tries_jobs_and_seconds_are_told() -> None:
+    one = _waited(
+        [[5.0, 1.0, 0.0], [0.0, 3.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 9.0]],
+        [2, 4, 8, 16],
+        [[9, 9], [3, 1], [1, 3], [0, 0]],
+        [9, 2, 4, 0],
+    )
+    rows = {(row.series.removeprefix("Table 2 here: "), row.x): row.measured for row in delays.delays([one], "here")}
+    assert {x: rows["tries for fragmentation", x] for x in delays.CLASSES} == {"2-4": 0.25, "5-8": 0.75, ">8": None}
+    beside = "tries beside enough idle accelerators"
+    assert {x: rows[beside, x] for x in delays.CLASSES} == {"2-4": 0.5, "5-8": 1.0, ">8": None}
+    mostly = "jobs that mostly waited for it"
+    assert {x: rows[mostly, x] for x in delays.CLASSES} == {"2-4": 0.5, "5-8": 1.0, ">8": None}
+    assert {x: rows["tries without a place", x] for x in delays.CLASSES} == {"2-4": 2.0, "5-8": 4.0, ">8": 0.0}
+    assert {x: rows["jobs that waited", x] for x in delays.CLASSES} == {"2-4": 1.0, "5-8": 1.0, ">8": 0.0}
+    assert (rows["waiting for fragmentation", ""], rows["preempted", ""]) == (0.5, 0.5)
+
+
+def test_wider_gangs_wait_more_for_fragmentation_if_they_do_so_on_average() -> None:
+    nothing = [[0.0, 0.0, 0.0]] * 3
+    first = _waited(nothing, [2, 8, 16], [[0, 0], [1, 1], [3, 1], [0, 2]], [0] * 4)
+    second = _waited(nothing, [2, 8, 16], [[0, 0], [0, 0], [0, 3], [3, 1]], [0] * 4)
+    rows = delays.orderings([first, second], "here")
+    assert [(row.measured, row.within) for row in rows] == [(1, True), (0, False)]
+    assert [row.note.split(" seeds")[0] for row in rows] == ["under 0 of 1", "under 1 of 2"]
+
+
+def test_four_virtual_clusters_own_what_they_do_on_philly() -> None:
+    owners = Owners.drawn(4, np.random.default_rng(5))
+    assert len(set(owners.names)) == 4 and owners.weights == {name: WEIGHT[name] for name in owners.names}
+    assert owners.part.sum(axis=1).tolist() == pytest.approx([1.0] * 4)
+    drawn = owners.of(np.repeat([1, 3, 8, 32], 5000), np.random.default_rng(6))
+    by_class = np.array(drawn).reshape(4, 5000)
+    seen = [[(mine == name).mean() for name in owners.names] for mine in by_class]
+    np.testing.assert_allclose(seen, owners.part, atol=0.03)
+
+
+def test_gangs_of_a_size_that_nobody_there_runs_are_owned_as_all_of_their_work_is() -> None:
+    owners = Owners.among(["103959", "6214e9"])  # neither has gangs of more than 8
+    total = {name: sum(GPU_HOURS[name]) for name in owners.names}
+    assert owners.part[3].tolist() == pytest.approx([total[name] / sum(total.values()) for name in owners.names])
+    assert owners.part[1].tolist() == pytest.approx([22981 / 33080, 10099 / 33080])
 
 
 def test_the_workload_is_played_and_no_second_of_waiting_is_without_a_cause() -> None:
-    played = delays.waited(0, jobs=150)
-    assert len(played.size) == 150
-    assert played.seconds[:, 2].sum() == 0
+    found = played.waited(0, jobs=150, load=60.0)
+    assert len(found.size) == 150
+    assert found.seconds[:, 2].sum() == 0 < found.tries.sum()
+    assert (found.scattered <= found.tries.sum(axis=1)).all()
 
 
 def test_the_jobs_that_run_at_first_fill_the_cluster_and_are_those_that_run_long() -> None:
-    found = running_jobs(3, 560.0, ("x", "y"))
+    owners = Owners.among(["ed69ec", "6c71a0"])
+    found = running_jobs(3, 560.0, owners)
     assert 560 - 32 < sum(job.scale_factor for job in found) <= 560
-    assert [job.tenant for job in found[:4]] == ["x", "y", "x", "y"]
+    assert {job.tenant for job in found} == set(owners.names)
     rng = np.random.default_rng(0)
     _, duration_s = philly(*rng.spawn(2), 100_000)
-    left_s = np.concatenate([[job.total_steps for job in running_jobs(seed, 560.0, ("x",))] for seed in range(30)])
+    left_s = np.concatenate([[job.total_steps for job in running_jobs(seed, 560.0, owners)] for seed in range(30)])
     # of a length-biased draw, a uniform part is left: E[left] = E[d²] / 2 E[d]
     assert left_s.mean() == pytest.approx((duration_s**2).mean() / duration_s.mean() / 2, rel=0.15)
+
+
+# ---- from the trace --------------------------------------------------------------------------------------------------
+
+
+def _trace(rows: list[tuple[float, int, str, str]]) -> Trace:
+    """Return a trace of jobs of an hour: submission, size, tenant and status of each."""
+    at, size, tenant, status = (list(column) for column in zip(*rows, strict=True))
+    names = [str(m) for m in range(len(rows))]
+    bare = trace_of("here", names, np.array(at), np.array(size), duration_s=np.full(len(rows), 3600.0))
+    return replace(bare, tenant=tuple(tenant), status=tuple(status))
+
+
+def test_jobs_without_an_owner_go_to_those_whose_failed_jobs_the_trace_does_not_name_by_size() -> None:
+    passed = [(0.0, 1, "6214e9", "finished")] * 3 + [(0.0, 1, "ed69ec", "finished"), (0.0, 8, "b436b2", "finished")]
+    told = [(0.0, 1, "ee9e8c", "finished")] * 50 + [(0.0, 8, "ed69ec", "failed")] * 50
+    nameless = [(0.0, 1, "", "failed")] * 4000 + [(0.0, 8, "", "failed")] * 10
+    found = traced.owned(_trace(passed + told + nameless), 0).tenant
+    assert found[:105] == tuple(row[2] for row in passed + told)
+    one, eight = found[105:4105], found[4105:]
+    assert set(eight) == {"b436b2"} and set(one) == {"6214e9", "ed69ec"}
+    assert one.count("6214e9") / 4000 == pytest.approx(0.75, abs=0.03)
+
+
+def test_only_jobs_from_october_on_count() -> None:
+    before, begin = traced.SINCE_S - 60.0, traced.SINCE_S
+    found = traced.waited(_trace([(before, 8, "6214e9", ""), (begin, 8, "ed69ec", ""), (begin + 9, 4, "x", "")]), 0)
+    assert found.size.tolist() == [8, 4]
+    assert found.tries.sum() == 0
+
+
+def test_a_folder_without_the_trace_is_named_with_what_should_be_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"philly_jobs\.csv\.gz") as told_of:
+        reproduce(Request(reference=tmp_path))
+    assert "data/traces/philly" in str(told_of.value)
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="the trace is not in the project")
+def test_the_virtual_clusters_work_is_what_the_trace_has() -> None:
+    trace = traces.read(REAL, "philly")
+    tenant, passed = np.array(trace.tenant), np.array([status == "finished" for status in trace.status])
+    counted = passed & (trace.submitted_s >= traced.SINCE_S)
+    hours, size = trace.scale_factor * trace.duration_s / 3600.0, size_of(trace.scale_factor)
+    found = {name: [hours[counted & (tenant == name) & (size == k)].sum() for k in range(4)] for name in GPU_HOURS}
+    np.testing.assert_allclose(list(found.values()), list(GPU_HOURS.values()), atol=0.5)
+    assert int(counted.sum()) == 57_202
+    assert set(tenant[counted]) - set(GPU_HOURS) == {"795a4c"}
+    asked = (hours[trace.submitted_s >= traced.SINCE_S]).sum() / (43 * 24 * 2490)
+    assert asked == pytest.approx(played.BUSY, abs=0.005)
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="the trace is not in the project")
+def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_told_get_none_more() -> None:
+    trace = traced.read(REAL.parent)
+    before, after = np.array(trace.tenant), np.array(traced.owned(trace, 1).tenant)
+    assert trace.submitted_s.max() < traced.UNTIL_S
+    assert (after != "").all() and (after[before != ""] == before[before != ""]).all()
+    assert not set(after[before == ""]) & set(traced.TOLD)
 
 
 def test_an_interval_is_told_with_its_seeds() -> None:

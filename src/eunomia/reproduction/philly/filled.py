@@ -6,35 +6,35 @@ duration, and each has a uniformly drawn part of it still to do (the waiting-tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from eunomia.model.job import Job
+from eunomia.reproduction.philly.owners import Owners
 from eunomia.traces.distributions import philly
 
 DRAWN = 200_000  # jobs among which those that run are chosen
 PREFIX = "running-"  # of their names
 
 
-def running_jobs(seed: int, accelerators: float, tenants: Sequence[str]) -> list[Job]:
-    """Return jobs that are at work at time 0 on at most so many accelerators, owned evenly by the tenants.
+def running_jobs(seed: int, accelerators: float, owners: Owners) -> list[Job]:
+    """Return jobs that are at work at time 0 on at most so many accelerators.
 
     Steps are seconds, as with throughputs of 1.
     """
     rng = np.random.default_rng((seed, 1))
-    sizes, durations = rng.spawn(2)
+    sizes, durations, drawn = rng.spawn(3)
     size, duration_s = philly(sizes, durations, DRAWN)
     picked = rng.choice(DRAWN, int(accelerators), p=duration_s / duration_s.sum())
     left_s = duration_s[picked] * (1.0 - rng.random(len(picked)))
     fit = int(np.searchsorted(np.cumsum(size[picked]), accelerators, side="right"))
+    owner = owners.of(size[picked[:fit]], drawn)
     return [
         Job(
             job_id=f"{PREFIX}{m}",
             sequence=m,
             total_steps=float(left_s[m]),
             scale_factor=int(size[picked[m]]),
-            tenant=tenants[m % len(tenants)],
+            tenant=owner[m],
         )
         for m in range(fit)
     ]
