@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from eunomia.reproduction.table import Row, Table
 
 SHOWN = 80  # rows of a table; of a longer one only those outside are shown
+REASONS = 20  # of rows outside; the others stand in the file
+NOTHING = "no row has a published value and a tolerance; leave --check out, or give results that have them"
 
 
 def reproduce(
@@ -26,7 +28,9 @@ def reproduce(
     reference: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder with the published results, where NAME needs one.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Leave with exit code 1 when a row is outside.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Leave with exit code 1 when a row is outside or nothing is checked.")
+    ] = False,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds to run, where NAME draws at random.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing NAME.csv.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be measured again.")] = False,
@@ -52,11 +56,19 @@ def reproduce(
         table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_tell))
         files = table.write(out, name)
         if as_json:
-            print(json.dumps({"name": name, **table.as_dict()}, allow_nan=False))
+            told = {"name": name, "checked": _checked(table), **table.as_dict()}
+            print(json.dumps(told, allow_nan=False))
         else:
             _show(table, files)
-        if check and table.outside:
+        if check and not _checked(table):
+            _tell(f"nothing was checked: {NOTHING}")
+        if check and (table.outside or not _checked(table)):
             raise typer.Exit(FAILED)
+
+
+def _checked(table: Table) -> int:
+    """Return how many rows something is asked of."""
+    return sum(row.within is not None for row in table.rows)
 
 
 def _misuse(column: str, rule: str, mend: str) -> InvalidInput:
@@ -99,9 +111,24 @@ def _show(table: Table, files: list[Path]) -> None:
         console.print(grid)
     for note in table.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    checked = sum(row.within is not None for row in table.rows)
-    told = f"{len(table.rows)} rows, {checked} checked, {len(table.outside)} outside"
+    for line in _reasons(table):
+        console.print(line, markup=False, soft_wrap=True)
+    told = f"{len(table.rows)} rows, {_checked(table)} checked, {len(table.outside)} outside"
     console.print(f"{told}; wrote {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
+
+
+def _reasons(table: Table) -> list[str]:
+    """Return why rows are outside, as far as they say it, each reason once."""
+    where: dict[str, list[str]] = {}
+    for row in table.outside:
+        if row.note:
+            where.setdefault(row.note, []).append(f"{row.series}, {row.quantity}")
+    lines = [
+        f"outside: {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''}: {note}"
+        for note, rows in where.items()
+    ]
+    more = [f"outside: {len(lines) - REASONS} reasons more in the file"] if len(lines) > REASONS else []
+    return lines[:REASONS] + more
 
 
 def _cells(row: Row) -> list[str]:

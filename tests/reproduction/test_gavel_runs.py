@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from eunomia.experiment.wiring import set_up
 from eunomia.reproduction.gavel import batch, curves, money, runs, sharing
-from eunomia.reproduction.gavel.cells import Cell, Shown
+from eunomia.reproduction.gavel.cells import Cell, Shown, throughputs_in
 from eunomia.reproduction.gavel.reference import THROUGHPUTS
 from eunomia.reproduction.gavel.runs import Runs, measure
 from eunomia.reproduction.table import Request
@@ -43,6 +44,13 @@ def test_a_run_is_made_once_and_one_that_fails_leaves_the_others(tmp_path: Path)
     assert told == ["1 of 1 runs are there already"]
     other = measure([replace(SMALL, seed=1)], request)
     assert other.shown[replace(SMALL, seed=1)].jct_s != first.shown[SMALL].jct_s
+
+
+@with_data
+def test_a_cell_is_set_up_from_a_folder_given_by_a_relative_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER.parent)
+    throughputs = throughputs_in(Request(reference=Path(FOLDER.name)))
+    assert len(set_up(SMALL.scenario(throughputs)).jobs) == SMALL.jobs
 
 
 @pytest.mark.parametrize("experiment", [curves.fig8, curves.fig10, curves.cdf, batch.makespan, sharing.ftf, money.cost])

@@ -108,6 +108,26 @@ def test_a_job_that_ends_otherwise_is_named_and_fails_the_check(reference: Path,
     )
 
 
+def test_why_rows_are_outside_is_printed_once_for_all_of_them(reference: Path, tmp_path: Path) -> None:
+    (reference / "tiresias" / "tiny" / "jobs_count_fifo.csv").write_text(FALSE)
+    _, said = typed("peers", "--reference", reference, "--out", tmp_path / "out")
+    (line,) = (line for line in said.splitlines() if line.startswith("outside: "))
+    assert line.endswith("jobs_equal: first to differ: job 1, 100 to 151 s, 0 stops there, 100 to 150 s, 0 stops here")
+
+
+def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eunomia.reproduction.load", lambda name: lambda request: Table(rows=(row(None, 1.0),)))
+    words = ["reproduce", "some", "--out", str(tmp_path / "out"), "--force"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    checked = CliRunner().invoke(app, [*words, "--check"])
+    assert checked.exit_code == 1
+    assert "nothing was checked" in checked.stderr
+    assert "leave --check out" in checked.stderr
+    assert (tmp_path / "out" / "some.csv").is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "column", "rule", "mend"),
     [

@@ -16,6 +16,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "gavel:max_min_fairness_packed": ("max_min_fairness", _SHARED),
     "gavel:max_min_fairness_water_filling": ("water_filling", _AGNOSTIC),
     "gavel:max_min_fairness_water_filling_perf": ("water_filling", {}),
+    "gavel:max_min_fairness_water_filling_packed": ("water_filling", _SHARED),
     "gavel:max_min_fairness_strategy_proof": ("strategy_proof", {}),
     "gavel:finish_time_fairness": ("finish_time_fairness", _AGNOSTIC),
     "gavel:finish_time_fairness_perf": ("finish_time_fairness", {}),

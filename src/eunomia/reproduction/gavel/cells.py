@@ -102,8 +102,8 @@ class Shown:
 
 
 def throughputs_in(request: Request) -> Path:
-    """Return the table of throughputs in the reference folder. Raises InvalidInput when there is none."""
-    path = request.folder("data/gavel") / THROUGHPUTS
+    """Return the table of throughputs in the reference folder, absolute. Raises InvalidInput when there is none."""
+    path = request.folder("data/gavel").absolute() / THROUGHPUTS
     if not path.is_file():
         rule, mend = f"there is no {THROUGHPUTS}", "give a folder laid out like data/gavel"
         raise InvalidInput([Problem(file=str(path), column="--reference", rule=rule, mend=mend)])
@@ -111,12 +111,14 @@ def throughputs_in(request: Request) -> Path:
 
 
 def show(cell: Cell, throughputs: Path) -> Shown:
-    """Make the run."""
+    """Make the run. Raises ValueError when it says nothing of JCTs."""
     setup = set_up(cell.scenario(throughputs))
     name = cell.policy.removeprefix("gavel:")
     if cell.as_published and name != cell.policy and name in NEARBY:
         setup = replace(setup, policy=NEARBY[name]({}, cell.seed + cell.draw))
     played = play(setup)
+    if played.average_jct is None:
+        raise ValueError(f"{cell.name}: every measured job was dropped")
     patience = {job.job_id: job.deadline - job.submitted for job in setup.jobs}
     first, last = cell.window or (0, len(played.jct) - 1)
     measured = {name: jct for name, jct in played.jct.items() if first <= int(name) <= last}

@@ -2,54 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from eunomia.core.mechanisms.gavel import GavelScheduler
-from eunomia.model.problems import InvalidInput
-from eunomia.reproduction.gavel.objectives import VALUES, Objective
+from eunomia.model.answers import InvalidAnswer
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.reproduction.gavel.ends import ends_of, no_jobs
+from eunomia.reproduction.gavel.logged import of_log
 from eunomia.reproduction.gavel.playing import Played, play, set_up_run
-from eunomia.reproduction.gavel.reference import LOGS, RESULTS, Reference, Run, read_reference
-from eunomia.reproduction.gavel.replaying import Diverged, FromLog, Rounds
+from eunomia.reproduction.gavel.reference import RESULTS, Reference, Run, read_reference
+from eunomia.reproduction.making import failures
 from eunomia.reproduction.table import Request, Row, Table
+from eunomia.solvers.program import NoOptimum
 
-SAME_S = 0.01  # a JCT is the same up to this
+__all__ = ["AGNOSTIC", "AWARE", "EXACT", "of_log", "of_run", "reproduce"]
+
 EXACT = ("isolated", "fifo", "fifo_perf", "allox", "gandiva")  # have one answer, ties as the published code breaks them
 AWARE = ("max_min_fairness_perf", "finish_time_fairness_perf")
 AGNOSTIC = ("max_min_fairness", "finish_time_fairness")
 MAKESPAN = ("min_total_duration_perf", "min_total_duration")
-EACH, MEDIAN, LAST, WORSE = 0.05, 0.03, 0.03, 1e-4  # largest relative error: of a run, median, makespan, objective
+EACH, MEDIAN, LAST = 0.05, 0.03, 0.03  # largest relative error: of a run, median, makespan
 MANY_JOBS = 96  # a smaller trace says little about averages
 QUANTITIES = ("average_jct", "makespan", "utilization", "total_cost_usd")
 UNITS = {"average_jct": "s", "makespan": "s", "utilization": "", "total_cost_usd": "US$"}
 
 
 def reproduce(request: Request) -> Table:
-    """Return a row for each run and quantity and for each log. Raises InvalidInput for a folder that is not one."""
+    """Return a row for each run and quantity, for each log, and for each of them that could not be compared.
+
+    Raises InvalidInput for a folder that holds no results.
+    """
     reference = read_reference(request.folder("data/gavel"))
-    rows: list[Row] = []
-    notes: list[str] = []
+    rows = [row for name, error in reference.failed.items() for row in _failed(name, error)]
     for at, one in enumerate(reference.runs, start=1):
         request.tell(f"{at}/{len(reference.runs)} {one.id}")
-        try:
-            rows += of_run(one, reference)
-            if one.id in reference.logs:
-                rows += of_log(one, reference)
-        except InvalidInput as error:
-            notes.append(f"{one.id} was not run: {error}")
+        rows += _tried(one.id, of_run, one, reference)
+        if one.id in reference.logs:
+            rows += _tried(f"{one.id} log", of_log, one, reference)
     rows += _medians(rows, reference)
-    return Table(rows=tuple(rows), notes=tuple(notes))
+    return Table(rows=tuple(rows), notes=reference.notes)
+
+
+def _tried(name: str, of: Callable[[Run, Reference], list[Row]], one: Run, reference: Reference) -> list[Row]:
+    """Return the rows of a run or log; one that cannot be played has a row that says why."""
+    try:
+        return of(one, reference)
+    except (InvalidInput, InvalidAnswer, NoOptimum) as error:
+        return _failed(name, error)
+
+
+def _failed(name: str, error: Exception) -> list[Row]:
+    return list(failures({name: " | ".join(str(error).splitlines())}))
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 
 def of_run(one: Run, reference: Reference) -> list[Row]:
-    """Return the rows of one run: as near as we come, and for level policies the steady answer beside it."""
-    if (one.said.get("generated") or {}).get("ideal"):
-        return [Row(series=one.id, quantity="jobs", unit="", source=RESULTS, note="fluid shares have no rounds")]
-    levels = one.policy in AWARE + AGNOSTIC
+    """Return the rows of one run: as near as we come, and for level policies the steady answer beside it.
+
+    Raises InvalidInput for a run that cannot be played.
+    """
+    if one.ideal:
+        raise _no_rounds(one, reference)
+    levels = one.family in AWARE + AGNOSTIC
     played = play(set_up_run(one, reference, {"point": "interior"} if levels else None))
     rows = [_equal_jobs(one, played), _equal_drops(one, played), *_quantities(one, played)]
     if levels and one.said.get("trace"):
@@ -62,24 +80,22 @@ def of_run(one: Run, reference: Reference) -> list[Row]:
     return rows
 
 
+def _no_rounds(one: Run, reference: Reference) -> InvalidInput:
+    rule = f"in run {one.id} shares are given out as a fluid; there are no rounds to compare"
+    file = str(reference.folder / RESULTS)
+    return InvalidInput([Problem(file=file, column="generated.ideal", value="true", rule=rule, mend="leave it out")])
+
+
 def _equal_jobs(one: Run, played: Played) -> Row:
-    """Return how many jobs have the same JCT."""
-    different = [name for name, jct in one.jct.items() if not _same(jct, played.jct.get(name, np.nan))]
-    note = ""
-    if different and one.policy in EXACT:
-        name = min(different, key=int)
-        note = f"first to differ: job {name}, {one.jct[name]} s there, {played.jct.get(name)} s here"
+    """Return how many jobs have the same JCT, of all that ended there or here."""
+    if not one.jct:
+        return no_jobs(one.id, RESULTS)
+    ended, equal, note = ends_of(one, played)
+    exact = one.family in EXACT
     return Row(
-        series=one.id, quantity="jobs with the same JCT", unit="jobs", published=len(one.jct),
-        measured=len(one.jct) - len(different), tolerance=0.0 if one.policy in EXACT else None, source=RESULTS,
-        note=note,
+        series=one.id, quantity="jobs with the same JCT", unit="jobs", published=ended, measured=equal,
+        tolerance=0.0 if exact else None, source=RESULTS, note=note if exact else "",
     )  # fmt: skip
-
-
-def _same(there: float | None, here: float | None) -> bool:
-    if there is None or here is None:
-        return there is here
-    return abs(there - here) <= SAME_S
 
 
 def _equal_drops(one: Run, played: Played) -> Row:
@@ -87,8 +103,9 @@ def _equal_drops(one: Run, played: Played) -> Row:
     there = {name for name, jct in one.jct.items() if jct is None}
     here = {name for name, jct in played.jct.items() if jct is None}
     return Row(
-        series=one.id, quantity="jobs dropped by one only", unit="jobs", published=0, measured=len(there ^ here),
-        tolerance=0.0 if one.policy in EXACT else None, source=RESULTS,
+        series=one.id, quantity="jobs dropped by one only", unit="jobs", published=0 if one.jct else None,
+        measured=len(there ^ here),
+        tolerance=0.0 if one.family in EXACT else None, source=RESULTS,
         note=", ".join(sorted(there ^ here, key=int)[:10]),
     )  # fmt: skip
 
@@ -107,18 +124,18 @@ def _quantities(one: Run, played: Played) -> list[Row]:
 def _tolerance(one: Run, quantity: str) -> float | None:
     """Return how near a quantity has to come; None where the optimum is not unique and the run short."""
     jobs = one.said.get("num_jobs_in_trace") or len(one.jct)
-    if one.policy in EXACT:
+    if one.family in EXACT:
         return None if quantity == "total_cost_usd" and jobs < MANY_JOBS else 1e-4  # small sums are printed short
     if jobs < MANY_JOBS:
         return None
-    if one.policy in MAKESPAN:
+    if one.family in MAKESPAN:
         return LAST if quantity == "makespan" else None
-    return EACH if one.policy in AWARE + AGNOSTIC else None
+    return EACH if one.family in AWARE + AGNOSTIC else None
 
 
 def _medians(rows: list[Row], reference: Reference) -> list[Row]:
     """Return the median error of each quantity over the runs of policies that know the types."""
-    aware = {one.id for one in reference.runs if one.policy in AWARE}
+    aware = {one.id for one in reference.runs if one.family in AWARE}
     found = []
     for name in QUANTITIES:
         errors = [
@@ -140,51 +157,3 @@ def _medians(rows: list[Row], reference: Reference) -> list[Row]:
                 )
             )
     return found
-
-
-# ---- logs ------------------------------------------------------------------------------------------------------------
-
-
-def of_log(one: Run, reference: Reference) -> list[Row]:
-    """Return the rows of one log: rounds with the same assignment, jobs with the same JCT, and objectives."""
-    setup = set_up_run(one, reference)
-    events = reference.logs[one.id]
-    adviser = FromLog(events, Objective.of(one.policy, setup.policy))
-    heard: list[Rounds] = []
-
-    def watch(scheduler: GavelScheduler) -> Rounds:
-        heard.append(Rounds(scheduler, events))
-        return heard[0]
-
-    series, stopped, equal = f"{one.id} log", "", 0
-    try:
-        played = play(setup, adviser, watch)
-        equal = sum(_same(jct, played.jct.get(name, np.nan)) for name, jct in one.jct.items())
-    except Diverged as error:
-        stopped = str(error)
-    rounds = heard[0]
-    first = rounds.first
-    note = f"first to differ: round {first.round} at {first.at:.3f} s: {first.text}" if first else stopped
-    rows = [
-        Row(
-            series=series, quantity="rounds with the same assignment", unit="rounds", published=rounds.logged,
-            measured=rounds.equal, tolerance=0.0, source=LOGS, note=note,
-        ),
-        Row(
-            series=series, quantity="jobs with the same JCT", unit="jobs", published=len(one.jct), measured=equal,
-            tolerance=0.0, source=LOGS, note=stopped,
-        ),
-    ]  # fmt: skip
-    if one.policy in VALUES:
-        rows.append(
-            Row(
-                series=series,
-                quantity="how much worse our answer to a logged question is, at most",
-                unit="",
-                published=0.0,
-                measured=adviser.shortfall,
-                tolerance=WORSE,
-                source=LOGS,
-            )
-        )
-    return rows

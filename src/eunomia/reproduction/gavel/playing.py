@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ class Played:
     """What one run showed, each number as Gavel's simulator counts it."""
 
     jct: Mapping[str, float | None]  # of every job that ended; None = dropped
-    average_jct: float  # over the window, dropped jobs left out
+    average_jct: float | None  # over the window, dropped jobs left out; None = all were dropped
     makespan: float  # when the last round ended
     utilization: float | None  # busy time of an accelerator over all of it, on average; None = above 1
     cost_usd: float
@@ -44,18 +43,18 @@ def scenario_of(one: Run, reference: Reference, more: Mapping[str, Any] | None =
     nodes = [
         {"type": kind, "count": count // one.gpus_per_server[kind], "accelerators": one.gpus_per_server[kind]}
         for kind, count in sorted(one.cluster.items())
-        if count // one.gpus_per_server[kind]
+        if count and count // one.gpus_per_server[kind]
     ]
-    prices = {kind: reference.prices[kind] for kind in one.cluster if kind in reference.prices}
-    name, _, alpha = one.policy.partition("_alpha=")
-    parameters = {"alpha": float(alpha)} if alpha else {}
+    there = {node["type"] for node in nodes}
+    prices = {kind: price for kind, price in reference.prices.items() if kind in there}
+    parameters = {} if one.alpha is None else {"alpha": one.alpha}
     return scenario_from_dict(
         {
             "seed": one.seed,
             "cluster": {"nodes": nodes, **({"prices": prices} if prices else {})},
             "workload": _workload(one, reference),
             "throughputs": {"source": str(reference.folder / THROUGHPUTS)},
-            "policy": {"name": f"gavel:{name}", **parameters, **(more or {})},
+            "policy": {"name": f"gavel:{one.family}", **parameters, **(more or {})},
             "mechanism": {"name": "gavel", "round_s": float(one.round_seconds), "global_queue": one.global_queue},
             **({"measure": {"first_job": one.window[0], "last_job": one.window[1] - 1}} if one.window else {}),
         },
@@ -106,7 +105,7 @@ def play(
     busy = clock.busy / clock.ended_at if clock.ended_at > 0 else clock.busy
     return Played(
         jct=jct,
-        average_jct=float(np.mean(inside)) if inside else math.nan,
+        average_jct=float(np.mean(inside)) if inside else None,
         makespan=clock.ended_at,
         utilization=None if busy.max(initial=0.0) > 1.0 else float(busy.mean()),
         cost_usd=float(clock.charged @ price) / 3600,

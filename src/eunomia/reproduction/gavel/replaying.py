@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,6 +49,11 @@ class FromLog:
             shares = replace(shares, memory=memory)
         return shares
 
+    @property
+    def left(self) -> int:
+        """Return how many allocations of the log nobody asked for."""
+        return len(self._allocations) - self.asks
+
 
 def _members(key: str) -> Members:
     return tuple(part.strip() for part in key.strip("()").split(","))
@@ -66,8 +71,9 @@ def _shares(allocation: Mapping[str, Mapping[str, float]], view: View) -> Shares
         for kind, x in shares.items()
         if kind in view.types
     ]
-    first, second, kind, x = (np.array(column) for column in zip(*found, strict=True))
-    return Shares(x.astype(float), Rows(first, kind, partner=second))
+    first, second, kind = np.array([places for *places, _ in found], dtype=np.int64).reshape(-1, 3).T
+    x = np.array([share for *_, share in found], dtype=float)
+    return Shares(x, Rows(first, kind, partner=second))
 
 
 @dataclass(slots=True)
@@ -87,12 +93,8 @@ class Rounds:
         self._logged = [event for event in events if "assign" in event]
         self._sits: Sitting = {}
         self.compared = self.equal = 0
+        self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which somebody runs, there or here
         self.first: Difference | None = None
-
-    @property
-    def logged(self) -> int:
-        """Rounds of the log in which somebody runs."""
-        return sum(bool(event["assign"]) for event in self._logged)
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Take in who sits where; at a new round, compare."""
@@ -115,24 +117,48 @@ class Rounds:
         for members in [members for members in self._sits if name in members]:
             del self._sits[members]
 
+    def close(self, stopped: str = "") -> None:
+        """The run is over, or it `stopped` for this reason: what the log has beyond our last round differs."""
+        for event in self._logged[self.compared :]:
+            self.compared += 1
+            if there := _seated(event["assign"]):
+                members = _first(there)
+                text = f"{_told(members, there)} there, and there is no such round here"
+                self._differ(event["t"], stopped or text, there)
+        if stopped and self.first is None:
+            self.compared += 1
+            self._differ(self._scheduler.clock.ended_at, stopped)
+
     def _compare(self, at: float) -> None:
+        here: Sitting = {members: tuple(sorted(seats)) for members, seats in self._sits.items()}
         if self.compared > len(self._logged):
-            self._differ(at, "the log has no such round")
+            if here:
+                self._differ(at, f"the log has no such round, and {_told(_first(here), here)} here")
             return
         event = self._logged[self.compared - 1]
-        there: Sitting = {_members(key): tuple(seats) for key, seats in event["assign"].items()}
-        here = {members: tuple(sorted(seats)) for members, seats in self._sits.items()}
-        there = {members: tuple(sorted(seats)) for members, seats in there.items()}
+        there = _seated(event["assign"])
         if abs(event["t"] - at) > 1e-6:
-            self._differ(at, f"it begins at {event['t']:.6f} s there")
+            self._differ(at, f"it begins at {event['t']:.6f} s there", there)
         elif here != there:
-            members = min(
-                (m for m in here.keys() | there.keys() if here.get(m) != there.get(m)), key=lambda m: int(m[0])
-            )
-            self._differ(at, f"{' and '.join(members)} on {there.get(members)} there, {here.get(members)} here")
+            members = _first({m for m in here.keys() | there.keys() if here.get(m) != there.get(m)})
+            self._differ(at, f"{_told(members, there)} there, {here.get(members)} here", there)
         else:
             self.equal += bool(there)
 
-    def _differ(self, at: float, text: str) -> None:
+    def _differ(self, at: float, text: str, there: Sitting | None = None) -> None:
+        self.rounds += not there
         if self.first is None:
             self.first = Difference(self.compared, at, text)
+
+
+def _seated(assign: Mapping[str, Sequence[int]]) -> Sitting:
+    return {_members(key): tuple(sorted(seats)) for key, seats in assign.items()}
+
+
+def _first(some: Iterable[Members]) -> Members:
+    """Return the oldest job of some, or pair with the oldest job."""
+    return min(some, key=lambda members: [int(name) for name in members])
+
+
+def _told(members: Members, sitting: Sitting) -> str:
+    return f"{' and '.join(members)} on {sitting.get(members)}"
