@@ -81,9 +81,8 @@ def single(elapsed: float, left: float, serial: float, gang: int, slowdown: floa
     """Return ρ of an app of one job with `left` iterations."""
     one: Floats = np.ones(1)
     time = left * serial * slowdown / gang * one
-    rho = finish_time_fairness(
-        np.zeros(1, int), elapsed * one, ideal * one, one > 0, time, time * gang, gang * np.ones(1, int)
-    )
+    app, size, nothing = np.zeros(1, int), gang * np.ones(1, int), np.zeros(1)
+    rho = finish_time_fairness(app, elapsed * one, ideal * one, time, nothing, one > 0, time, time * gang, size)
     return float(rho[0])
 
 
@@ -99,10 +98,13 @@ def test_rho_of_one_job() -> None:
 def test_rho_of_many_jobs_is_of_the_longest_or_of_all_the_work() -> None:
     # Two jobs of 100 s on 2 accelerators each: one seated does the work of both in 200 s; both in 100 s.
     app, size, time = np.zeros(2, int), np.array([2, 2]), np.array([100.0, 100.0])
-    work = time * size
+    work, known = time * size, (np.zeros(1), np.array([50.0]), np.array([100.0]))
     for seated, finish in (([True, False], 200.0), ([True, True], 100.0)):
-        rho = finish_time_fairness(app, np.zeros(1), np.array([50.0]), np.array(seated), time, work, size)
+        rho = finish_time_fairness(app, *known, np.zeros(1), np.array(seated), time, work, size)
         assert rho[0] == pytest.approx(finish / 50.0)
-    nothing = finish_time_fairness(app, np.zeros(1), np.array([50.0]), np.zeros(2, bool), time, work, size)
+    nothing = finish_time_fairness(app, *known, np.zeros(1), np.zeros(2, bool), time, work, size)
     assert nothing[0] == RHO_MAX
+    # A paused third of 60 accelerator-seconds has to be done on the same seats: 15 s more on four.
+    rho = finish_time_fairness(app, *known, np.array([60.0]), np.ones(2, bool), time, work, size)
+    assert rho[0] == pytest.approx(115.0 / 50.0)
     assert cluster_time(app, 1, time, size, np.array([60.0]), 3).tolist() == [(400 + 60) / 3]

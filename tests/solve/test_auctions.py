@@ -87,6 +87,8 @@ EMPTY = {"take": 0, "rho": 5}
         ({"capacity": 2, "values": [[1, "2"]]}, 2, "0.value", "finite"),
         ({"capacity": 2, "bids": {"a": [{"take": 1, "rho": 2}]}}, None, "a", "takes nothing"),
         ({"capacity": 2, "bids": {"a": [EMPTY, EMPTY]}}, 2, "a", "same as row 1"),
+        ({"capacity": 2, "bids": {"a": [EMPTY, {"take": 1e19, "rho": 1}]}}, 2, "a.take", "more than is offered"),
+        ({"capacity": 2, "bids": {"a": [EMPTY, {"take": 10**400, "rho": 1}]}}, 2, "a.take", "more than is offered"),
         ({"capacity": 2, "bids": {"a": [EMPTY, {"take": 1.5, "rho": 1}]}}, 2, "a.take", "whole"),
         ({"capacity": 2, "bids": {"a": [EMPTY, {"take": -1, "rho": 1}]}}, 2, "a.take", "whole"),
         ({"capacity": 2, "bids": {"a": [EMPTY, {"take": [1, 1], "rho": 1}]}}, 2, "a.take", "each class"),

@@ -69,15 +69,20 @@ def _take(raw: Any, bidder: str, row: int, offer: Offer, problems: Problems) -> 
     found = []
     for name, count, most in zip(classes, raw, offer.capacity.tolist(), strict=True):
         place = column if offer.plain else f"{column}.{name}"
-        whole = is_number(type(count)) and math.isfinite(count) and count == int(count) and count >= 0
+        whole = _is_whole(count) and count >= 0
         if not whole:
             rule, mend = "must be a whole number, at least 0", "count accelerators"
             problems.add(rule, mend, row=row, column=place, value=short(count))
         elif count > most:
             rule = f"takes more than is offered, which is {most}"
             problems.add(rule, "leave the row out, or offer more", row=row, column=place, value=short(count))
-        found.append(int(count) if whole else 0)
+        found.append(int(count) if whole and count <= most else 0)
     return found
+
+
+def _is_whole(count: Any) -> bool:
+    """Say whether something is a whole number, be it too large for a float."""
+    return is_number(type(count)) and (isinstance(count, int) or (math.isfinite(count) and count == int(count)))
 
 
 def _value(raw: Any, is_rho: bool, bidder: str, row: int, problems: Problems) -> float:

@@ -3,8 +3,7 @@
     maximise Σ_i v_i,b(i)   subject to   Σ_i n_i,b(i),k ≤ C_k for each class k
 
 Bidders are served layer by layer (`layers`) with wider and wider layers until nothing that could be better was let go.
-Where that does not come to an end, the general solver searches among the rows that could still be part of a better
-answer.
+Where that does not come to an end, `deepening` goes on.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.frames import frames, unfolded
 from eunomia.solvers.auction.layers import sweep
 from eunomia.solvers.auction.packed import Packed
-from eunomia.solvers.auction.prices import relaxed, surplus
-from eunomia.solvers.program import NoOptimum
+from eunomia.solvers.auction.prices import surplus
 
 CLOSE = 1e-9  # of a sum of logarithms: what is nearer is the same
 WIDTHS = (64, 1024, 8192, 65536)
@@ -28,14 +26,13 @@ HOPELESS = 0.5  # share of the gap that a layer of 1024 states must have closed 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How far to look: the widest layer, and the nodes of the general solver where layers do not settle it."""
+    """How far to look: the widest layer, and the rows that a search may look at where layers do not settle it."""
 
     widest: int = WIDTHS[-1]
-    nodes: int = 200
+    work: int = 2_500_000_000  # of all optima together: about a minute
 
 
-EXACT, QUICK = Effort(), Effort(widest=1024, nodes=0)
-FIRST = Effort(widest=WIDTHS[0], nodes=0)  # with the prices of a few steps, before the linear relaxation is solved
+EXACT, QUICK = Effort(), Effort(widest=1024, work=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +49,24 @@ class Best:
         return self.bound <= self.objective + CLOSE
 
 
-def best_rows(rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints, effort: Effort) -> Best:
+def best_rows(rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints, widest: int) -> Best:
     """Return the best rows of the bidders `who`, (turn,).
 
-    `price` (class,) sets how well layers can be judged, `known` (turn,) are rows that fit together, and `effort` says
-    how far to look for better ones.
+    `price` (class,) sets how well layers can be judged, `known` (turn,) are rows that fit together, and `widest` is the
+    most states of a layer.
     """
     loss = np.empty(len(worth))
     gain, chosen = surplus(rows, worth, price, who, loss)
     found = Best(known, float(worth[known].sum()), float(gain.sum() + price @ rows.capacity))
     if not found.proven and (rows.take[chosen].sum(axis=0) <= rows.capacity).all():
-        found = _better(found, chosen, worth)
+        found = better(found, chosen, worth)
     if not found.proven:
-        found = _by_layers(rows, worth, who, price, loss, gain, found, effort.widest)
-    if not found.proven and effort.nodes > 0:
-        found = _by_program(rows, worth, who, loss, found, effort.nodes)
+        found = _by_layers(rows, worth, who, price, loss, gain, found, widest)
     return replace(found, bound=max(found.bound, found.objective))
 
 
-def _better(found: Best, row: Ints, worth: Floats) -> Best:
+def better(found: Best, row: Ints, worth: Floats) -> Best:
+    """Return the better of the answer found and other rows that fit together."""
     value = float(worth[row].sum())
     return replace(found, row=row, objective=value) if value > found.objective else found
 
@@ -93,31 +89,9 @@ def _by_layers(
             row = np.empty_like(chosen)
             row[order] = unfolded(rows, worth, turn, seen, chosen)
             assert row.min() >= 0
-            found = _better(found, row, worth)
+            found = better(found, row, worth)
         found = replace(found, bound=min(found.bound, max(lost, found.objective)))
         closed = first - found.bound
         if found.proven or (width > WIDTHS[0] and closed < HOPELESS * (first - found.objective) and len(price) > 8):
             break
     return found
-
-
-def _by_program(rows: Packed, worth: Floats, who: Ints, loss: Floats, found: Best, nodes: int) -> Best:
-    """Let the general solver search among the rows that may be part of a better answer."""
-    allowed = np.zeros(len(worth))
-    for i in who.tolist():
-        allowed[rows.begin[i] : rows.begin[i + 1]] = 1.0
-    allowed[loss > found.bound - found.objective + CLOSE] = 0.0
-    allowed[found.row] = 1.0
-    program = relaxed(rows, worth, whole=True)
-    program.change_bounds(np.arange(len(worth)), 0.0, allowed)
-    away = np.setdiff1d(np.arange(len(rows.begin) - 1), who)
-    if len(away):
-        program.change_sides(away, 0.0, 0.0)
-    try:
-        solved = program.solve(nodes=nodes)
-    except NoOptimum:
-        return found
-    taken = np.flatnonzero(solved.x > 0.5)
-    row = taken[np.searchsorted(taken, rows.begin[who])]
-    found = _better(found, row, worth)
-    return replace(found, bound=min(found.bound, max(solved.bound, found.objective)))

@@ -68,6 +68,12 @@ def packed(bids: Bids) -> Packed:
     )
 
 
+def words_of(rows: Packed, left: Ints) -> Ints:
+    """Return what is left of each class, side by side, (word,)."""
+    full: Ints = _words(left[None, :], rows.word, rows.shift, len(rows.full))[0]
+    return full
+
+
 def _words(amounts: Ints, word: Ints, shift: Ints, count: int) -> Ints:
     words = np.zeros((len(amounts), count), dtype=np.int64)
     for k in range(amounts.shape[1]):

@@ -8,6 +8,7 @@ Allocating Divisible Items without Payments", EC 2013.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +16,15 @@ import numpy as np
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.contention import among, contenders, filled, nothing
-from eunomia.solvers.auction.optimum import EXACT, FIRST, Effort, best_rows
-from eunomia.solvers.auction.packed import packed
+from eunomia.solvers.auction.deepening import settled
+from eunomia.solvers.auction.optimum import EXACT, WIDTHS, Best, Effort, best_rows
+from eunomia.solvers.auction.packed import Packed, packed
 from eunomia.solvers.auction.prices import STEPS, lowered, relaxed_prices
+
+_log = logging.getLogger(__name__)
+AGAIN = 4000, 200  # times that some bidders are served again, where the fair rows and others' best are not settled
+FAIR = 8  # the fair rows may take this part of all work: one in so many
+LONG = 200_000_000  # rows looked at: some seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +68,43 @@ def partial_allocation(bids: Bids, effort: Effort = EXACT) -> Partial:
 
 
 def searched(bids: Bids, effort: Effort) -> Partial:
-    """Return the same of bids that are all useful, by the engine."""
+    """Return the same of bids that are all useful, by the engine.
+
+    Where the work ends before the fair rows are proven, no proof of others' best is tried, which is no easier.
+    """
     rows, worth, everybody = packed(bids), np.ascontiguousarray(bids.worth, dtype=float), np.arange(bids.bidders)
+    fair, price, work = _fair(rows, worth, everybody, effort)
+    share, least = np.ones((2, bids.bidders))
+    winners, told = np.flatnonzero(bids.take[fair.row].any(axis=1)), work
+    for n, i in enumerate(winners.tolist()):  # who takes nothing costs nobody anything
+        others, row = everybody[everybody != i], np.delete(fair.row, i)
+        known = filled(rows.begin, rows.take, worth, rows.capacity, others, row)
+        cheaper = lowered(rows, worth, price, others, float(worth[known].sum()), STEPS)
+        alone = best_rows(rows, worth, others, cheaper, known, effort.widest)
+        if not alone.proven and effort.work > 0:
+            may = work // (len(winners) - n) if fair.proven else 0
+            alone, rest = settled(rows, worth, others, alone, AGAIN[1], may)
+            work -= may - rest
+        share[i], least[i] = np.exp(worth[row].sum() - alone.objective), np.exp(worth[row].sum() - alone.bound)
+        if told - work > LONG:
+            told = work
+            _log.warning("auction: %d of %d optima", 2 + n, 1 + len(winners))
+    return Partial(fair.row, bids.take[fair.row], share, least, fair.objective, fair.bound)
+
+
+def _fair(rows: Packed, worth: Floats, everybody: Ints, effort: Effort) -> tuple[Best, Floats, int]:
+    """Return the fair rows, prices (class,) near those of the linear relaxation, and the work that is left."""
     table = rows.begin, rows.take, worth, rows.capacity
     known = filled(*table, everybody, nothing(*table[:2]))
-    price = lowered(rows, worth, np.zeros(len(bids.capacity)), everybody, float(worth[known].sum()), STEPS)
-    fair = best_rows(rows, worth, everybody, price, known, FIRST)
-    if not fair.proven:
-        price = relaxed_prices(rows, worth)
-        fair = best_rows(rows, worth, everybody, price, fair.row, effort)
-    share, least = np.ones((2, bids.bidders))
-    for i in np.flatnonzero(bids.take[fair.row].any(axis=1)).tolist():  # who takes nothing costs nobody anything
-        others = everybody[everybody != i]
-        value, known = float(worth[fair.row[others]].sum()), filled(*table, others, fair.row[others])
-        cheaper = lowered(rows, worth, price, others, float(worth[known].sum()), STEPS)
-        alone = best_rows(rows, worth, others, cheaper, known, effort)
-        share[i], least[i] = np.exp(value - alone.objective), np.exp(value - alone.bound)
-    return Partial(fair.row, bids.take[fair.row], share, least, fair.objective, fair.bound)
+    price = lowered(rows, worth, np.zeros(len(rows.capacity)), everybody, float(worth[known].sum()), STEPS)
+    fair = best_rows(rows, worth, everybody, price, known, WIDTHS[0])  # before the relaxation is solved
+    if fair.proven:
+        return fair, price, effort.work
+    price = relaxed_prices(rows, worth, everybody)
+    fair = best_rows(rows, worth, everybody, price, fair.row, effort.widest)
+    if fair.proven or effort.work == 0:
+        return fair, price, effort.work
+    may = effort.work // FAIR
+    _log.warning("auction: %d bidders, %d classes: searched row by row, which may take a minute", *rows.most.shape)
+    fair, rest = settled(rows, worth, everybody, fair, AGAIN[0], may)
+    return fair, price, effort.work - may + rest

@@ -36,9 +36,13 @@ def relaxed(rows: Packed, worth: Floats, *, whole: bool = False) -> Program:
     )
 
 
-def relaxed_prices(rows: Packed, worth: Floats) -> Floats:
-    """Return the prices (class,) at which L is lowest."""
-    return np.maximum(relaxed(rows, worth).solve().row_price[len(rows.begin) - 1 :], 0.0)
+def relaxed_prices(rows: Packed, worth: Floats, who: Ints) -> Floats:
+    """Return the prices (class,) at which L of the bidders `who` is lowest."""
+    bidders = len(rows.begin) - 1
+    program, away = relaxed(rows, worth), np.setdiff1d(np.arange(bidders), who)
+    if len(away):
+        program.change_sides(away, 0.0, 0.0)
+    return np.maximum(program.solve().row_price[bidders:], 0.0)
 
 
 @njit(cache=True)
