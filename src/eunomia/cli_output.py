@@ -63,20 +63,27 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
 
 def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) -> None:
     """Print the numbers that matter most, one row a run."""
+    from eunomia.report.finished import without_model
+
     console = Console()
     # On a narrow screen a policy's name matters more than space between numbers.
     table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=console.width < 100)
     summaries = [result.summary for _, result in results]
     all_done = all(s["jobs_finished"] == s["jobs_submitted"] for s in summaries)
     table.add_column("run", overflow="fold", min_width=16)
-    for name in ([] if all_done else ["done"]) + ["mean JCT", "p99 JCT", "waited", "busy", "cost", "stops", "worst ρ"]:
+    searches = any(s["apps_submitted"] for s in summaries)
+    cells = [_cells(summary, searches=searches, done=not all_done) for summary in summaries]
+    for name in cells[0]:
         table.add_column(name, justify="right", no_wrap=True)
-    for (label, _), summary in zip(results, summaries, strict=True):
-        table.add_row(label, *_cells(summary)[all_done:])
+    for (label, _), row in zip(results, cells, strict=True):
+        table.add_row(label, *row.values())
     if all_done:
         console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
     for label, result in results:
         _show_endings(label, result.endings, console)
+        if lost := result.summary["apps_without_model"]:
+            told = f"{label}: {without_model(lost)}, as none of their trials came to its end"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
     console.print(table)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
@@ -88,17 +95,21 @@ def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
         console.print(f"  {said}" if number else f"{label}: {said}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _cells(s: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{s['jobs_finished']:,}/{s['jobs_submitted']:,}",
-        span(s["jct_mean_s"]),
-        span(s["jct_p99_s"]),
-        span(s["queueing_mean_s"]),
-        "–" if s["utilization"] is None else f"{s['utilization']:.0%}",
-        "–" if s["cost_usd"] is None else f"${s['cost_usd']:,.0f}",
-        f"{s['preemptions']:,}",
-        "–" if s["rho_themis_max"] is None else f"{s['rho_themis_max']:.2f}",
-    ]
+def _cells(s: Mapping[str, Any], *, searches: bool, done: bool) -> dict[str, str]:
+    """Return the cells of a run by heading; who searches waits for models, and is told of apps first."""
+    apps = {"apps": f"{s['apps_finished'] or 0:,}/{s['apps_submitted'] or 0:,}", "mean app": span(s["app_jct_mean_s"])}
+    jobs = {"done": f"{s['jobs_finished']:,}/{s['jobs_submitted']:,}"}
+    return {
+        **(apps if searches else {}),
+        **(jobs if done else {}),
+        "mean JCT": span(s["jct_mean_s"]),
+        **({} if searches else {"p99 JCT": span(s["jct_p99_s"])}),
+        "waited": span(s["queueing_mean_s"]),
+        "busy": "–" if s["utilization"] is None else f"{s['utilization']:.0%}",
+        "cost": "–" if s["cost_usd"] is None else f"${s['cost_usd']:,.0f}",
+        "stops": f"{s['preemptions']:,}",
+        "worst ρ": "–" if s["rho_themis_max"] is None else f"{s['rho_themis_max']:.2f}",
+    }
 
 
 def show_explanation(found: Explanation, at: float | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, get_args
 
@@ -40,7 +40,8 @@ def policies(
     with answering_errors(as_json):
         cards = chosen(policy_cards(name), where or (), door)
         if as_json:
-            print(json.dumps(cards))
+            plain = [card | {"parameters": _plain(card["parameters"])} for card in cards]
+            print(json.dumps(plain, allow_nan=False))
         elif name is None:
             _show_all(cards)
         else:
@@ -115,6 +116,12 @@ def _card(policy: Any) -> dict[str, Any]:
         "presets": {preset: said for preset, (name, said) in PRESETS.items() if name == info.name},
         "doc": inspect.getdoc(inspect.getmodule(policy)),
     }
+
+
+def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return parameters as JSON holds them: null is without end, or has to be said."""
+    ends = {name: not (value is MISSING or value == math.inf) for name, value in parameters.items()}
+    return {name: value if ends[name] else None for name, value in parameters.items()}
 
 
 def _show_all(cards: Sequence[dict[str, Any]]) -> None:

@@ -56,7 +56,13 @@ class Explanation:
 
 
 def explain(record: Record, job_id: str, at: float | None = None) -> Explanation:
-    """Walk the record; with `at` keep the wait of that time only. Raises InvalidInput for a job it does not hold."""
+    """Walk the record; with `at` keep the wait of that time only.
+
+    Raises InvalidInput for a job it does not hold, and for a time that is none.
+    """
+    if at is not None and math.isnan(at):
+        rule, mend = "a time is a number of seconds", "give one within the run, or leave it out"
+        raise InvalidInput([Problem(file="command line", column="--at", value="nan", rule=rule, mend=mend)])
     waits: list[Wait] = []
     first = None
     scheduler: Scheduler | None = None
@@ -97,12 +103,13 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
 
 
 def _note(waits: list[Wait], now: Wait) -> None:
-    """Add a stretch, or let the last one go on when its reason still holds."""
+    """Add a stretch, or let the last one go on when its reason still holds, and who is first in line or the words."""
     if waits and waits[-1].to_s == now.from_s:
-        if waits[-1].reason == now.reason and waits[-1].behind[:1] == now.behind[:1]:
-            waits[-1] = replace(waits[-1], to_s=None)
+        before, same = waits[-1], (waits[-1].text == now.text or waits[-1].behind[:1] == now.behind[:1])
+        if before.reason == now.reason and same:
+            waits[-1] = replace(before, to_s=None)
             return
-        if waits[-1].from_s == now.from_s:  # the same instant, decided anew
+        if before.from_s == now.from_s:  # the same instant, decided anew
             waits[-1] = now
             return
     waits.append(now)

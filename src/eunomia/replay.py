@@ -13,7 +13,7 @@ from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
-from eunomia.failures.retrying import comes_again
+from eunomia.failures.retrying import Adaptive
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, one_by_one
 from eunomia.model.events import Moment
@@ -110,7 +110,7 @@ def fresh_scheduler(record: Record) -> Scheduler:
             return GavelScheduler(topology, info, GavelRounds(**cut), belief, seed=head["seed"])
         if name == "ideal":
             return IdealScheduler(topology, info, Ideal(**cut), belief, seed=head["seed"])
-        again = comes_again if head.get("retry") == "adaptive" else None
+        again = Adaptive(by_tenant=head.get("retry_by") == "tenant") if head.get("retry") == "adaptive" else None
         return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"], comes_again=again)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(

@@ -7,6 +7,7 @@ import pytest
 
 from eunomia.core.claims import Claims
 from eunomia.core.state import State
+from eunomia.model.apps import Paused
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Node, Topology
@@ -27,19 +28,22 @@ def test_an_app_is_a_rival_while_one_of_its_jobs_waits_or_runs() -> None:
     claims.advance(20.0, None, NOBODY, 1.0)  # 10 s of x and y
     claims.end(0, 3.0, finished=True)  # x still has b
     claims.advance(30.0, None, NOBODY, 1.0)  # 10 s of both
-    claims.pause(1, 2.0)  # all that is left of x rests
+    claims.pause(1)  # all that is left of x rests
     claims.advance(40.0, None, NOBODY, 1.0)  # 10 s of y
-    found = claims.apps(40.0, np.array([2]))
+    found = claims.apps(40.0, np.array([2]), Paused.nobody(1))
     assert found.names == ("y",)
     assert found.mean_rivals == pytest.approx([(20 + 20 + 10) / 30])
-    claims.resume(1, 2.0)
+    claims.resume(1)
     claims.advance(50.0, None, NOBODY, 1.0)  # 10 s of both
-    found = claims.apps(50.0, np.array([1, 2]))
+    found = claims.apps(50.0, np.array([1, 2]), Paused.nobody(1))
     assert found.names == ("x", "y")
     assert found.mean_rivals == pytest.approx([(10 + 20 + 20 + 10 + 20) / 50, (20 + 20 + 10 + 20) / 40])
     assert found.service.tolist() == [3.0, 0.0]
     assert claims.apps_of(np.array([1, 2])).tolist() == [0, 1]
     assert claims.apps_of(np.array([2])).tolist() == [0]
+    assert [column.tolist() for column in claims.among(np.array([0, 2]), np.array([1]))] == [[0], [0]]  # of x alone
+    assert [column.tolist() for column in claims.among(np.array([0, 2]), np.array([1, 2]))] == [[0, 2], [0, 1]]
+    assert not len(claims.among(np.array([0, 1]), np.array([2]))[0])
 
 
 def test_what_is_kept_is_not_lost_when_more_is_asked_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from eunomia.contract.worlds import Rates, one_type
@@ -100,6 +101,30 @@ def test_an_app_of_which_nobody_says_that_it_is_over_ends_with_its_last_job_and_
     assert math.isnan(open_.apps["finished_s"][0])
     assert open_.summary["apps_finished"] == 0
     assert open_.summary["rho_themis_max"] is None
+
+
+def test_a_search_that_found_no_model_has_not_finished_but_is_gone() -> None:
+    """b of the search y is cancelled at 5, and y is over with nothing found; a needs 10 s: ρ = 10 / (10 · 1.5)."""
+    figures = heard(
+        (0, [trial("a", app="x"), trial("b", app="y"), trial("c", app="y")], [sit("a")]),
+        (5, [JobCancelled("b"), JobCancelled("c"), AppFinished("y", "", math.inf)], []),
+        (10, [JobFinished("a", 1), AppFinished("x", "a", 0.5)], []),
+    )
+    assert figures.apps["app"].tolist() == ["x", "y"]
+    assert figures.apps["rho_themis"].tolist()[0] == pytest.approx(10 / 15)
+    for name in ("finished_s", "jct_s", "best_loss", "rho_themis"):
+        assert math.isnan(figures.apps[name][1]), name
+    assert np.isnan(figures.jobs["rho_themis"][1:]).all()
+    told = {name: figures.summary[name] for name in ("apps_submitted", "apps_finished", "apps_without_model")}
+    assert told == {"apps_submitted": 2, "apps_finished": 1, "apps_without_model": 1}
+    assert figures.summary["app_jct_mean_s"] == 10
+    assert figures.summary["rho_themis_mean"] == figures.summary["rho_themis_max"] == pytest.approx(10 / 15)
+    assert figures.summary["jain_rho"] == 1
+
+
+def test_an_app_that_is_not_over_is_not_one_without_a_model() -> None:
+    open_ = heard((0, [trial("a"), trial("b")], [sit("a")]), (10, [JobFinished("a", 1)], []))
+    assert (open_.summary["apps_finished"], open_.summary["apps_without_model"]) == (0, 0)
 
 
 def test_who_has_gone_is_no_longer_a_rival() -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from eunomia.contract.worlds import Rates, draw, play
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
-from eunomia.failures.retrying import RECURRING, TRANSIENT, comes_again
+from eunomia.experiment.physics import mishaps_of
+from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
 from eunomia.failures.table7 import REASONS
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import Waits
@@ -36,6 +38,7 @@ from eunomia.policies.grants.philly import Philly
 from eunomia.policies.grants.philly.room import TOGETHER, Room
 from eunomia.replay import first_difference
 from eunomia.run import InlineAdviser, run
+from eunomia.scenario import scenario_from_dict
 from eunomia.throughputs.places import Ground
 from eunomia.throughputs.situated import Situated
 
@@ -97,17 +100,18 @@ def tell(
     jobs: Sequence[Job],
     failing: Sequence[tuple[str, str, float]],
     *,
-    adaptive: bool = False,
+    adaptive: Adaptive | None = None,
+    blacklist_s: float = 0.0,
     tenants: dict[str, Tenant] | None = None,
 ) -> Story:
     topology = Topology.of([Node(type="gpu", accelerators=size) for size in nodes])
     belief = Belief(LINEAR, None)
-    again = comes_again if adaptive else None
     scheduler = Scheduler(
-        topology, policy.info, Leases(), belief, checked=True, price=np.ones(1), comes_again=again, tenants=tenants
+        topology, policy.info, Leases(), belief, checked=True, price=np.ones(1), comes_again=adaptive, tenants=tenants
     )
     speeds = Situated(LINEAR, Ground(topology, 0), None, None)
-    world = PhysicalWorld(jobs, topology, speeds, mishaps=Mishaps(fates=_Fates(by_job=tuple(failing))))
+    mishaps = Mishaps(fates=_Fates(by_job=tuple(failing)), blacklist_s=blacklist_s)
+    world = PhysicalWorld(jobs, topology, speeds, mishaps=mishaps)
     metrics, ear, waits = Metrics(topology, LINEAR, {"gpu": 1.0}), _Ear(), Waits()
     run(scheduler, world, InlineAdviser(policy), [metrics, ear, waits])
     columns = metrics.figures(bins=5).jobs
@@ -235,7 +239,7 @@ def test_with_blind_retries_every_failure_is_tried_as_often() -> None:
 
 
 def test_with_adaptive_retries_only_those_that_may_pass_are_tried_again() -> None:
-    told = tell(Philly(), NODES, TRIED, REASONED, adaptive=True)
+    told = tell(Philly(), NODES, TRIED, REASONED, adaptive=Adaptive())
     assert told.failures == {"a": [100], "b": [100, 200, 300], "c": []}
     assert told.refused == {"a": 100}
     assert told.status == {"a": "failed", "b": "failed", "c": "finished"}
@@ -243,7 +247,7 @@ def test_with_adaptive_retries_only_those_that_may_pass_are_tried_again() -> Non
 
 
 def test_a_job_without_retries_left_is_not_refused_besides() -> None:
-    told = tell(Philly(), NODES, [job("a", 0, 4000, 4)], REASONED[:1], adaptive=True)
+    told = tell(Philly(), NODES, [job("a", 0, 4000, 4)], REASONED[:1], adaptive=Adaptive())
     assert (told.failures["a"], told.refused, told.status["a"]) == ([100], {}, "failed")
 
 
@@ -251,7 +255,8 @@ def test_the_reasons_are_the_tables() -> None:
     names = {reason.name for reason in REASONS}
     assert names >= RECURRING | TRANSIENT
     assert not RECURRING & TRANSIENT
-    assert {name for name in names if comes_again(name)} == RECURRING
+    assert names >= BY_MACHINE and not BY_MACHINE & RECURRING
+    assert {name for name in names if Adaptive()("ann", name)} == RECURRING
 
 
 @pytest.mark.parametrize(
@@ -265,7 +270,63 @@ def test_the_reasons_are_the_tables() -> None:
     ],
 )
 def test_of_a_real_job_the_words_of_its_log_decide(words: str, again: bool) -> None:
-    assert comes_again(words) is again
+    assert Adaptive()("ann", words) is again
+
+
+def test_where_tenants_are_users_what_their_jobs_failed_for_before_is_not_tried_again() -> None:
+    # a dumps its core at 100 and again at 200, which is once too often for ann; her b is not tried again at all. bo's
+    # c is: his user's first. d fails for what is nobody's, so it is tried whatever ann's others did.
+    jobs = [replace(job(name, at, 4000, 4, retries=2), tenant=whose) for name, at, whose in
+            (("a", 0, "ann"), ("b", 250, "ann"), ("c", 250, "bo"), ("d", 700, "ann"))]  # fmt: skip
+    failing = [(name, "Core dump", 100.0) for name in "abc"] + [("d", "MPI runtime failure", 100.0)]
+    told = tell(Philly(), (4, 4), jobs, failing, adaptive=Adaptive(by_tenant=True))
+    assert told.failures == {"a": [100, 200], "b": [350], "c": [350, 450], "d": [800, 900, 1000]}
+    assert told.refused == {"a": 200, "b": 350, "c": 450}
+    blind = tell(Philly(), (4, 4), jobs, failing, adaptive=Adaptive())
+    assert {name: len(found) for name, found in blind.failures.items()} == dict.fromkeys("abcd", 3)
+
+
+def test_a_failure_after_which_no_retry_is_left_counts_against_the_tenant_too() -> None:
+    ann = Adaptive(by_tenant=True)
+    jobs = [
+        replace(job(name, at, 4000, 4, retries=more), tenant="ann") for name, at, more in (("a", 0, 0), ("b", 9, 1))
+    ]
+    told = tell(Philly(), (4, 4), jobs, [(name, "Core dump", 100.0) for name in "ab"], adaptive=ann)
+    assert told.refused == {"b": 109}
+
+
+def test_nobody_answers_for_jobs_without_a_tenant() -> None:
+    rule = Adaptive(by_tenant=True)
+    assert [rule(tenant, "Core dump") for tenant in ("", "", "ann", "ann", "bo")] == [False, False, False, True, False]
+
+
+# ---- machines that an error lies in ---------------------------------------------------------------------------------
+
+WORN = (job("a", 0, 4000, 3, retries=1), job("b", 0, 4000, 4), job("d", 0, 300, 1))  # a and d share the first machine
+ECC = (("a", "GPU ECC error", 100.0),)
+
+
+def test_after_an_ecc_error_its_machine_is_out_of_service_until_it_is_mended() -> None:
+    # d leaves the machine with 200 s to do. Both are back on it at 600, and a fails again at 700; d, with 100 s left,
+    # waits for b's machine, which is free at 1000.
+    told = tell(Philly(), (4, 4), WORN, ECC, blacklist_s=500.0)
+    assert told.starts["a"] == [(0, 3), (600, 3)]
+    assert told.failures["a"] == [100, 700]
+    assert told.starts["d"] == [(0, 1), (600, 1), (1000, 1)]
+    assert told.finished["d"] == pytest.approx(1100)
+    assert told.status == {"a": "failed", "b": "finished", "d": "finished"}
+
+
+@pytest.mark.parametrize(("reason", "blacklist_s"), [("GPU ECC error", 0.0), ("MPI runtime failure", 500.0)])
+def test_after_another_error_or_if_it_is_not_asked_for_machines_stay(reason: str, blacklist_s: float) -> None:
+    told = tell(Philly(), (4, 4), WORN, [("a", reason, 100.0)], blacklist_s=blacklist_s)
+    assert told.failures["a"] == [100, 200]
+    assert told.finished["d"] == pytest.approx(300)
+
+
+def test_of_a_gang_on_several_machines_all_go_as_nobody_knows_which_it_was() -> None:
+    jobs = (job("a", 0, 8000, 8), job("c", 150, 40, 4))
+    assert tell(Philly(), (4, 4), jobs, ECC, blacklist_s=500.0).starts["c"] == [(600, 4)]
 
 
 # ---- gangs kept apart ------------------------------------------------------------------------------------------------
@@ -317,7 +378,7 @@ def test_what_has_just_been_seated_counts() -> None:
 # ---- as scenarios ----------------------------------------------------------------------------------------------------
 
 
-def _scenario(**world: str) -> dict[str, object]:
+def _scenario(**world: Any) -> dict[str, Any]:
     return {
         "cluster": {"accelerators": {"gpu": 16}},
         "workload": {"generator": "philly-like", "jobs": 60, "rate_per_hour": 2, "elastic": "halves"},
@@ -352,3 +413,40 @@ def test_switches_that_find_nothing_to_act_on_are_told() -> None:
     assert "physics.fates" in reasons
     used = " ".join(simulate(_scenario(retry="adaptive")).notes)
     assert "all jobs have" not in used and "physics.fates" not in used
+
+
+def test_a_run_with_retries_by_tenant_is_replayed_and_tries_less_again(tmp_path: Path) -> None:
+    def said(by: str) -> dict[str, Any]:
+        asked: dict[str, Any] = _scenario(retry="adaptive", retry_by=by)
+        asked["workload"] |= {"tenants": 3}
+        return asked
+
+    by_job, by_tenant = simulate(said("job")), simulate(said("tenant"), record_to=tmp_path / "record.jsonl.gz")
+    assert by_tenant.record is not None
+    assert by_tenant.record.header["retry_by"] == "tenant"
+    assert first_difference(by_tenant.record) is None
+    assert (by_tenant.jobs["status"] == by_job.jobs["status"]).all()
+    lost = "lost_failed_jobs_accelerator_s"
+    assert by_tenant.summary[lost] < by_job.summary[lost]
+
+
+def test_retries_by_tenant_that_find_nothing_to_act_on_are_told() -> None:
+    assert 'changes nothing without world.retry = "adaptive"' in " ".join(simulate(_scenario(retry_by="tenant")).notes)
+    told = " ".join(simulate(_scenario(retry="adaptive", retry_by="tenant")).notes)
+    assert "changes nothing as no job names a tenant" in told
+
+
+def test_machines_are_shut_out_for_a_day_where_retries_are_adaptive_and_a_note_says_so() -> None:
+    def away(**world: Any) -> float:
+        return mishaps_of(scenario_from_dict(_scenario(**world), Path())).blacklist_s
+
+    assert (away(), away(retry="adaptive"), away(retry="adaptive", blacklist_s=60)) == (0.0, 86_400.0, 60.0)
+    assert "out of service for 86,400 s" in " ".join(simulate(_scenario(retry="adaptive")).notes)
+    assert "out of service" not in " ".join(simulate(_scenario()).notes)
+
+
+@pytest.mark.parametrize(("key", "value", "mend"), [("blacklist_s", -1.0, "0"), ("retry_by", "user", "tenant")])
+def test_a_value_that_cannot_be_is_named_with_what_can(key: str, value: object, mend: str) -> None:
+    with pytest.raises(InvalidInput, match=f"world.{key}") as told:
+        simulate(_scenario(retry="adaptive", **{key: value}))
+    assert mend in str(told.value)

@@ -15,8 +15,9 @@ from eunomia.experiment.compare import cases, compare, prices_of_fairness, write
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.deserved import of_jobs, spans_of
 from eunomia.metrics.fairness import jain
-from eunomia.model.decisions import Decision, Start
-from eunomia.model.events import Event, JobFinished, JobSubmitted, JobUpdated, Moment, NodeLost
+from eunomia.metrics.owned import owned_by
+from eunomia.model.decisions import Decision, Refuse, Start
+from eunomia.model.events import Event, JobCancelled, JobFinished, JobSubmitted, JobUpdated, Moment, NodeLost
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant, Tenants
@@ -184,11 +185,72 @@ def test_a_lost_machine_makes_everybody_deserve_less() -> None:
     assert figures.jobs["ltgf"].tolist() == pytest.approx([100 / (50 + 25), 100 / (50 + 25 + 100)])
 
 
+U_ABOVE_V: tuple[Story, ...] = (
+    (0, [job("a", "u", 200, 4), job("b", "u/v", 100, 2)], [sit("b", 0, 1)]),
+    (100, [JobFinished("b", 1)], [sit("a", 0, 1, 2, 3)]),
+    (150, [JobFinished("a", 1)], []),
+)
+
+
+def test_a_tenants_own_jobs_are_owed_what_those_of_its_children_leave() -> None:
+    """Of u's 4 its child v owns 3. v asks for 2 in 0–100; u's job asks for 4 and is owed 2, then 4 for 50 s. v did not
+    ask for 1 · 100 + 3 · 50 of its own, and all of that was owed to u's job: v had nothing to lend.
+    """
+    tenants = {"u": Tenant(quota=4.0), "u/v": Tenant(quota=3.0)}
+    figures = heard(*U_ABOVE_V, nodes=(Node(type="gpu", accelerators=4),), tenants=tenants)
+    found = table(figures)
+    assert found["tenant"] == ["u", "u/v"]
+    assert found["quota"] == [4, 3]
+    assert found["deserved_gpu_s"] == [2 * 100 + 4 * 50, 2 * 100]
+    assert figures.jobs["ltgf"].tolist() == pytest.approx([200 / 400, 1])
+    assert figures.sharing.entitled.tolist() == pytest.approx([400, 200])
+    assert figures.sharing.lent.tolist() == [[0, 0], [0, 0]]
+
+
+def test_what_is_no_childs_and_nobody_asked_for_is_its_parents_to_lend() -> None:
+    """Of u's 4 its child v owns 1, and w has no quota: in 100 s w uses all, 1 of v's and 3 of which u asked for one."""
+    tenants = {"u": Tenant(quota=4.0), "u/v": Tenant(quota=1.0), "w": Tenant()}
+    story = (
+        (0, [job("a", "u", 100, 1), job("c", "w", 100, 4)], [sit("c", 0, 1, 2, 3)]),
+        (100, [JobFinished("c", 1), JobCancelled("a")], []),
+    )
+    figures = heard(*story, nodes=(Node(type="gpu", accelerators=4),), tenants=tenants)
+    assert figures.sharing.names == ("u", "u/v", "w")
+    assert figures.sharing.lent[:, 2].tolist() == pytest.approx([200, 100, 0])
+    assert figures.sharing.paid[:, 2].tolist() == pytest.approx([100, 0, 0])
+
+
+def test_jobs_that_were_refused_waited_for_nothing_and_are_counted() -> None:
+    """Of u's two jobs one waits 50 s and one is refused: u's jobs waited 50 s, and not 25."""
+    figures = heard(
+        (0, [job("a", "u", 50), job("x", "u", 50, 2), job("b", "v", 50)], [Refuse("x", "too wide"), sit("b", 0)]),
+        (50, [JobFinished("b", 1)], [sit("a", 0)]),
+        (100, [JobFinished("a", 1)], []),
+    )
+    assert table(figures)["wait_mean_s"] == [50, 0]
+    assert table(figures)["sharing_loss_jobs"][0] == 1  # a's; nothing was owed to x in no time
+    assert figures.sharing.refused.tolist() == [1, 0]
+
+
+def test_where_all_jobs_of_a_tenant_were_refused_no_wait_is_known() -> None:
+    figures = heard(
+        (0, [job("x", "u", 50, 2), job("b", "v", 50)], [Refuse("x", "too wide"), sit("b", 0)]),
+        (50, [JobFinished("b", 1)], []),
+    )
+    assert math.isnan(table(figures)["wait_mean_s"][0])
+    assert figures.sharing.refused.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"u": Tenant(2.0), "v": Tenant()}, {"u": Tenant(quota=6.0), "u/v": Tenant(quota=4.0)}],
+    ids=["beside", "within"],
+)
 @pytest.mark.parametrize("seed", range(5))
-def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int) -> None:
+def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int, said: dict[str, Tenant]) -> None:
     """The sums made afterwards are those that policies are shown."""
     rng = np.random.default_rng(seed)
-    count, tree = 12, Tenants.of(("u", "v"), {"u": Tenant(2.0)})
+    count, tree = 12, Tenants.of((), said)
     begin = np.sort(rng.integers(0, 50, count)).astype(float)
     end = begin + rng.integers(0, 50, count)
     size, owner = rng.integers(1, 5, count), rng.integers(0, 2, count)
@@ -201,8 +263,40 @@ def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int) -> None:
         there = np.flatnonzero((begin <= since) & (end > since))
         present = Present(there, owner[there], size[there], size[there], weight[there])
         claims.advance(float(at), present, tree, 7.0)
-    found = of_jobs(spans_of(jobs, end, []), size.astype(float), owner, (np.zeros(1), tree.quota(7.0)[None, :]))
+    present_at = (begin[:, None] <= np.arange(100)) & (end[:, None] > np.arange(100))
+    asked = [(np.arange(100.0), (size[:, None] * present_at)[owner == u].sum(axis=0) * 1.0) for u in range(2)]
+    owned = owned_by(tree.parent, (np.zeros(1), tree.quota(7.0)[None, :]), asked)
+    found = of_jobs(spans_of(jobs, end, []), size.astype(float), owner, owned)
     assert found == pytest.approx(claims.deserved[:count])
+
+
+REFUSING = """\
+job_id,submitted_s,scale_factor,job_type,duration_s,tenant
+r1,0,8,,3600,wide
+r2,10,8,,3600,wide
+r3,20,2,,3600,slim
+r4,30,2,,3600,slim
+"""
+
+
+def test_a_run_that_refuses_jobs_is_the_best_of_none_and_has_no_price(tmp_path: Path) -> None:
+    """astraea refuses the two gangs of 8 whose tenant owns 4: it is done sooner, and with a fifth of the work."""
+    (tmp_path / "jobs.csv").write_text(REFUSING)
+    scenario = scenario_from_dict(
+        {
+            "cluster": {"accelerators": {"gpu": 16}},
+            "workload": {"trace": "jobs.csv"},
+            "throughputs": {"source": "uniform"},
+            "tenants": {"wide": {"quota": 4}, "slim": {"quota": 12}},
+        },
+        tmp_path,
+    )
+    runs = list(compare(cases(scenario, ["fifo", "astraea"], [], []), tmp_path))
+    assert [result.summary["jobs_rejected"] for _, result in runs] == [0, 2]
+    fifo, astraea = prices_of_fairness(runs)
+    assert set(fifo.values()) == {1.0}
+    assert set(astraea.values()) == {None}
+    assert runs[1][1].figures.sharing.refused.tolist() == [2, 0]
 
 
 def test_jains_index() -> None:

@@ -85,3 +85,13 @@ def test_lost_word_is_found_when_the_scheduler_next_asks_around() -> None:
 def test_no_word_comes_before_what_it_tells_of(at: float, delay: float, lost: float, seed: int) -> None:
     reports = Reports(delay_s=delay, lost=lost, reconcile_s=50.0)
     assert reports.heard_at(at, np.random.default_rng(seed)) >= at
+
+
+def test_a_machine_that_is_shut_out_is_back_when_nothing_else_keeps_it() -> None:
+    outages = Outages(RACKS, Rate(per_hour=1.0), NEVER, np.random.SeedSequence(0))
+    assert outages.shut_out([0, 1]) == [0, 1]
+    assert outages.happen(5.0, Fault(0, True))[0] == []  # its own fault finds it gone
+    assert outages.shut_out([1]) == []  # and a second error
+    assert outages.let_in([0, 1]) == []
+    assert outages.happen(9.0, Fault(0, False))[0] == [0]
+    assert outages.let_in([1]) == [1]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
 from eunomia.solvers.auction.bids import Bids
+from eunomia.solvers.auction.deepening import settled
 from eunomia.solvers.auction.frames import frames, unfolded
 from eunomia.solvers.auction.layers import sweep
 from eunomia.solvers.auction.optimum import EXACT, best_rows
@@ -87,7 +88,7 @@ def test_a_layer_of_any_width_tells_truly_what_it_found_and_what_it_lost(bids: B
     kept = bids.useful()
     bids = Bids(bids.bidder[kept], bids.take[kept], bids.worth[kept], bids.capacity)
     rows, who, loss = packed(bids), np.arange(bids.bidders), np.empty(len(kept))
-    price = relaxed_prices(rows, bids.worth)
+    price = relaxed_prices(rows, bids.worth, who)
     gain, _ = surplus(rows, bids.worth, price, who, loss)
     line = np.lexsort((loss, bids.bidder))
     seen = frames(rows, who)
@@ -115,7 +116,9 @@ def test_other_prices_prove_less_but_nothing_false(bids: Bids) -> None:
     for price in (np.zeros(len(bids.capacity)), np.full(len(bids.capacity), 3.0)):
         better = lowered(rows, bids.worth, price, who, float(bids.worth[empty].sum()), 50)
         for tried in (price, better):
-            found = best_rows(rows, bids.worth, who, tried, empty, EXACT)
+            found = best_rows(rows, bids.worth, who, tried, empty, EXACT.widest)
+            if not found.proven:
+                found, _ = settled(rows, bids.worth, who, found, 10, EXACT.work)
             assert found.proven
             assert abs(found.objective - by_highs(bids)) < CLOSE
 

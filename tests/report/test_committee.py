@@ -63,6 +63,45 @@ def test_where_all_got_what_they_were_owed_nobody_paid(a_report, a_run):
     assert words.count("all that it was owed") == 2
 
 
+def test_jobs_that_were_refused_are_told_of_by_tenant_and_nobody_is_said_not_to_have_paid(a_report, a_run):
+    """All of lab's seven jobs were refused, so that nothing was owed to it and no wait is known."""
+    gone = tenants_of(
+        refused=np.array([7, 0]),
+        wait_s=np.array([np.nan, 0.0]),
+        deserved=np.array([0.0, 50.0]) * HOUR,
+        received=np.array([0.0, 50.0]) * HOUR,
+        paid=np.zeros((2, 2)),
+        lent=np.zeros((2, 2)),
+    )
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=gone))))
+    assert "never served got 0 of 0 owed; 7 of 7 jobs were refused" in words
+    assert "Who paid for whom under fifo Refused, and so never served: 7 of 7 jobs of lab." in words
+    assert "Nobody paid" not in words
+    assert "nothing was owed" not in words
+
+
+def test_of_a_tenant_of_whose_jobs_some_were_refused_both_is_told(a_report, a_run):
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of(refused=np.array([1, 0]))))))
+    assert "got 60.0 of 100 owed; a job waited 30.0 min; 1 of 7 jobs was refused" in words
+    assert "Refused, and so never served: 1 of 7 jobs of lab. lab paid 30.0 hours" in words
+
+
+@pytest.mark.parametrize(
+    ("quota", "text"),
+    [(2.5, "2.5 accelerators"), (0.5, "0.5 accelerators"), (1.0, "1 accelerator"), (1024.0, "1,024 accelerators"),
+     (0.0, "0 accelerators"), (1 / 3, "0.333 accelerators")],
+)  # fmt: skip
+def test_quotas_read_as_they_are(a_report, a_run, quota, text):
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of(quota=np.array([quota, 1.0]))))))
+    assert f"lab {text}, 7 jobs" in words
+
+
+def test_a_tenant_with_others_below_it_is_said_to_share_its_part_with_them(a_report, a_run):
+    words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of(names=("lab", "lab/vision"))))))
+    assert "lab 3 accelerators with those below it, 7 jobs" in words
+    assert "lab/vision 1 accelerator, 1 job" in words
+
+
 def test_every_policy_has_its_column_and_the_bars_one_scale(a_report, a_run):
     other = tenants_of(received=np.array([100.0, 50.0]) * HOUR)
     text = page(a_report(a_run("fifo", [60.0], tenants=tenants_of()), a_run("las", [60.0], tenants=other)))

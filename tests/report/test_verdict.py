@@ -71,6 +71,49 @@ def test_jobs_that_failed_or_were_cancelled_are_counted_beside_the_averages(a_re
     )
 
 
+SEARCHES = {"jobs_submitted": 45, "jobs_cancelled": 45, "jobs_cancelled_by_tuner": 45, "apps_submitted": 5}
+
+
+def searched(a_run, label, took, **summary):
+    told = SEARCHES | {"apps_finished": 5, "apps_without_model": 0, "app_jct_mean_s": took} | summary
+    return a_run(label, [], summary=told)
+
+
+def test_searches_are_compared_by_the_apps_that_finished_and_their_time(a_report, a_run):
+    fifo, las = searched(a_run, "fifo", 2 * HOUR), searched(a_run, "las", HOUR, rho_themis_max=3.0)
+    assert verdict(a_report(fifo, las)) == (
+        "Averages are of finished apps: fifo and las each finished 5 of 5 apps.",
+        "las has the lowest average time of an app, 60.0 min; fifo takes 2.00 h, 2.0 times as long.",
+        "Averages are of finished jobs: fifo and las each finished 0 of 45 jobs; 45 were ended by their searches.",
+        "Worst-treated job, by its finish-time fairness ρ: las is worst with 3.00, fifo is best with 1.50; "
+        "the best average is paid for here.",
+        "One seed: differences below 1 % are called ties, and how much another seed would move them is not known.",
+    )
+
+
+def test_of_one_run_with_searches_the_apps_are_told_first_and_no_average_of_nothing(a_report, a_run):
+    lost = searched(a_run, "las", HOUR, apps_finished=2, apps_without_model=3)
+    assert verdict(a_report(lost))[:2] == (
+        "las finished 2 of 5 apps; 3 searches ended without a model. Average time of an app, from its first job on: "
+        "60.0 min.",
+        "las finished 0 of 45 jobs; 45 were ended by their searches. Average wait before the first start 60.0 s.",
+    )
+
+
+def test_a_policy_whose_searches_found_nothing_does_not_win(a_report, a_run):
+    lost = searched(a_run, "lost", 60.0, apps_finished=1, apps_without_model=4)
+    warning, _, first, *_ = verdict(a_report(lost, searched(a_run, "fifo", HOUR), searched(a_run, "las", 2 * HOUR)))
+    assert warning.startswith("lost finished only 1 of 5 apps")
+    assert first.startswith("fifo has the lowest average time of an app")
+
+
+def test_trials_that_their_search_gave_up_are_none_that_a_policy_left_behind(a_report, a_run):
+    few = a_run("few", [60.0], summary={"jobs_submitted": 10, "jobs_cancelled": 9, "jobs_cancelled_by_tuner": 9})
+    sentences = verdict(a_report(few, a_run("fifo", [120.0] * 10)))
+    assert not any("so it is not compared" in sentence for sentence in sentences)
+    assert "few has the lowest average completion time, 60.0 s; fifo takes 2.00 min, 2.0 times as long." in sentences
+
+
 def test_of_several_loads_each_has_a_winner_and_the_highest_is_told_in_full(a_report, a_run):
     runs = [a_run("fifo", [100.0], load=0.5), a_run("srtf", [300.0], load=0.5)]
     runs += [a_run("fifo", [900.0], load=2), a_run("srtf", [600.0], load=2)]

@@ -105,6 +105,14 @@ def test_a_moment_that_cannot_have_been_is_refused_with_its_line(desk: Desk, mom
     assert desk.places("replay", str(record)) == [("record.jsonl.gz", 2, None)]
 
 
+@pytest.mark.parametrize("broken", [b"{bad", b"[1]", b"3", b"[" * 100_000, b"1" * 5000])
+def test_a_line_that_is_no_object_is_refused_by_its_own_number(desk: Desk, broken: bytes) -> None:
+    record = desk.simulate() / "record.jsonl.gz"
+    lines = gzip.decompress(record.read_bytes()).splitlines()
+    record.write_bytes(packed(b"\n".join([*lines[:3], broken, *lines[4:]])))
+    assert desk.places("replay", str(record)) == [("record.jsonl.gz", 4, None)]
+
+
 @pytest.mark.parametrize("key", ["nodes", "policy", "mechanism", "overheads", "alone"])
 @pytest.mark.parametrize("value", [None, 3, [1], {"a": 1}])
 def test_a_header_that_describes_no_core_is_refused(desk: Desk, key: str, value: Any) -> None:
@@ -174,6 +182,8 @@ def test_a_wait_can_be_asked_for_at_one_second(desk: Desk) -> None:
     assert "[no_capacity]" in desk.stdout
     assert desk.type("explain", "b", "--record", "out/record.jsonl.gz", "--at", "120") == 0
     assert "did not wait at 120 s" in desk.stdout
+    (problem,) = desk.refused("explain", "b", "--record", "out/record.jsonl.gz", "--at", "nan")["problems"]
+    assert problem["column"] == "--at"
 
 
 def test_a_job_that_the_record_does_not_hold_is_answered_with_the_nearest(desk: Desk, jobs: Jobs) -> None:
@@ -181,3 +191,12 @@ def test_a_job_that_the_record_does_not_hold_is_answered_with_the_nearest(desk: 
     desk.simulate()
     (problem,) = desk.refused("explain", "train-ml", "--record", "out/record.jsonl.gz")["problems"]
     assert problem["mend"] == "did you mean 'train-lm'?"
+
+
+def test_one_reason_is_one_stretch_whoever_is_first_in_line_when_its_words_name_nobody(desk: Desk) -> None:
+    """b4 waits for v's quota all the time: behind b2, then behind b3, then behind nobody."""
+    head = "job_id,submitted_s,scale_factor,job_type,duration_s,tenant\n"
+    desk.write("jobs.csv", head + "a,0,1,LM,900,u\n" + "".join(f"b{m},{m},1,LM,100,v\n" for m in range(1, 5)))
+    desk.simulate("--policy", "philly", "--set", "tenants={ u = { quota = 1 }, v = { quota = 1 } }")
+    found = waits(desk, "b4")
+    assert [(wait["from_s"], wait["to_s"]) for wait in found] == [(4, 301)], found

@@ -21,6 +21,19 @@ def listed(desk: Desk, *words: str) -> list[str]:
     return [card["name"] for card in json.loads(desk.stdout)]
 
 
+def refused(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
+def test_cards_are_json_for_any_reader_and_null_is_without_end(desk: Desk) -> None:
+    assert desk.type("policies", "--json") == 0
+    cards = {card["name"]: card for card in json.loads(desk.stdout, parse_constant=refused)}
+    assert cards["tiresias"]["parameters"]["promote"] is None
+    assert cards["tiresias"]["mechanism"]["length_s"] is None
+    assert desk.type("policies", "tiresias") == 0
+    assert "promote = inf" in " ".join(desk.stdout.split())
+
+
 def axes(name: str) -> dict[str, tuple[str, ...]]:
     policy: Any = load(name)
     taxonomy = policy.info.taxonomy

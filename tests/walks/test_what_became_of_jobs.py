@@ -39,3 +39,27 @@ def test_a_sweep_keeps_why_jobs_did_not_finish_among_its_notes(desk: Desk) -> No
     desk.write("sweep.toml", f'scenario = "tiny.toml"\n[set]\nmechanism = {mechanism}\npolicy = "max_min_fairness"\n')
     assert desk.type("sweep", "sweep.toml", "--out", "out", "--jobs", "1") == 0, desk.stderr
     assert f"max_min_fairness: {REASON}" in (Path("out") / "report.html").read_text(encoding="utf-8")
+
+
+TRIALS = "job_id,submitted_s,scale_factor,job_type,duration_s,app\n" + "".join(
+    f"{app}{m},0,1,LM,{100 + m},{app}\n" for app in ("s", "t") for m in range(4)
+)
+
+
+def test_of_searches_the_terminal_tells_apps_first(desk: Desk) -> None:
+    desk.write("jobs.csv", TRIALS)
+    desk.simulate("--set", "apps.tuner=halving", record=False)
+    told, head, row, *_ = desk.stdout.splitlines()
+    assert told.startswith("fifo: 2 of 8 jobs finished; 6 were ended by their searches")
+    assert head.split()[:5] == ["run", "apps", "mean", "app", "done"]
+    assert row.split()[1] == "2/2"
+
+
+def test_searches_that_end_without_a_model_are_counted(desk: Desk) -> None:
+    desk.write("jobs.csv", TRIALS)
+    leaving = ("--set", "world.cancel_fraction=1", "--set", "world.cancel_after_s=1")
+    out = desk.simulate("--set", "apps.tuner=all", *leaving, record=False)
+    assert "fifo: 2 searches ended without a model" in desk.stdout
+    assert "0/2" in desk.stdout
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "fifo finished 0 of 2 apps; 2 searches ended without a model." in report

@@ -8,6 +8,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 from eunomia.model.policy import LeaseTerms
@@ -153,7 +154,7 @@ def _reads(policy: Any) -> Iterator[str]:
     yield _columns(usual)
     kinds = get_type_hints(policy)
     for one in fields(policy):
-        known = (True, False) if kinds[one.name] is bool else get_args(kinds[one.name])
+        known = (True, False) if kinds[one.name] is bool else _choices(kinds[one.name])
         for value in known:
             spelling = f"`{one.name}={_shown(value)}`"
             try:
@@ -186,7 +187,14 @@ def parameters(policy: Any) -> str:
 def values(kind: Any) -> str:
     """Say what a parameter may be."""
     words = {bool: "`true` or `false`", int: "a whole number", float: "a number", str: "a text"}
-    return ", ".join(f"`{word}`" for word in get_args(kind)) or words.get(kind, f"{kind}")
+    if isinstance(kind, UnionType):
+        return " or ".join(values(one) for one in get_args(kind))
+    return ", ".join(f"`{word}`" for word in _choices(kind)) or words.get(kind, f"{kind}")
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    """Return the values that a parameter chooses among; nothing where it takes any number or text."""
+    return () if isinstance(kind, UnionType) else get_args(kind)
 
 
 def _shown(default: object) -> str:

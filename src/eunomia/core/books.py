@@ -20,7 +20,7 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 
 
-def _never(reason: str) -> bool:
+def _never(tenant: str, reason: str) -> bool:
     return False
 
 
@@ -39,7 +39,7 @@ class Books:
     ):
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         self.changes = 0
-        self.comes_again: Callable[[str], bool] = _never  # whether a failure for such a reason is not tried again
+        self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
         self._layout = (0, 0, 0)
         self._lay_out()
         self._sheets, self._written = sheets(0, len(topology.types), topology.devices), 0
@@ -120,7 +120,7 @@ class Books:
         leave(row, at, int(stage), stage not in PRESENT and before in PRESENT, *self.arrays)
         if stage in FINAL and state.claims is not None:
             if before == Stage.PAUSED:
-                state.claims.resume(row, float(self.ledger.service[row]))
+                state.claims.resume(row)
             state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
         state.jobs.unsaved[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # no checkpoint was written, nor is paid for
         self.changes += cause is not Cause.STOPPED
@@ -131,14 +131,14 @@ class Books:
         self.leave(row, at, Cause.PAUSED)
         self.state.jobs.unsaved[row] = unsaved
         if self.state.claims is not None:
-            self.state.claims.pause(row, float(self.ledger.service[row]))
+            self.state.claims.pause(row)
 
     def resume(self, row: int, at: float) -> None:
         """Let a paused job wait for seats again. Raises IllegalStep for one that is not paused."""
         step(int(self.state.jobs.stage[row]), Cause.RESUMED, self.state.ids[row])
         come_back(row, at, *self.arrays)
         if self.state.claims is not None:
-            self.state.claims.resume(row, float(self.ledger.service[row]))
+            self.state.claims.resume(row)
         self.changes += 1
 
     def lose(self, node: int) -> None:

@@ -1,7 +1,7 @@
 """What jobs, tenants and apps could lay claim to so far: sums over time that only some policies look at.
 
-    job       D_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · Q_u) dt        accelerator-seconds deserved
-    tenant    used, deserved = min(demand, Q_u) and entitled = Q_u, an hour at a time
+    job       D_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · O_u) dt        accelerator-seconds deserved
+    tenant    used, deserved = min(demand, O_u) and entitled = Q_u, an hour at a time; O_u as `model.deserved` says
     app       ∫ apps alive dt / its life so far
 
 Z. Ye et al., "ASTRAEA", TPDS 2022, for jobs and tenants; K. Mahajan et al., "Themis", NSDI 2020, for apps.
@@ -10,13 +10,14 @@ Z. Ye et al., "ASTRAEA", TPDS 2022, for jobs and tenants; K. Mahajan et al., "Th
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from eunomia.core.columns import Columns
 from eunomia.model import deserved
-from eunomia.model.apps import Apps
+from eunomia.model.apps import Apps, Paused
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
@@ -40,7 +41,7 @@ class Present(NamedTuple):
 class _Apps(Columns):
     submitted: Floats
     before: Floats  # ∫ apps alive dt until then
-    service: Floats  # accelerator-seconds of its jobs that have ended or are paused
+    service: Floats  # accelerator-seconds of its jobs that have ended
     present: Ints  # its jobs that wait or run
 
     def __init__(self) -> None:
@@ -66,6 +67,7 @@ class Claims(Columns):
         self._alive = 0  # apps of which a job waits or runs
         self._past: list[float] = []
         self._quotas: tuple[Tenants, float, Floats] | None = None  # of which tree and capacity
+        self._below: Mapping[int, Ints] = {}  # rows below each tenant that has any
         self._hours: deque[tuple[int, Floats]] = deque(maxlen=HOURS)  # number of the hour, (tenant, 3)
         self._table: tuple[tuple[int, int], Floats] = (0, 0), np.zeros((0, 0, 3))  # last hour and tenants of which
 
@@ -86,14 +88,12 @@ class Claims(Columns):
         if finished:
             self._past.append(service)
 
-    def pause(self, row: int, service: float) -> None:
-        """Note what a job attained that nobody sees until it is resumed."""
-        self._apps.service[self.app[row]] += service
+    def pause(self, row: int) -> None:
+        """Note that a job neither waits nor runs until it is resumed."""
         self._go(row)
 
-    def resume(self, row: int, service: float) -> None:
-        """Take back what was noted of a job when it was paused."""
-        self._apps.service[self.app[row]] -= service
+    def resume(self, row: int) -> None:
+        """Note that a paused job waits again."""
         self._come(row)
 
     def _come(self, row: int) -> None:
@@ -119,16 +119,17 @@ class Claims(Columns):
             return
         active, owner, size, width, weight = present
         tenants, quota = len(tree.names), self._quota_in(tree, capacity)
+        demand, used = (np.bincount(owner, of, minlength=tenants) for of in (size, width))
+        own = deserved.owned(demand, quota, self._below)
         if len(active):
             together = np.bincount(owner, weight, minlength=tenants)
-            self.deserved[active] += deserved.of_jobs(size, weight, together[owner], quota[owner]) * seconds
-        demand, used = (np.bincount(owner, of, minlength=tenants) for of in (size, width))
-        self._count_hours(since, at, np.stack((used * 1.0, deserved.of_tenants(demand, quota), quota), axis=1))
+            self.deserved[active] += deserved.of_jobs(size, weight, together[owner], own[owner]) * seconds
+        self._count_hours(since, at, np.stack((used * 1.0, deserved.of_tenants(demand, own), quota), axis=1))
 
     def _quota_in(self, tree: Tenants, capacity: float) -> Floats:
         """Return the tenants' quotas, (tenant,), which seldom change."""
         if self._quotas is None or self._quotas[0] is not tree or self._quotas[1] != capacity:
-            self._quotas = tree, capacity, tree.quota(capacity)
+            self._quotas, self._below = (tree, capacity, tree.quota(capacity)), deserved.rows_below(tree.parent)
         return self._quotas[2]
 
     def _count_hours(self, since: float, at: float, rate: Floats) -> None:
@@ -150,15 +151,23 @@ class Claims(Columns):
         named, first = _named(app)
         return np.asarray(np.cumsum(named)[app - first] - 1)
 
-    def apps(self, at: float, rows: Ints) -> Apps:
-        """Return the apps of these jobs."""
+    def among(self, others: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """Return which of the `others` belong to an app of these jobs, and its row in `apps` of these, (job,) each."""
+        named, first = _named(self.app[rows])
+        app = self.app[others] - first
+        inside = (app >= 0) & (app < len(named))
+        inside[inside] = named[app[inside]] > 0
+        return others[inside], np.cumsum(named)[app[inside]] - 1
+
+    def apps(self, at: float, rows: Ints, paused: Paused) -> Apps:
+        """Return the apps of these jobs, of which others are `paused`."""
         named, first = _named(self.app[rows])
         mine = np.flatnonzero(named) + first
         table = self._apps
         submitted, before, service = (column[mine] for column in table.floats)
         life = at - submitted
         rivals = np.divide(self._rivals - before, life, out=np.ones(len(mine)), where=life > 0)
-        return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service)
+        return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service, paused)
 
     def _names_of(self, apps: Ints) -> tuple[str, ...]:
         """Return the names of apps; those that were asked for last are kept, for apps seldom change."""

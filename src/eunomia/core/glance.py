@@ -12,6 +12,7 @@ from eunomia.core.claims import Claims
 from eunomia.core.ledger import Ledger
 from eunomia.core.losses import SeenLosses
 from eunomia.core.state import State
+from eunomia.model.apps import Apps, Paused
 from eunomia.model.arrays import Ints
 from eunomia.model.equal_part import alone_throughput
 
@@ -32,6 +33,15 @@ def _claims(state: State) -> Claims:
 def _losses(state: State) -> SeenLosses:
     assert state.losses is not None  # likewise
     return state.losses
+
+
+def _apps(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Apps:
+    """Return the apps of these jobs, and what is known of those of their jobs that are paused."""
+    claims = _claims(state)
+    paused, app = claims.among(state.paused(), rows)
+    remaining, throughput = belief.remaining_at(at, paused), belief.throughput.take(paused, axis=0)
+    told = Paused(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
+    return claims.apps(at, rows, told)
 
 
 READERS: Mapping[str, Reader] = {
@@ -71,7 +81,7 @@ READERS: Mapping[str, Reader] = {
     "deserved": lambda at, rows, state, ledger, belief: _claims(state).deserved[rows],
     "hourly": lambda at, rows, state, ledger, belief: _claims(state).hourly(len(state.owners.tree.names)),
     "app": lambda at, rows, state, ledger, belief: _claims(state).apps_of(rows),
-    "apps": lambda at, rows, state, ledger, belief: _claims(state).apps(at, rows),
+    "apps": _apps,
     "past_service": lambda at, rows, state, ledger, belief: _claims(state).past_service(),
     "losses": lambda at, rows, state, ledger, belief: _losses(state).of(rows),
     "loss_curve": lambda at, rows, state, ledger, belief: belief.loss_curves(rows),

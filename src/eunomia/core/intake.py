@@ -65,9 +65,10 @@ def _runs(name: str, epoch: int, books: Books) -> bool:
 def _fail(name: str, reason: str, at: float, books: Books) -> list[Decision]:
     """Let a job wait again while it has retries; the world is told when one is given up before they are used up."""
     row, failures = books.state.row_of[name], books.state.jobs.failures
+    job, hopeless = books.state.submitted[row], books.comes_again(books.state.submitted[row].tenant, reason)
     failures[row] += 1
-    left = failures[row] <= books.state.submitted[row].retries
-    again = left and not books.comes_again(reason)
+    left = failures[row] <= job.retries
+    again = left and not hopeless
     books.leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
     return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if left and not again else []
 

@@ -34,8 +34,9 @@ from eunomia.model.view import View
 class Scheduler:
     """Events in, decisions out. `handle` alone changes the state.
 
-    With `checked` every moment ends with the invariants (`core.check`), which raise when one is broken. A job that
-    fails for a reason that `comes_again` is not tried again; left out: every job is, while it has retries.
+    With `checked` every moment ends with the invariants (`core.check`), which raise when one is broken. A job of
+    which `comes_again` says, by tenant and reason, that it would fail again is not tried again; it is told of every
+    failure and may remember them. Left out: every job is tried again while it has retries.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Scheduler:
         checked: bool = False,
         price: Floats | None = None,
         tenants: Mapping[str, Tenant] | None = None,
-        comes_again: Callable[[str], bool] | None = None,
+        comes_again: Callable[[str, str], bool] | None = None,
     ):
         self.info, self.mechanism, self.seed = info, mechanism, seed
         self._books = Books(topology, belief, price, tenants)

@@ -15,6 +15,7 @@ from eunomia.core.owners import Owners
 from eunomia.core.tables import ALIVE, FLAGS, FLOATS, INTS, WAITING
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.life import Stage
 from eunomia.model.names import Names
 from eunomia.model.register import Register
 from eunomia.model.tenants import Tenant
@@ -107,6 +108,10 @@ class State:
         """Return the jobs that hold seats, in row order."""
         active = self.active
         return active[self.jobs.on_type[active] >= 0]
+
+    def paused(self) -> Ints:
+        """Return the jobs that their users let rest, in row order."""
+        return np.flatnonzero(self.jobs.stage[: len(self.jobs)] == Stage.PAUSED)
 
     def names(self, rows: Ints) -> Names:
         """Return the ids of these jobs."""

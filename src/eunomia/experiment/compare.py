@@ -16,6 +16,7 @@ from eunomia.experiment.policy import find_policy
 from eunomia.experiment.simulation import Progress, Result, simulate, tenants_table
 from eunomia.experiment.variation import spelling, varied
 from eunomia.model.problems import InvalidInput, Problem
+from eunomia.report.settings import part_done, whole
 from eunomia.scenario import Scenario
 
 PRICES = ("price_of_fairness", "price_of_fairness_service")
@@ -105,22 +106,26 @@ def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
 def prices_of_fairness(results: Sequence[tuple[Case, Result]]) -> list[dict[str, float | None]]:
     """Return for each run by what it exceeds the best one of the same load and seed; None where nothing is known.
 
-    `price_of_fairness` compares mean completion times, `price_of_fairness_service` the accelerator-seconds spent.
+    `price_of_fairness` compares mean completion times, `price_of_fairness_service` the accelerator-seconds spent. A run
+    that finished fewer jobs than others spent less for it: it is the best of none, and its own price is not known.
     """
-    spent = [
-        (result.summary["jct_mean_s"], float(result.jobs["attained_service_s"].sum()) or None) for _, result in results
-    ]
-    least: dict[tuple[float, int], list[list[float]]] = {}
-    for (case, _), numbers in zip(results, spent, strict=True):
-        for known, number in zip(least.setdefault((case.load, case.seed), [[], []]), numbers, strict=True):
-            known.extend([] if number is None else [number])
-    return [
-        {
-            name: None if number is None else number / min(known)
-            for name, number, known in zip(PRICES, numbers, least[case.load, case.seed], strict=True)
-        }
-        for (case, _), numbers in zip(results, spent, strict=True)
-    ]
+    prices: list[dict[str, float | None]] = [dict.fromkeys(PRICES) for _ in results]
+    group_by_key: dict[tuple[float, int], list[int]] = {}
+    for number, (case, _) in enumerate(results):
+        group_by_key.setdefault((case.load, case.seed), []).append(number)
+    for group in group_by_key.values():
+        enough = whole([part_done(results[number][1].summary.get) for number in group])
+        able = [number for number, is_whole in zip(group, enough, strict=True) if is_whole]
+        for name, spent in zip(PRICES, zip(*(_spent(results[number][1]) for number in able), strict=True), strict=True):
+            least = min((each for each in spent if each is not None), default=None)
+            for number, each in zip(able, spent, strict=True):
+                prices[number][name] = None if each is None or least is None else each / least
+    return prices
+
+
+def _spent(result: Result) -> tuple[float | None, float | None]:
+    """Return the mean completion time and the accelerator-seconds held; None = nothing finished, nothing was held."""
+    return result.summary["jct_mean_s"], float(result.jobs["attained_service_s"].sum()) or None
 
 
 def write_tenants(path: Path, results: Sequence[tuple[Case, Result]]) -> None:

@@ -67,6 +67,7 @@ def mishaps_of(scenario: Scenario) -> Mishaps:
         rack_failures_per_hour=said.rack_failures_per_hour,
         rack_repair_s=said.rack_repair_s,
         repairs_fixed=said.repair == "fixed",
+        blacklist_s=world.blacklist_s if world.retry == "adaptive" else 0.0,
         fates=Fates(failing=said.failing, killed=said.killed) if said.fates == "philly" else None,
         reports=Reports(delay_s=said.report_delay_s, lost=said.report_lost, reconcile_s=said.reconcile_s),
     )
@@ -98,6 +99,9 @@ def notes(scenario: Scenario) -> tuple[str, ...]:
         found.append(
             f"{said.failing:.1%} of the jobs are to fail and {said.killed:.1%} to be killed, drawn by the seed."
         )
+    if said.fates != "off" and scenario.world.retry == "adaptive" and scenario.world.blacklist_s:
+        away = f"{scenario.world.blacklist_s:,.15g} s"
+        found.append(f"The machines of a gang that fails for a GPU ECC error are then out of service for {away}.")
     if said.report_delay_s or said.report_lost:
         found.append("Jobs end for the scheduler when word of it comes, which may be late; times are those.")
     return tuple(found)

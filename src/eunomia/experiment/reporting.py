@@ -51,6 +51,7 @@ def _tenants(result: Result) -> TenantFigures:
         paid=sharing.paid,
         at_s=sharing.at_s,
         ltgf=sharing.ltgf,
+        refused=sharing.refused,
     )
 
 

@@ -21,7 +21,7 @@ from eunomia.experiment.policy import find_policy
 from eunomia.experiment.searching import is_searching, is_told_losses, tuners_of
 from eunomia.experiment.tenancy import tenants_of
 from eunomia.experiment.workload import Workload, workload_of
-from eunomia.failures.retrying import comes_again
+from eunomia.failures.retrying import Adaptive
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.arrays import Floats
@@ -39,6 +39,8 @@ from eunomia.scenario.listed import listed
 from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
+
+OF_THE_TOP = ("quotas", "kueue_fair_share", "philly")  # policies that know no quotas of tenants below others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,8 @@ class Setup:
             return GavelScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
         if isinstance(self.mechanism, Ideal):
             return IdealScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
-        again = comes_again if self.scenario.world.retry == "adaptive" else None
+        said = self.scenario.world
+        again = Adaptive(by_tenant=said.retry_by == "tenant") if said.retry == "adaptive" else None
         return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=again, **common)
 
     def price(self) -> Floats:
@@ -94,7 +97,14 @@ class Setup:
         jobs, nodes = list(self.jobs), list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
-        return core | made_from | ({} if self.scenario.world.retry == "always" else {"retry": "adaptive"})
+        return core | made_from | _retrying(self.scenario)
+
+
+def _retrying(scenario: Scenario) -> dict[str, str]:
+    """Return what a record says of failures that are not tried again."""
+    said = scenario.world
+    by = {"retry_by": said.retry_by} if said.retry_by != "job" else {}
+    return {} if said.retry == "always" else {"retry": said.retry, **by}
 
 
 def _sha256(scenario: Scenario) -> dict[str, str]:
@@ -188,6 +198,14 @@ def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[st
     reasons = world.backend == "local" or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
         found.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
+    if world.retry_by == "tenant" and (world.retry == "always" or not any(job.tenant for job in jobs)):
+        rule = 'without world.retry = "adaptive"' if world.retry == "always" else "as no job names a tenant"
+        found.append(f'world.retry_by = "tenant" changes nothing {rule}.')
+    if scenario.apps.tuner != "off" and not any(job.app for job in jobs):
+        found.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
+    below = [name for name, said in scenario.tenants.items() if "/" in name and said.quota is not None]
+    if below and policy.info.name in OF_THE_TOP:
+        found.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {below[0]}.")
     return tuple(found)
 
 

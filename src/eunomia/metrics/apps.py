@@ -1,6 +1,7 @@
 """Apps: jobs with one goal, such as the trials of a search, judged as one. A job that names none is one by itself.
 
 An app has finished when its user has what it was for, or, where no user says so, when all of its jobs have finished.
+One whose search ended without a model, as no trial came to its end, has not finished: it is gone.
 Its work is what its jobs needed: all steps of a job that finished, and of one that was given up what it had done by
 then, as accelerator-seconds on its fastest type.
 """
@@ -14,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from eunomia.metrics.fairness import rho_themis
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.job import Job
 
 
 class AppEnd(NamedTuple):
-    """What its user said when an app had what it was for."""
+    """What its user said when an app had what it was for, or when nothing of it was left."""
 
     at: float
-    best: str
+    best: str  # the job that found the best model, "" = none did
     loss: float
 
 
@@ -35,6 +36,7 @@ class Apps:
     finished: Floats  # (app,) nan = it did not
     left: Floats  # (app,) when nothing of it was there any more
     rho: Floats  # (app,) Themis' finish-time fairness
+    empty: Bools  # (app,) its search ended without a model
 
     @classmethod
     def judged(
@@ -57,13 +59,14 @@ class Apps:
         with np.errstate(invalid="ignore"):
             np.maximum.at(last, app, finished)  # nan spreads: the app has not finished
             np.maximum.at(gone, app, ended)
+        empty = np.zeros(apps, dtype=bool)
         for number, end in _ends(jobs, app, said):
-            last[number] = end.at
+            last[number], gone[number], empty[number] = (end.at if end.best else np.nan), end.at, not end.best
         left = np.where(np.isnan(last), np.where(np.isnan(gone), end_s, gone), last)
         needed_s = np.where(np.isnan(finished), np.minimum(done_s, alone_s), alone_s)
         size = np.array([job.scale_factor for job in jobs], dtype=float)
         rho = rho_themis(app, begin, last, left, size, needed_s, devices)
-        return cls(of=app, submitted=begin, finished=last, left=left, rho=rho)
+        return cls(of=app, submitted=begin, finished=last, left=left, rho=rho, empty=empty)
 
     def table(self, jobs: Sequence[Job], said: Mapping[str, AppEnd], service: Floats) -> dict[str, Array]:
         """Return the columns of apps.csv; nothing when no app has several jobs."""
@@ -82,7 +85,7 @@ class Apps:
             "finished_s": self.finished[shown],
             "jct_s": (self.finished - self.submitted)[shown],
             "best_job": np.array([end.best for end in ends], dtype=object),
-            "best_loss": np.array([end.loss for end in ends], dtype=float),
+            "best_loss": np.array([end.loss if end.best else np.nan for end in ends], dtype=float),
             "attained_service_s": np.bincount(self.of, service, minlength=len(self.rho))[shown],
             "rho_themis": self.rho[shown],
         }

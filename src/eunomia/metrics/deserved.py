@@ -1,4 +1,4 @@
-"""What each job deserved while it was there: ∫ min(z, w / Σ w · Q) dt, accelerator-seconds."""
+"""What each job deserved while it was there: ∫ min(z, w / Σ w · O) dt, accelerator-seconds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eunomia.metrics.steps import Steps, at_times
 from eunomia.model import deserved
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
@@ -36,28 +37,25 @@ def spans_of(jobs: Sequence[Job], end: Floats, updates: Sequence[tuple[int, floa
     return Spans(np.array(job, dtype=np.int64), *(np.array(column, dtype=float) for column in (begin, last, weight)))
 
 
-def of_jobs(spans: Spans, size: Floats, owner: Ints, quota: tuple[Floats, Floats]) -> Floats:
-    """Return what each job deserved, (job,), its tenant being `owner` (job,).
-
-    `quota` is a step function: times, (step,), and the accelerators that each tenant owns from then on, (step, tenant).
-    """
+def of_jobs(spans: Spans, size: Floats, owner: Ints, owned: Sequence[Steps]) -> Floats:
+    """Return what each job deserved, (job,), its tenant being `owner` (job,) and its accelerators `owned` (tenant)."""
     total = np.zeros(len(size))
     whose = owner[spans.job]
     order = np.argsort(whose, kind="stable")
     for mine in np.split(order, np.flatnonzero(np.diff(whose[order])) + 1) if len(order) else ():
         part = Spans(spans.job[mine], spans.begin[mine], spans.end[mine], spans.weight[mine])
-        np.add.at(total, part.job, _of_one(part, size[part.job], (quota[0], quota[1][:, whose[mine[0]]])))
+        np.add.at(total, part.job, _of_one(part, size[part.job], owned[whose[mine[0]]]))
     return total
 
 
-def _of_one(spans: Spans, size: Floats, quota: tuple[Floats, Floats]) -> Floats:
+def _of_one(spans: Spans, size: Floats, own: Steps) -> Floats:
     """Return what the spans of one tenant's jobs deserved, (span,)."""
-    times = np.unique(np.concatenate((spans.begin, spans.end, quota[0])))
+    times = np.unique(np.concatenate((spans.begin, spans.end, own[0])))
     first, last = (np.searchsorted(times, at) for at in (spans.begin, spans.end))
     together = np.cumsum(np.bincount(first, spans.weight, len(times)) - np.bincount(last, spans.weight, len(times)))[
         :-1
     ]
-    owned = quota[1][np.searchsorted(quota[0], times[:-1], side="right") - 1]
+    owned = at_times(own, times[:-1])
     width, found = np.diff(times), np.zeros(len(size))
     kinds, kind = np.unique(np.stack((size, spans.weight)), axis=1, return_inverse=True)
     order = np.argsort(kind.reshape(-1), kind="stable")

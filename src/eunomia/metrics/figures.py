@@ -102,7 +102,7 @@ def figures_of(
     return Figures(
         types=heard.topology.types,
         summary=_summary(heard, jobs, busy[:, -1], available[:, -1], prices)
-        | app_numbers(table)
+        | app_numbers(table, int(apps.empty.sum()))
         | tenant_numbers(by_tenant),
         jobs=jobs,
         apps=table,

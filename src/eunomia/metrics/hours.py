@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from eunomia.metrics.heard import Heard
-from eunomia.metrics.steps import integral
+from eunomia.metrics.steps import Steps, combined, integral
 from eunomia.model import deserved
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.tenants import Tenants
@@ -27,33 +28,42 @@ class Hours(NamedTuple):
     held: Floats  # (hour, tenant, type)
 
 
-def hours_of(heard: Heard, tree: Tenants, owner: Ints, ended: Floats, quota: tuple[Floats, Floats]) -> Hours:
-    """Return the hours of a run that is over; `owner` and `ended` (job,) say whose a job is and until when it was.
+def hours_of(
+    heard: Heard, tree: Tenants, demand: Sequence[Steps], owned: Sequence[Steps], quota: tuple[Floats, Floats]
+) -> Hours:
+    """Return the hours of a run that is over; `demand` and `owned` (tenant) are of `metrics.owned`.
 
     `quota` is a step function: times, and the accelerators that each tenant owns from then on, (step, tenant).
     """
     edges = _edges(heard, len(tree.names))
-    submitted = np.array([job.submitted for job in heard.jobs], dtype=float)
-    size = np.array([job.scale_factor for job in heard.jobs], dtype=float)
-    hours, tenants, types = len(edges) - 1, len(tree.names), len(heard.topology.types)
-    asked, owed, entitled = (np.zeros((hours, tenants)) for _ in range(3))
-    held = np.zeros((hours, tenants, types))
-    rests = heard.pauses.rests(heard.end_s)  # in which less was asked for
-    submitted, ended = np.concatenate((submitted, rests.begin)), np.concatenate((ended, rests.end))
-    size, owner = np.concatenate((size, -size[rests.job])), np.concatenate((owner, owner[rests.job]))
-    order = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[order], np.arange(tenants + 1))
-    for u in range(tenants):
-        mine = order[bounds[u] : bounds[u + 1]]
-        times, demand = _demand(submitted[mine], ended[mine], size[mine], np.append(quota[0], edges[0]))
-        own = quota[1][np.maximum(np.searchsorted(quota[0], times, side="right") - 1, 0), u]
-        asked[:, u], owed[:, u], entitled[:, u] = (
-            np.diff(integral((times, rate), edges)) for rate in (demand, deserved.of_tenants(demand, own), own)
-        )
+    asked, own = (_by_hour(every, edges) for every in (demand, [(quota[0], column) for column in quota[1].T]))
+    owed = _by_hour([combined(deserved.of_tenants, *pair) for pair in zip(demand, owned, strict=True)], edges)
+    held = np.zeros((*owed.shape, len(heard.topology.types)))
     row_of = {name: u for u, name in enumerate(tree.names)}
     for name, type, curve in heard.held():
         held[:, row_of[name], type] = np.diff(integral(curve, edges))
-    return Hours(edges, asked, owed, entitled, held)
+    return Hours(edges, asked, owed, entitled(tree.parent, own, owed), held)
+
+
+def _by_hour(every: Sequence[Steps], edges: Floats) -> Floats:
+    """Return the integral of each step function in each hour, (hour, step function)."""
+    return np.array([np.diff(integral(steps, edges)) for steps in every]).reshape(len(every), len(edges) - 1).T.copy()
+
+
+def entitled(parent: Ints, own: Floats, owed: Floats) -> Floats:
+    """Return what was owed to each tenant or was left to lend, (hour, tenant), each accelerator once.
+
+    `own` (hour, tenant) are quotas, those of children within their parent's. Of what children did not ask for, in
+    proportion, their parent's jobs were owed what they asked for beyond the part that is no child's.
+    """
+    spare = np.maximum(own - owed, 0.0)
+    for u, below in deserved.rows_below(parent).items():
+        alone = deserved.left(own[:, u], own[:, parent == u].sum(axis=1))
+        taken, idle = np.maximum(owed[:, u] - alone, 0.0), spare[:, below].sum(axis=1)
+        part = np.divide(taken, idle, out=np.zeros_like(idle), where=idle > 0)
+        spare[:, below] *= 1.0 - np.minimum(part, 1.0)[:, None]
+        spare[:, u] = np.maximum(alone - owed[:, u], 0.0)
+    return np.asarray(owed + spare)
 
 
 def _edges(heard: Heard, tenants: int) -> Floats:
@@ -64,10 +74,3 @@ def _edges(heard: Heard, tenants: int) -> Floats:
     together = math.ceil((last - first) * tenants**2 / _MOST) or 1
     inside = np.arange(first + together, last, together) * HOUR_S
     return np.unique(np.concatenate(([begin], inside, [end])))
-
-
-def _demand(submitted: Floats, ended: Floats, size: Floats, more: Floats) -> tuple[Floats, Floats]:
-    """Return the accelerators asked for as a step function that has these further times too."""
-    times, place = np.unique(np.concatenate((submitted, ended, more)), return_inverse=True)
-    change = np.bincount(place.reshape(-1), np.concatenate((size, -size, np.zeros(len(more)))), len(times))
-    return times, np.cumsum(change)

@@ -46,10 +46,20 @@ def job_numbers(jobs: Mapping[str, Array]) -> dict[str, float | int | None]:
     return numbers
 
 
-def app_numbers(apps: Mapping[str, Array]) -> dict[str, float | int | None]:
-    """Return the numbers about apps, from the columns of apps.csv; None without any."""
-    jct = apps["jct_s"][~np.isnan(apps["jct_s"])] if apps else None
-    return {"apps_finished": None if jct is None else len(jct), "app_jct_mean_s": None if jct is None else mean(jct)}
+def app_numbers(apps: Mapping[str, Array], empty: int) -> dict[str, float | int | None]:
+    """Return the numbers about apps, from the columns of apps.csv; None without any.
+
+    `empty` counts those whose search ended without a model.
+    """
+    if not apps:
+        return dict.fromkeys(("apps_submitted", "apps_finished", "apps_without_model", "app_jct_mean_s"))
+    jct = apps["jct_s"][~np.isnan(apps["jct_s"])]
+    return {
+        "apps_submitted": len(apps["jct_s"]),
+        "apps_finished": len(jct),
+        "apps_without_model": empty,
+        "app_jct_mean_s": mean(jct),
+    }
 
 
 def tenant_numbers(tenants: Mapping[str, Array]) -> dict[str, float | int | None]:

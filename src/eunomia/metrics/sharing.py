@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.metrics.hours import HOUR_S, Hours
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Floats, Ints
 
 WINDOW_S = 24 * HOUR_S
 POINTS = 500  # of a series, at most
@@ -18,6 +18,7 @@ class Sharing:
     """Tenants over a whole run; accelerator-seconds unless it says otherwise."""
 
     names: tuple[str, ...]
+    refused: Ints  # (tenant,) jobs that the policy refused, and so never served
     entitled: Floats  # (tenant,) its own, asked for or not
     deserved: Floats  # (tenant,) of what its jobs asked for, what was its own
     received: Floats  # (tenant,)
@@ -27,12 +28,13 @@ class Sharing:
     ltgf: Floats  # (tenant, point) received ÷ deserved in the 24 hours before; nan where nothing was deserved
 
 
-def sharing_of(names: tuple[str, ...], hours: Hours) -> Sharing:
-    """Return what the hours add up to."""
+def sharing_of(names: tuple[str, ...], hours: Hours, refused: Ints) -> Sharing:
+    """Return what the hours add up to; `refused` (tenant,) counts jobs."""
     lent, paid = loans(hours)
     at_s, ltgf = ltgf_over_time(hours)
     return Sharing(
         names=names,
+        refused=refused,
         entitled=hours.entitled.sum(axis=0),
         deserved=hours.deserved.sum(axis=0),
         received=hours.held.sum(axis=(0, 2)),

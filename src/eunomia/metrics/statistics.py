@@ -91,6 +91,13 @@ def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: fl
     return Difference(change=change, log_ratio=estimate(np.log(one / two), confidence) if above else None)
 
 
+def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:
+    """Return whether several seeds gave the very same numbers, name by name: nothing is drawn, and they are one run."""
+    seeds = {seed for by_seed in values.values() for seed in by_seed}
+    same = all(by_seed.keys() == seeds and len(set(by_seed.values())) == 1 for by_seed in values.values())
+    return len(seeds) > 1 and same
+
+
 @lru_cache
 def student_t(confidence: float, degrees: int) -> float:
     """Return t such that Student's distribution with so many degrees of freedom has `confidence` within ± t."""

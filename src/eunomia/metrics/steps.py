@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from eunomia.model.arrays import Floats
 
+Steps = tuple[Floats, Floats]  # times, (step,), and the value from each on; 0 before the first
 
-def integral(steps: tuple[Floats, Floats], edges: Floats) -> Floats:
+
+def at_times(steps: Steps, times: Floats) -> Floats:
+    """Return the value at each time."""
+    place = np.searchsorted(steps[0], times, side="right") - 1
+    return np.asarray(np.where(place >= 0, steps[1][np.maximum(place, 0)], 0.0))
+
+
+def combined(of: Callable[[Floats, Floats], Floats], one: Steps, other: Steps) -> Steps:
+    """Return a function of two step functions."""
+    times = np.union1d(one[0], other[0])
+    return times, of(at_times(one, times), at_times(other, times))
+
+
+def summed(every: Sequence[Steps]) -> Steps:
+    """Return the sum of step functions."""
+    times, place = np.unique(np.concatenate([at for at, _ in every]), return_inverse=True)
+    change = np.concatenate([np.diff(value, prepend=0.0) for _, value in every])
+    return times, np.cumsum(np.bincount(place.reshape(-1), change, len(times)))
+
+
+def integral(steps: Steps, edges: Floats) -> Floats:
     """Return ∫ of a step function from the first edge to each edge; it is 0 before its first step."""
     at, value = steps
     total = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(at))))

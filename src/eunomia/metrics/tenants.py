@@ -13,8 +13,11 @@ from eunomia.metrics.fairness import rho_astraea, rho_isolated
 from eunomia.metrics.heard import Heard
 from eunomia.metrics.hours import Hours, hours_of
 from eunomia.metrics.job_numbers import BENEFIT, LOSS
+from eunomia.metrics.lives import REJECTED
+from eunomia.metrics.owned import demand_of, owned_by
 from eunomia.metrics.sharing import Sharing, envy, sharing_of
-from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.metrics.steps import Steps
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.tenants import NOBODY, Tenant, Tenants
 
 
@@ -25,7 +28,9 @@ class Accounts:
     tree: Tenants
     owner: Ints  # (job,) row of the tenant
     ended: Floats  # (job,) until when it was there
-    capacity: tuple[Floats, Floats]  # step function: times, and accelerators in service from then on
+    quota: tuple[Floats, Floats]  # step function: times, and what is each tenant's from then on, (step, tenant)
+    demand: list[Steps]  # (tenant) accelerators that its jobs asked for
+    owned: list[Steps]  # (tenant) accelerators that its own jobs had a right to
 
     @classmethod
     def of(cls, heard: Heard, said: Mapping[str, Tenant]) -> Accounts:
@@ -35,19 +40,14 @@ class Accounts:
         owner = np.array([row_of[job.tenant or NOBODY] for job in heard.jobs], dtype=np.int64)
         ended, began = heard.column("ended"), np.array([job.submitted for job in heard.jobs], dtype=float)
         until = np.maximum(np.where(np.isnan(ended), heard.end_s, ended), began)
-        return cls(tree=tree, owner=owner, ended=until, capacity=_in_service(heard))
-
-    @property
-    def quota(self) -> tuple[Floats, Floats]:
-        """Return what each tenant owns: times, and accelerators from then on, (step, tenant)."""
-        times, capacity = self.capacity
-        known = {each: self.tree.quota(each) for each in set(capacity.tolist())}
-        return times, np.stack([known[each] for each in capacity.tolist()])
+        demand, quota = demand_of(heard, owner, until, len(tree.names)), _quota(tree, _in_service(heard))
+        owned = owned_by(tree.parent, quota, demand)
+        return cls(tree=tree, owner=owner, ended=until, quota=quota, demand=demand, owned=owned)
 
     def of_jobs(self, heard: Heard, alone: Alone, jobs: Mapping[str, Array]) -> dict[str, Array]:
         """Return further columns of jobs.csv."""
         size, service = jobs["scale_factor"].astype(float), jobs["attained_service_s"]
-        due = of_jobs(spans_of(heard.jobs, self.ended, heard.weights), size, self.owner, self.quota)
+        due = of_jobs(spans_of(heard.jobs, self.ended, heard.weights), size, self.owner, self.owned)
         ltgf = np.divide(service, due, out=np.full(len(due), np.nan), where=due > 0)
         run_s = running(jobs, heard.topology.types)
         capacity, present = heard.topology.capacity(), heard.present()
@@ -77,10 +77,13 @@ class Accounts:
         row = np.zeros(count, dtype=np.int64)
         row[shown] = np.arange(len(shown))
         owner, count = row[self.owner], len(shown)
-        hours = _among(hours_of(heard, tree, self.owner, self.ended, self.quota), shown, parents)
-        sharing = sharing_of(tuple(tree.names[u] for u in shown.tolist()), hours)
+        hours = _among(hours_of(heard, tree, self.demand, self.owned, self.quota), shown)
+        refused = heard.column("status") == REJECTED
+        sharing = sharing_of(
+            tuple(tree.names[u] for u in shown.tolist()), hours, np.bincount(owner[refused], minlength=count)
+        )
         quota = tree.quota(float(heard.topology.capacity().sum()))[shown]
-        waits = self._waited(heard, jobs)
+        waits = np.where(refused, np.nan, self._waited(heard, jobs))
         with np.errstate(divide="ignore", invalid="ignore"):
             dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
         columns: dict[str, Array] = {
@@ -118,7 +121,15 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))
 
 
-def _in_service(heard: Heard) -> tuple[Floats, Floats]:
+def _quota(tree: Tenants, capacity: Steps) -> tuple[Floats, Floats]:
+    """Return what each tenant owns: times, and accelerators from then on, (step, tenant)."""
+    times, in_service = capacity
+    known = {each: tree.quota(each) for each in set(in_service.tolist())}
+    return times, np.stack([known[each] for each in in_service.tolist()])
+
+
+def _in_service(heard: Heard) -> Steps:
+    """Return the accelerators that were in service."""
     curves = [heard.gone(type) for type in range(len(heard.topology.types))]
     times = np.unique(np.concatenate([[0.0], *(at for at, _ in curves)]))
     away = sum(value[np.maximum(np.searchsorted(at, times, side="right") - 1, 0)] for at, value in curves)
@@ -148,7 +159,6 @@ def _mean(values: Floats, owner: Ints, tenants: int) -> Floats:
     return ratio(np.bincount(owner[known], values[known], minlength=tenants).astype(float), count)
 
 
-def _among(hours: Hours, shown: Ints, parents: Bools) -> Hours:
-    """Return the hours of these tenants; what is its children's a parent has not got to lend."""
-    entitled = np.where(parents, hours.deserved, hours.entitled)
-    return Hours(hours.edges, hours.asked[:, shown], hours.deserved[:, shown], entitled[:, shown], hours.held[:, shown])
+def _among(hours: Hours, shown: Ints) -> Hours:
+    """Return the hours of these tenants."""
+    return Hours(hours.edges, *(column[:, shown] for column in hours[1:]))

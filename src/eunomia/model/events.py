@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class AppFinished:
-    """Its user has what the app was for; nothing of it is left to run. `best` is the job that found it."""
+    """Its user has what the app was for; nothing of it is left to run. `best` is the job that found it, or empty."""
 
     app: str
     best: str

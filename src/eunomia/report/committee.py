@@ -26,7 +26,8 @@ INTRODUCTION = (
 BELOW = (
     "Different policies owe different amounts, as a job that waits long goes on asking. What a tenant <b>lent</b> it "
     "did not ask for, and giving it cost nothing. What it <b>paid</b> it asked for, and somebody else had it. Both are "
-    "counted hour by hour, also when it came back on another day."
+    "counted hour by hour, also when it came back on another day. A job that was <b>refused</b> is never served: "
+    "nothing is owed for it and it waits for nothing, so look first at who was refused."
 )
 
 
@@ -75,9 +76,15 @@ def row(name: str, shown: Sequence[tuple[RunFigures, TenantFigures]], most: floa
     """Return one tenant: its part, and how it fared under each policy."""
     first = shown[0][1]
     at = first.names.index(name)
-    part = f"{plural(int(first.quota[at]), 'accelerator')}, {plural(int(first.jobs[at]), 'job')}"
+    shared = " with those below it" if any(other.startswith(f"{name}/") for other in first.names) else ""
+    part = f"{accelerators(float(first.quota[at]))}{shared}, {plural(int(first.jobs[at]), 'job')}"
     cells = "".join(cell(tenants, name, most) for _, tenants in shown)
     return f'<tr><th scope="row">{escaped(name)}<small>{part}</small></th>{cells}</tr>'
+
+
+def accelerators(quota: float) -> str:
+    """Return `1 accelerator`, `2.5 accelerators`."""
+    return f"{f'{quota:,.3f}'.rstrip('0').rstrip('.')} accelerator{'s' * (quota != 1)}"
 
 
 def cell(tenants: TenantFigures, name: str, most: float) -> str:
@@ -85,12 +92,24 @@ def cell(tenants: TenantFigures, name: str, most: float) -> str:
     if name not in tenants.names:
         return "<td>–</td>"
     at = tenants.names.index(name)
-    owed, got, wait = tenants.deserved[at], tenants.received[at], known(float(tenants.wait_s[at]))
-    waited = "no job" if wait is None else f"a job waited {duration(wait)}" if wait >= 1 else "jobs did not wait"
+    owed, got, refused = float(tenants.deserved[at]), float(tenants.received[at]), int(tenants.refusals()[at])
     return (
-        f"<td>{bar(float(got), float(owed), most)}<b>{judged(float(got), float(owed))}</b>"
-        f"<small>got {hours(got)} of {hours(owed)} owed; {waited}</small></td>"
+        f"<td>{bar(got, owed, most)}<b>{judged(got, owed, refused)}</b>"
+        f"<small>got {hours(got)} of {hours(owed)} owed; {fate(tenants, at, refused)}</small></td>"
     )
+
+
+def fate(tenants: TenantFigures, at: int, refused: int) -> str:
+    """Return how long a tenant's jobs waited, and how many were refused."""
+    wait = known(float(tenants.wait_s[at]))
+    waited = "" if wait is None else f"a job waited {duration(wait)}" if wait >= 1 else "jobs did not wait"
+    away = f"{refused_of(refused, int(tenants.jobs[at]))} refused" if refused else ""
+    return "; ".join(filter(None, (waited, away))) or "no job"
+
+
+def refused_of(refused: int, jobs: int) -> str:
+    """Return `1 of 2 jobs was`, `2 of 2 jobs were`."""
+    return f"{refused:,} of {plural(jobs, 'job')} {'was' if refused == 1 else 'were'}"
 
 
 def bar(got: float, owed: float, most: float) -> str:
@@ -103,10 +122,12 @@ def bar(got: float, owed: float, most: float) -> str:
     )
 
 
-def judged(got: float, owed: float) -> str:
-    """Return how what was got compares with what was owed, in words."""
+def judged(got: float, owed: float, refused: int) -> str:
+    """Return how what was got compares with what was owed, in words; `refused` counts jobs."""
+    if owed <= 0 and got <= 0:
+        return "never served" if refused else "nothing was owed"
     if owed <= 0:
-        return "nothing was owed" if got <= 0 else "only what others lent"
+        return "only what others lent"
     part = round(100 * got / owed)
     return "all that it was owed" if part == 100 else f"{part:,} % of what it was owed"
 
@@ -117,7 +138,7 @@ def hours(seconds: float) -> str:
 
 
 def loans(tenants: TenantFigures) -> list[str]:
-    """Return who paid for whom, who was short for nobody's gain, and who lent to whom; the largest sums first."""
+    """Return who was refused, who paid for whom, who was short for nobody's gain, who lent to whom; largest first."""
     least = NEARLY * float(tenants.deserved.sum())
     paid, lent = tenants.paid.sum(axis=1), tenants.lent.sum(axis=1)
     idle = tenants.deserved - tenants.received - paid
@@ -126,7 +147,8 @@ def loans(tenants: TenantFigures) -> list[str]:
         (idle[u], f"{tenants.names[u]} went without {hours(idle[u])} hours that it was owed and nobody else used.")
         for u in np.flatnonzero((idle > least) & (paid <= least)).tolist()
     ]
-    lines = [line for _, line in sorted(found, key=lambda one: -one[0])] or ["Nobody paid for anybody."]
+    refused = refusals(tenants)
+    lines = refused + [line for _, line in sorted(found, key=lambda one: -one[0])] or ["Nobody paid for anybody."]
     lines += [
         f"{tenants.names[u]} lent {hours(lent[u])} hours that it did not ask for: {to(tenants, tenants.lent[u])}."
         for u in np.argsort(-lent, kind="stable").tolist()
@@ -134,6 +156,17 @@ def loans(tenants: TenantFigures) -> list[str]:
     ]
     more = len(lines) - MOST_LINES
     return lines[:MOST_LINES] + ([f"And {plural(more, 'smaller sum')}."] if more > 0 else [])
+
+
+def refusals(tenants: TenantFigures) -> list[str]:
+    """Return whose jobs were refused, the most first, in one line; nothing where none were."""
+    refused = tenants.refusals()
+    order = [u for u in np.argsort(-refused, kind="stable").tolist() if refused[u]]
+    if not order:
+        return []
+    named = [f"{refused[u]:,} of {plural(int(tenants.jobs[u]), 'job')} of {tenants.names[u]}" for u in order[:3]]
+    left = int(refused[order[3:]].sum())
+    return [f"Refused, and so never served: {', '.join(named)}{f', {left:,} of others' if left else ''}."]
 
 
 def paying(tenants: TenantFigures, u: int, idle: float, least: float) -> str:

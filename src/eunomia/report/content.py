@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Floats
+from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.problems import Problems
 
 JOB_COLUMNS = ("jct_s", "queueing_s", "slowdown", "rho_themis", "scale_factor")
@@ -22,13 +22,18 @@ class TenantFigures:
     names: tuple[str, ...]
     quota: Floats  # accelerators that are its own
     jobs: Array
-    wait_s: Floats  # of a job on average; nan = it has none
+    wait_s: Floats  # of a job that was not refused, on average; nan = it has none
     deserved: Floats  # of what its jobs asked for, what was its own
     received: Floats
     lent: Floats  # (lender, borrower) what the lender did not ask for
     paid: Floats  # (payer, gainer) what the payer asked for and the gainer had
     at_s: Floats  # (point,)
     ltgf: Floats  # (tenant, point) received ÷ deserved in the day before
+    refused: Array | None = None  # of its jobs, how many were never served as the policy refused them; None = not told
+
+    def refusals(self) -> Ints:
+        """Return how many jobs of each tenant were refused, as far as it is told, (tenant,)."""
+        return np.zeros(len(self.names), dtype=np.int64) if self.refused is None else np.asarray(self.refused)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from eunomia.model.arrays import Array, Floats
 from eunomia.report.content import ReportContent, RunFigures
 
 WHOLE = 0.99  # a run that finished less than this part of what the best one did is not compared
+Kind = Literal["jobs", "apps"]
+ENDED_WELL = {"jobs": ("jobs_finished", "jobs_cancelled_by_tuner"), "apps": ("apps_finished",)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +64,27 @@ def labels(content: ReportContent) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.label for run in content.runs))
 
 
-def comparable(group: tuple[Setting, ...]) -> tuple[Setting, ...]:
-    """Return those settings of one load that finished (nearly) as great a part of their jobs as the best.
+def part_done(number: Callable[[str], float | int | None], kind: Kind = "jobs") -> float:
+    """Return the part of its jobs or apps that a run finished; `number` gives a number of the summary, None = unknown.
 
-    Averages are over finished jobs, so a run that left its long jobs behind would look good for it.
+    A trial that its own search gave up is none that was left behind.
     """
-    part_done = [(setting.mean("jobs_finished") or 0.0) / (setting.mean("jobs_submitted") or 1.0) for setting in group]
-    return tuple(s for s, part in zip(group, part_done, strict=True) if part >= WHOLE * max(part_done))
+    done = sum(number(name) or 0.0 for name in ENDED_WELL[kind])
+    return done / (number(f"{kind}_submitted") or 1.0)
+
+
+def whole(parts: Sequence[float]) -> list[bool]:
+    """Say of the parts that runs of one workload finished which are (nearly) as great as the greatest.
+
+    Averages are over what finished, so a run that left its long jobs behind would look good for it.
+    """
+    return [part >= WHOLE * max(parts) for part in parts]
+
+
+def comparable(group: Sequence[Setting], kind: Kind = "jobs") -> tuple[Setting, ...]:
+    """Return those settings of one load that finished (nearly) as great a part of their jobs, or apps, as the best."""
+    enough = whole([part_done(setting.mean, kind) for setting in group])
+    return tuple(setting for setting, able in zip(group, enough, strict=True) if able)
 
 
 def tied(a: Setting, b: Setting, name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 from eunomia.report.content import ReportContent
 from eunomia.report.markup import escaped
 from eunomia.report.quantities import ABSENT, Unit, shown
-from eunomia.report.settings import Setting, comparable, settings
+from eunomia.report.settings import Kind, Setting, comparable, settings
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,12 @@ class Column:
     heading: str
     unit: Unit
     better: Literal["low", "high"] | None = "low"
+    kind: Kind = "jobs"  # what it is an average of
 
 
 COLUMNS = (
+    Column("apps_finished", "Apps finished", "count", None),
+    Column("app_jct_mean_s", "App time average", "s", kind="apps"),
     Column("jct_mean_s", "JCT average", "s"),
     Column("jct_p50_s", "JCT median", "s"),
     Column("jct_p95_s", "JCT 95th pct.", "s"),
@@ -74,7 +77,7 @@ def cell(setting: Setting, group: tuple[Setting, ...], column: Column) -> str:
 
 def is_best(setting: Setting, group: tuple[Setting, ...], column: Column, text: str) -> bool:
     """Return whether the number reads as the best of its load; alone, or all alike, nobody is best."""
-    able = [other for other in comparable(group) if other.values(column.name).size]
+    able = [other for other in comparable(group, column.kind) if other.values(column.name).size]
     if column.better is None or setting not in able:
         return False
     sign = 1 if column.better == "low" else -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eunomia.report.content import ReportContent
-from eunomia.report.ends import other_ends
+from eunomia.report.finished import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.quantities import Unit, shown
 from eunomia.report.settings import Setting, comparable, loads, settings, tied
 
@@ -27,33 +27,26 @@ def verdict(content: ReportContent) -> tuple[str, ...]:
 
 def alone(setting: Setting) -> list[str]:
     """Return what one setting did."""
-    finished, submitted = (shown(setting.mean(f"jobs_{name}"), "count") for name in ("finished", "submitted"))
     told = {name: shown(setting.mean(name), unit) for name, unit in TOLD.items()}
     times = "once" if told["preemptions"] == "1" else f"{told['preemptions']} times"
+    took = f"Average completion time {told['jct_mean_s']}, 99th percentile {told['jct_p99_s']}, average"
     return [
-        f"{setting.label} finished {finished} of {submitted} jobs{and_others(setting)}. "
-        f"Average completion time {told['jct_mean_s']}, 99th percentile {told['jct_p99_s']}, "
-        f"average wait before the first start {told['queueing_mean_s']}.",
+        *of_apps(setting),
+        f"{setting.label} finished {count(setting, 'jobs')}{others(setting, 'jobs')}. "
+        f"{took if setting.mean('jct_mean_s') is not None else 'Average'} "
+        f"wait before the first start {told['queueing_mean_s']}.",
         f"Accelerators were busy {told['utilization']} of the time, jobs were preempted {times}, "
         f"and the worst finish-time fairness ρ was {told['rho_themis_max']}.",
     ]
 
 
-def and_others(setting: Setting) -> str:
-    """Return `; 12 failed, 8 were cancelled`, averaged over seeds; nothing when all finished."""
-    others = other_ends(setting.mean)
-    return f"; {others}" if others else ""
-
-
-def unfinished(group: Sequence[Setting]) -> list[str]:
-    """Return what became of the jobs that did not finish, in one sentence for those that fared alike."""
-    labels: dict[str, list[Setting]] = {}
-    for setting in group:
-        if others := and_others(setting):
-            finished, submitted = (shown(setting.mean(f"jobs_{n}"), "count") for n in ("finished", "submitted"))
-            labels.setdefault(f"finished {finished} of {submitted} jobs{others}", []).append(setting)
-    told = (f"{joined(alike)} {'each ' * (len(alike) > 1)}{said}" for said, alike in labels.items())
-    return [f"Averages are of finished jobs: {'. '.join(told)}."] if labels else []
+def of_apps(setting: Setting) -> list[str]:
+    """Return how many apps finished and how long they took; nothing where there are none."""
+    if APPS not in averages([setting]):
+        return []
+    took = shown(setting.mean(APPS.name), "s")
+    told = "" if setting.mean(APPS.name) is None else f" Average time of an app, from its first job on: {took}."
+    return [f"{setting.label} finished {count(setting, 'apps')}{others(setting, 'apps')}.{told}"]
 
 
 TOLD: dict[str, Unit] = {
@@ -68,33 +61,39 @@ TOLD: dict[str, Unit] = {
 
 def growth(every: Sequence[Setting]) -> tuple[str, ...]:
     """Return how one policy fares as the load grows."""
-    low, high = every[0], every[-1]
-    first, last = (shown(setting.mean("jct_mean_s"), "s") for setting in (low, high))
+    low, high, average = every[0], every[-1], averages(every)[0]
+    first, last = (shown(setting.mean(average.name), "s") for setting in (low, high))
     change = f"from {first} at load {low.load:g} to {last} at load {high.load:g}"
-    return (*alone(high), f"The average completion time of {low.label} goes {change}. There is no other policy here.")
+    return (*alone(high), f"The {average.what} of {low.label} goes {change}. There is no other policy here.")
 
 
 def winners_by_load(every: Sequence[Setting], at: tuple[float, ...]) -> list[str]:
-    """Return who has the lowest average completion time at each load, ties named."""
-    parts = []
+    """Return who has the lowest average at each load, of the foremost kind, ties named."""
+    parts, average = [], averages(every)[0]
     for load in at:
-        ranked = ranking(comparable(tuple(s for s in every if s.load == load)), "jct_mean_s")
+        ranked = ranking(comparable([s for s in every if s.load == load], average.kind), average.name)
         if ranked:
             (least, best), *_ = ranked
-            names = joined(level_with(best, ranked, "jct_mean_s"))
+            names = joined(level_with(best, ranked, average.name))
             parts.append(f"{names} at load {load:g} ({shown(least, 's')})")
-    return [f"Lowest average completion time: {'; '.join(parts)}."] if parts else []
+    return [f"Lowest {average.what}: {'; '.join(parts)}."] if parts else []
 
 
 def compare(group: tuple[Setting, ...], where: str) -> list[str]:
     """Return the sentences about the settings of one load."""
+    sentences: list[str] = []
+    winners: list[Setting] = []
+    for average in averages(group):
+        able = comparable(group, average.kind)
+        ranked = ranking(able, average.name)
+        sentences += left_out(group, able, average) + how_many(able, average)
+        if len(ranked) > 1:
+            winners.append(ranked[0][1])
+            sentences.append(where + fastest(ranked, average))
     able = comparable(group)
-    sentences = left_out(group, able) + unfinished(able)
-    ranked = ranking(able, "jct_mean_s")
-    if len(ranked) < 2:
+    if not winners:
         return [*sentences, *(line for setting in able for line in alone(setting))]
-    winner = ranked[0][1]
-    sentences.append(where + fastest(ranked))
+    winner = winners[0]
     tails = (worst(able, winner, name, what, unit) for name, what, unit in TAILS)
     return [*sentences, *filter(None, tails), *filter(None, (price(able, winner, *item) for item in PRICES))]
 
@@ -117,16 +116,16 @@ def level_with(setting: Setting, ranked: Ranked, name: str) -> list[Setting]:
     return [other for _, other in ranked if other is setting or tied(setting, other, name)]
 
 
-def fastest(ranked: Ranked) -> str:
-    """Return the sentence about average completion times."""
+def fastest(ranked: Ranked, average: Average) -> str:
+    """Return the sentence about an average of times."""
     (least, best), (most, last) = ranked[0], ranked[-1]
-    first = level_with(best, ranked, "jct_mean_s")
+    first = level_with(best, ranked, average.name)
     if len(first) == len(ranked):
-        return f"{joined(first)} tie on average completion time ({span(least, most, 's')})."
+        return f"{joined(first)} tie on {average.what} ({span(least, most, 's')})."
     if len(first) > 1:
-        lead = f"{joined(first)} tie for the lowest average completion time ({shown(least, 's')}"
+        lead = f"{joined(first)} tie for the lowest {average.what} ({shown(least, 's')}"
         return f"{lead}); {last.label} has the highest, {shown(most, 's')}, {above(most, least)}."
-    lead = f"{best.label} has the lowest average completion time, {shown(least, 's')}"
+    lead = f"{best.label} has the lowest {average.what}, {shown(least, 's')}"
     second, runner_up = ranked[1]
     if runner_up is last:
         return f"{lead}; {last.label} takes {shown(most, 's')}, {above(most, least)}."
@@ -164,19 +163,6 @@ def price(group: Sequence[Setting], winner: Setting, name: str, what: str, unit:
     return f"{what}: {winner.label} has {shown(spent, unit)}, {frugal.label} the least with {shown(least, unit)}."
 
 
-def left_out(group: Sequence[Setting], able: Sequence[Setting]) -> list[str]:
-    """Return a warning for each setting that did not finish its jobs."""
-    sentences = []
-    for setting in group:
-        if setting not in able:
-            finished, submitted = (shown(setting.mean(f"jobs_{n}"), "count") for n in ("finished", "submitted"))
-            sentences.append(
-                f"{setting.label} finished only {finished} of {submitted} jobs, fewer than others: its averages leave "
-                "out the jobs it left behind, so it is not compared."
-            )
-    return sentences
-
-
 def certainty(every: Sequence[Setting]) -> str:
     """Return how far the differences can be trusted."""
     seeds = min(len(setting.runs) for setting in every)
@@ -196,9 +182,3 @@ def span(least: float, most: float, unit: Unit) -> str:
     """Return both ends, or the one number that both read as."""
     first, last = shown(least, unit), shown(most, unit)
     return first if first == last else f"{first} to {last}"
-
-
-def joined(group: Sequence[Setting]) -> str:
-    """Return the labels as English lists them."""
-    names = [setting.label for setting in group]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -255,6 +255,16 @@ class World(Section):
         description="which failures are tried again while a job has retries: always all; adaptive: not those for a "
         "reason that comes again (inputs, syntax, semantics, imports, CPU memory)",
     )
+    retry_by: Literal["job", "tenant"] = Field(
+        default="job",
+        description="adaptive: tenant, where tenants are users: nor for a reason that is the user's and that a job of "
+        "the same tenant failed for before",
+    )
+    blacklist_s: NotNegative = Field(
+        default=86_400.0,
+        description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
+        "error are out of service; 0 = they stay",
+    )
     workdir: Text | None = Field(default=None, description="local: folder for the jobs' files; left out: one is made")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.model.apps import Apps
+from eunomia.model.apps import Apps, Paused
 from eunomia.model.arrays import Floats
 from eunomia.solution.problem import AllocationProblem
 
@@ -16,7 +16,7 @@ def apps(problem: AllocationProblem) -> Apps:
     assert problem.elapsed_s is not None  # `view_of` checked it
     n = problem.jobs
     names = tuple(str(problem.name(m)) for m in range(n))
-    return Apps(names, -problem.elapsed_s, np.full(n, float(n)), np.zeros(n))
+    return Apps(names, -problem.elapsed_s, np.full(n, float(n)), np.zeros(n), Paused.nobody(len(problem.types)))
 
 
 def slowdown(problem: AllocationProblem) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.deserved import owned, rows_below
 from eunomia.solution.problem import AllocationProblem
 
 
@@ -24,8 +25,9 @@ def deserved(problem: AllocationProblem) -> Floats:
     """Return the accelerator-seconds that each could claim of its tenant's quota, (job,), with the jobs there are."""
     assert problem.entities is not None and problem.entity is not None and problem.elapsed_s is not None
     quota = problem.entities.quota(float(problem.capacity.sum()))
-    together = np.bincount(problem.entity, problem.weight, len(quota))
-    part = problem.weight / together[problem.entity] * quota[problem.entity]
+    demand, together = (np.bincount(problem.entity, of, len(quota)) for of in (problem.scale_factor, problem.weight))
+    own = owned(demand, quota, rows_below(problem.entities.parent))
+    part = problem.weight / together[problem.entity] * own[problem.entity]
     return np.asarray(np.minimum(problem.scale_factor, part) * problem.elapsed_s)
 
 

@@ -16,8 +16,8 @@ class Trials:
     """The trials of one app, in order of submission; a search that runs them all to their ends, as random search does.
 
     At most `parallel` trials are asked for at a time, the next one when one has ended, and at most `most` in all; None
-    = no limit. The app is finished when its last trial has ended, and what it found is the best of those that came to
-    their ends.
+    = no limit. The app is over when its last trial has ended, and what it found is the best of those that came to their
+    ends; where none did it found nothing, and has not finished.
     """
 
     def __init__(self, *, parallel: int | None = None, most: int | None = None) -> None:
@@ -76,7 +76,7 @@ class Trials:
         return [JobCancelled(name, by_tuner=True) for name in gone]
 
     def finish(self) -> list[AppFinished]:
-        """Say that the app is finished when nothing of it lives any more, once."""
+        """Say that the app is over when nothing of it lives any more, once; without a trial's name it found nothing."""
         if self.alive or self._over:
             return []
         self._over = True

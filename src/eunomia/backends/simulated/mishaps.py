@@ -29,6 +29,7 @@ class Mishaps:
     rack_failures_per_hour: float = 0.0  # of each rack as a whole
     rack_repair_s: float = 3600.0
     repairs_fixed: bool = True  # repairs take their time; else it is their mean
+    blacklist_s: float = 0.0  # that machines are out of service after a failure that lies in them; 0 = they stay
     fates: Fates | None = None  # what becomes of jobs, whatever is done with them
     reports: Reports = field(default_factory=Reports)
 

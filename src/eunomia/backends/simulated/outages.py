@@ -6,6 +6,7 @@ nothing of what took it down lasts: its own fault and its rack's may overlap.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,19 @@ class Outages:
         """Return the first loss of each unit that can be lost."""
         units = [unit for unit in range(len(self._nodes_of)) if self._rates[unit].per_hour > 0]
         return [(self._rates[unit].until_loss(self._rng[unit]), Fault(unit, True)) for unit in units]
+
+    def shut_out(self, nodes: Sequence[int]) -> list[int]:
+        """Let something keep machines out of service until `let_in`; return those that go."""
+        gone = [node for node in nodes if self._faults[node] == 0]
+        for node in nodes:
+            self._faults[node] += 1
+        return gone
+
+    def let_in(self, nodes: Sequence[int]) -> list[int]:
+        """Return those of the machines that were shut out which come back, as nothing else keeps them."""
+        for node in nodes:
+            self._faults[node] -= 1
+        return [node for node in nodes if self._faults[node] == 0]
 
     def happen(self, at: float, fault: Fault) -> tuple[list[int], float, Fault]:
         """Let a fault begin or end; return the machines that go or come back, and the unit's next fault."""

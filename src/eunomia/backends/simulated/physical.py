@@ -17,6 +17,7 @@ from eunomia.backends.simulated.gang import Gang
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.outages import Fault, Outages
 from eunomia.backends.simulated.surroundings import Surroundings
+from eunomia.failures.retrying import BY_MACHINE
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
     Event,
@@ -67,7 +68,14 @@ class _Mark:
     epoch: int
 
 
-_Coming = _End | _Word | _Mark | Fault | Event
+@dataclass(frozen=True, slots=True)
+class _Repaired:
+    """What a gang failed for is mended on these machines."""
+
+    nodes: tuple[int, ...]
+
+
+_Coming = _End | _Word | _Mark | _Repaired | Fault | Event
 
 
 class PhysicalWorld:
@@ -158,6 +166,8 @@ class PhysicalWorld:
                 return [Measured(gang.job.job_id, steps, math.nan)]
             case JobCancelled():
                 return [coming] if self.accept(coming) else []
+            case _Repaired(mended):
+                return [NodeJoined(node) for node in self._outages.let_in(mended)]
             case Fault():
                 nodes, when, following = self._outages.happen(self._at, coming)
                 self._push(when, following)
@@ -219,15 +229,25 @@ class PhysicalWorld:
                 self._end(gang)
             case JobCancelled():
                 self._end(gang, "cancelled_jobs")
-            case JobFailed():
+            case JobFailed(reason=reason):
                 self._halt(gang, save=False)
                 gang.failures += 1
+                lost = self._shut_out(gang) if reason in BY_MACHINE else []
                 if gang.failures <= gang.job.retries:
-                    return [event, Progressed((name,), (gang.safe,))]
+                    return [event, Progressed((name,), (gang.safe,)), *lost]
                 self._forget(gang, "failed_jobs")
+                return [event, *lost]
             case None:
                 return [] if gang.rate else [Progressed((name,), (gang.safe,))]
         return [event]
+
+    def _shut_out(self, gang: Gang) -> list[NodeLost]:
+        """Take the machines of a gang out of service, for as long as it is said; nobody knows which of them it was."""
+        seconds, nodes = self._mishaps.blacklist_s, np.unique(self._topology.node[list(gang.seats)]).tolist()
+        if not seconds:
+            return []
+        self._push(self._at + seconds, _Repaired(tuple(nodes)))
+        return [NodeLost(node) for node in self._outages.shut_out(nodes)]
 
     # ---- what is ordered -------------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ class Standing(NamedTuple):
     held: Bools  # (job,)
     here: Floats  # (job,) seconds still needed where it sits
     work: Floats  # (job,) accelerator-seconds still needed on its fastest type
+    least: Floats  # (app,) seconds still needed by its longest job at best
+    paused: Floats  # (app,) accelerator-seconds still needed by its paused jobs
     elapsed: Floats  # (app,)
     ideal: Floats  # (app,)
 
@@ -52,11 +54,10 @@ def standing(seen: Seen, bidders: Ints) -> Standing:
     """Return what the apps that bid are."""
     view, bids = seen.view, np.zeros(len(seen.elapsed), dtype=bool)
     bids[bidders] = True
-    job = np.flatnonzero(bids[view.app])
-    left = np.divide(view.remaining[job], view.total[job], out=np.zeros(len(job)), where=view.total[job] > 0)
-    job = job[np.lexsort((-left, -view.weight[job], view.app[job]))]
+    job = seen.in_turn(np.flatnonzero(bids[view.app]))
     begin = np.searchsorted(view.app[job], np.arange(len(bids) + 1))
-    return Standing(begin, job, seen.wants, seen.held, seen.here, seen.work, seen.elapsed, seen.ideal)
+    by_app = seen.least, seen.paused, seen.elapsed, seen.ideal
+    return Standing(begin, job, seen.wants, seen.held, seen.here, seen.work, *by_app)
 
 
 def bid_tables(seen: Seen, bidders: Ints, free: Ints, rows: int = ROWS) -> Tables:
@@ -77,7 +78,7 @@ def tabled(
     for turn in range(len(bidders)):
         app = bidders[turn]
         mine = apps.job[apps.begin[app] : apps.begin[app + 1]]
-        longest, left, held = _now(gangs, apps, mine)
+        longest, left, held = _now(gangs, apps, app, mine)
         bidder[n], gang[n], count[n], begin = turn, book.used[0], 0, n
         rho[n] = fairness(apps.elapsed[app], apps.ideal[app], longest, left, held)
         n += 1
@@ -114,9 +115,9 @@ def tabled(
 
 
 @njit(cache=True)
-def _now(gangs: Gangs, apps: Standing, mine: Ints) -> tuple[float, float, float]:
-    """Return the longest time of the gangs that an app holds seats for, what it has left to do, and on how many."""
-    longest = left = held = 0.0
+def _now(gangs: Gangs, apps: Standing, app: int, mine: Ints) -> tuple[float, float, float]:
+    """Return how long the longest of an app's jobs takes as they sit, what it has left to do, and on how many seats."""
+    longest, left, held = apps.least[app], apps.paused[app], 0.0
     for m in mine:
         if apps.held[m]:
             longest = max(longest, apps.here[m])

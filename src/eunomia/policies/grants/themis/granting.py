@@ -91,14 +91,14 @@ def grants(seats: Seats, bidders: Ints, kept_for: Bools, lease_s: float, proof: 
         until,
         stop=np.flatnonzero(seats.seen.ended & ~sits),
         why=_why(seats.seen, bidders, kept_for),
-        memory=remembered(kept_for, view.at),
+        memory=remembered(view.at),
         certificate=certificate,
     )
 
 
-def remembered(kept_for: Array, at: float) -> dict[str, Array]:
-    """Return what the next auction has to know: for whom seats are kept, (job,), and when this one was held."""
-    return {"kept_for": kept_for.astype(float), "auctioned": np.array(at)}
+def remembered(at: float) -> dict[str, Array]:
+    """Return what the next auction has to know: when this one was held."""
+    return {"auctioned": np.array(at)}
 
 
 def _why(seen: Seen, bidders: Ints, kept_for: Bools) -> Reasons:

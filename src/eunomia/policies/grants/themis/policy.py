@@ -7,12 +7,14 @@
     left over                  to apps outside F, drawn by seed; then to those of F
 
 ρ = T_sh / T_id: when the app will be done, counted from its submission, over how long it would take on a private part
-1/N of the cluster, N the apps that there were on average during its life. At most 1 is fair. Every grant is a lease;
-who wins its own seats again goes on without a restart. For the gang that has waited longest, once that is `patience_s`,
-seats of one type are kept until there are enough. What cannot be divided is a gang: `randomized` keeps each of the
-gangs won on average c times, `floor` rounds down, `lease` keeps all for the part c of `lease_s`, or none for less than
-a minute. An app seats those of its jobs first that weigh most, of equals the one that has done least. The next auction
-is held `batch_s` later at the soonest: what comes free meanwhile is offered together, and leases that end go on.
+1/N of the cluster, N the apps that there were on average during its life; paused jobs count with all that they have
+before them. At most 1 is fair. Every grant is a lease; who wins its own seats again goes on without a restart. What
+cannot be divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease`
+keeps all for the part c of `lease_s`, or none for less than a minute. An app seats those of its jobs first that weigh
+most, of equals the one that has done least. The next auction is held `batch_s` later at the soonest: what comes free
+meanwhile is offered together, and leases that end go on. An app that has held nothing for `patience_s` has one gang
+seated before the auction, such apps in turn, the longest wait first; while seats are too few for it, those of its
+fastest type are kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
@@ -89,7 +91,6 @@ class Themis:
              "topology", "total", "until", "wait", "weight"}
         ),
         oracle=True,
-        remembers={"kept_for": 0.0},
         mechanism=LeaseTerms(length_s=1200.0),
     )  # fmt: skip
 

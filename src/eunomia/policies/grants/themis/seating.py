@@ -63,13 +63,17 @@ class Seats:
         return n > 0
 
     def serve_overdue(self, patience_s: float) -> Bools:
-        """Seat the wide gang that seats are kept for, or keep what is offered of its type; return for whom, (job,)."""
+        """Seat gangs that are overdue; keep what is offered of its type for who finds too little. Say for whom, (job,).
+
+        What is kept is never enough for it, so that more than it needs is never kept.
+        """
         view = self.seen.view
         kept_for = np.zeros(view.jobs, dtype=bool)
-        job, type = self.seen.overdue(patience_s, view.memory["kept_for"] > 0)
-        if job >= 0 and not self.give_nearest(job):
-            kept_for[job] = True
-            self.free &= view.topology.type != type
+        for job in self.seen.overdue(patience_s).tolist():
+            if self.free.any() and not self.give_nearest(job):
+                mine = self.free & (view.topology.type == np.argmin(self.seen.gangs.time[job]))
+                kept_for[job] = mine.any()
+                self.free &= ~mine
         return kept_for
 
     def serve(self, line: Ints) -> None:

@@ -11,6 +11,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.ground import BEYOND, MACHINE, RACK, SLOT, Gangs, Ground, ground_of
 from eunomia.policies.grants.themis.rho import cluster_time, finish_time_fairness
+from eunomia.policies.grants.themis.surviving import surviving
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +27,34 @@ class Seen:
     held: Bools  # (job,) holds seats for some time yet
     here: Floats  # (job,) seconds still needed where it sits
     work: Floats  # (job,) accelerator-seconds still needed on its fastest type
+    least: Floats  # (app,) seconds that the longest of its jobs, paused ones too, still needs on its fastest type
+    paused: Floats  # (app,) accelerator-seconds that its paused jobs still need on their fastest types
     elapsed: Floats  # (app,) since it came
     ideal: Floats  # (app,) T_id
 
-    def overdue(self, patience_s: float, kept_for: Bools) -> tuple[int, int]:
-        """Return the gang for which seats are kept, and their type; -1 = none. kept_for (job,): it was so already.
+    def overdue(self, patience_s: float) -> Ints:
+        """Return a gang of each app that has held nothing for so long, (gang,), of the longest first.
 
-        Leases end one by one: without that a wide gang would never find enough seats free at once.
+        Leases end one by one, and who bids for all that is free with others forfeits it: without that an app whose
+        gangs are wide, or that is always among the worst-off, might never sit.
         """
-        view, waits = self.view, self.wants & ~self.ended
-        late = np.flatnonzero(waits & kept_for)
-        if len(late) == 0:
-            late = np.flatnonzero(waits & (view.wait >= patience_s))
-            room = np.bincount(view.topology.type[self.offered], minlength=len(view.types))
-            lacks = ~np.isfinite(self.gangs.time[late]) | (room < view.scale_factor[late, None])
-            late = late[lacks.all(axis=1)]
-        if len(late) == 0:
-            return -1, -1
-        job = int(late[np.argmax(view.wait[late])])
-        return job, int(np.argmin(self.gangs.time[job]))
+        view, wait = self.view, np.full(len(self.elapsed), np.inf)
+        np.minimum.at(wait, view.app, np.where(view.on_type >= 0, -1.0, view.wait))
+        late = self.in_turn(np.flatnonzero(self.wants & (wait[view.app] >= patience_s)))
+        first = late[np.unique(view.app[late], return_index=True)[1]]
+        return np.asarray(first[np.argsort(-wait[view.app[first]], kind="stable")])
+
+    def in_turn(self, job: Ints) -> Ints:
+        """Return these jobs app by app: which weigh most first, of equals those that have done least."""
+        view = self.view
+        left = np.divide(view.remaining[job], view.total[job], out=np.zeros(len(job)), where=view.total[job] > 0)
+        return np.asarray(job[np.lexsort((-left, -view.weight[job], view.app[job]))])
 
     def rho(self) -> tuple[Floats, Floats]:
         """Return ρ of each app with what it holds, and with all that it could use, (app,) each."""
         best = self.gangs.time.min(axis=1, initial=np.inf)
         can = np.isfinite(best)
-        common, size = (self.view.app, self.elapsed, self.ideal), self.view.scale_factor
+        common, size = (self.view.app, self.elapsed, self.ideal, self.least, self.paused), self.view.scale_factor
         now = finish_time_fairness(*common, self.held, self.here, self.work, size)
         return now, finish_time_fairness(*common, can, np.where(can, best, 0.0), self.work, size)
 
@@ -79,13 +83,11 @@ def offers(view: View, ended: Bools) -> Bools:
 
 def look(view: View, ended: Bools, offered: Bools) -> Seen:
     """Return what an auction goes by."""
-    apps, size, ground = view.apps, view.scale_factor, ground_of(view.topology)
-    usable = np.where(size[:, None] <= view.capacity, view.throughput, 0.0)
-    speed = usable.max(axis=1, initial=0.0)
-    can, sits = speed > 0, view.on_type >= 0
+    apps, size, ground, jobs = view.apps, view.scale_factor, ground_of(view.topology), surviving(view)
+    n, usable, sits = len(apps.names), jobs.usable[: view.jobs], view.on_type >= 0
+    can = usable.any(axis=1)
     time = np.divide(view.remaining[:, None], usable, out=np.full(usable.shape, np.inf), where=usable > 0)
-    total = np.divide(view.total, speed, out=np.zeros(view.jobs), where=can)
-    alone = cluster_time(view.app, len(apps.names), total, size, apps.service, int(view.capacity.sum()))
+    alone = cluster_time(jobs.app, n, jobs.total, jobs.size, apps.service, int(view.capacity.sum()))
     m = np.flatnonzero(sits)
     here = np.zeros(view.jobs)
     here[m] = time[m, view.on_type[m]] * view.slowdown[m, levels(ground, view.holder, view.jobs)[m]]
@@ -98,7 +100,9 @@ def look(view: View, ended: Bools, offered: Bools) -> Seen:
         wants=can & (ended | ~sits),
         held=sits & ~ended,
         here=here,
-        work=np.divide(view.remaining * size, speed, out=np.zeros(view.jobs), where=can),
+        work=jobs.time[: view.jobs] * size,
+        least=jobs.longest(n),
+        paused=jobs.paused_work(n),
         elapsed=view.at - apps.submitted,
         ideal=alone * apps.mean_rivals,
     )

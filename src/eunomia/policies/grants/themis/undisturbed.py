@@ -41,5 +41,5 @@ def renewed(view: View, ended: Bools) -> Grants:
     device = device[ended[view.holder[device]]]
     job = np.flatnonzero(ended)
     row = np.searchsorted(job, view.holder[device])
-    memory = remembered(np.zeros(view.jobs), view.at)
+    memory = remembered(view.at)
     return Grants(Rows(job, view.on_type[job]), row, device, np.full(len(job), np.nan), memory=memory)

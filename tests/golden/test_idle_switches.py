@@ -1,0 +1,37 @@
+"""What is asked for and finds nothing to act on is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunomia.experiment.simulation import simulate
+from eunomia.scenario import scenario_from_dict
+
+TREE = {"lab": {"quota": 4.0}, "lab/vision": {"quota": 2.0}}
+
+
+def told(policy: str = "fifo", **more: Any) -> str:
+    """Return the notes on a run of four jobs."""
+    said = {
+        "cluster": {"nodes": [{"type": "gpu", "count": 1, "accelerators": 4}]},
+        "workload": {"generator": "philly-like", "jobs": 4},
+        "throughputs": {"source": "uniform"},
+        "policy": {"name": policy},
+    }
+    return " ".join(simulate(scenario_from_dict(said | more, Path())).notes)
+
+
+def test_a_search_without_apps_is_told() -> None:
+    assert 'apps.tuner = "halving" changes nothing: no job' in told(apps={"tuner": "halving"})
+    assert "changes nothing" not in told(apps={"tuner": "off"})
+
+
+@pytest.mark.parametrize("policy", ["quotas", "kueue_fair_share", "philly"])
+def test_quotas_below_others_are_told_where_only_the_top_counts(policy: str) -> None:
+    assert f"{policy} looks at quotas of tenants at the top only; not at that of lab/vision" in told(
+        policy, tenants=TREE
+    )
+    assert "at the top only" not in told(policy, tenants={"lab": {"quota": 4.0}})

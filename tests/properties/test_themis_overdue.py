@@ -1,0 +1,131 @@
+"""Themis' patience: an app that has held nothing for too long is seated before the auction, and no other is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from eunomia.contract.views import a_view
+from eunomia.contract.worlds import Small, one_type, play
+from eunomia.model.job import Job
+from eunomia.model.topology import Node
+from eunomia.model.view import View
+from eunomia.policies.grants.themis.policy import Themis
+from eunomia.policies.grants.themis.seating import Seats
+from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
+from eunomia.solution import problem_of
+from eunomia.solution.seen import view_of
+
+KEPT = "seats are kept for it until they are enough"
+HOUR = 3600.0
+
+
+def world(jobs: Sequence[tuple[str, int, float]], sits: Mapping[int, Sequence[int]], accelerators: int = 8) -> View:
+    """Return a machine on which jobs (app, gang, seconds waited) wait, but those that sit on these seats."""
+    n = len(jobs)
+    problem = {
+        "types": ["gpu"],
+        "capacity": [accelerators],
+        "throughput": [[1.0]] * n,
+        "scale_factor": [size for _, size, _ in jobs],
+        "steps_remaining": [1000.0] * n,
+        "elapsed_s": [waited for *_, waited in jobs],
+        "accelerators_per_node": [accelerators],
+    }
+    view = view_of(problem_of(problem), Themis())
+    holder, on_type, names = view.holder.copy(), view.on_type.copy(), [app for app, *_ in jobs]
+    for job, seats in sits.items():
+        holder[list(seats)], on_type[job] = job, 0
+    apps = sorted(set(names))
+    first = [names.index(app) for app in apps]
+    by_app = {name: getattr(view.apps, name)[first] for name in ("submitted", "mean_rivals", "service")}
+    columns = {
+        **view.columns,
+        "holder": holder,
+        "on_type": on_type,
+        "wait": np.where(on_type >= 0, 0.0, view.wait),
+        "app": np.array([apps.index(app) for app in names]),
+        "apps": replace(view.apps, names=tuple(apps), **by_app),
+    }
+    return replace(view, columns=columns)
+
+
+def seen_in(view: View) -> Seen:
+    ended = ended_leases(view)
+    return look(view, ended, offers(view, ended))
+
+
+def test_seats_are_kept_for_an_app_that_holds_nothing_and_not_for_the_other_gangs_of_one_that_does() -> None:
+    """Four of eight seats are free. a, with a gang of 4 on the others, has waited two hours for 8 more; b an hour and a
+    half for 8. The four are b's; c, which could use two, has to wait."""
+    jobs = [("a", 4, 0.0), ("a", 8, 2 * HOUR), ("b", 8, 1.5 * HOUR), ("c", 2, 10.0)]
+    answer = Themis().decide(world(jobs, {0: range(4)}))
+    assert len(answer.rows.job) == 0
+    assert [m for m, text in answer.why.items() if text == KEPT] == [2]
+    assert Themis(patience_s=2 * HOUR).decide(world(jobs, {0: range(4)})).rows.job.tolist() == [3]
+
+
+def test_an_app_has_held_nothing_since_the_last_of_its_jobs_sat() -> None:
+    jobs = [("a", 8, 2 * HOUR), ("a", 8, 0.5 * HOUR), ("b", 2, 0.0), ("c", 8, 1.5 * HOUR), ("c", 8, 1.2 * HOUR)]
+    jobs.append(("b", 2, 3 * HOUR))
+    seen = seen_in(world(jobs, {2: range(2)}))
+    assert seen.overdue(HOUR).tolist() == [3]  # one of c: the first, of two that have done nothing
+    assert seen.overdue(0.5 * HOUR).tolist() == [3, 0]
+    assert seen.overdue(0.0).tolist() == [3, 0]  # b sits
+
+
+def test_each_app_in_its_turn_has_one_gang_seated_while_seats_suffice() -> None:
+    """Nine seats for gangs of 4, 2, 8 and 1 that have waited for so many hours, longest first: 5, 4, 3 and 2. The first
+    two sit, three seats are kept for the third, and nothing is left for the last. Second gangs have to bid."""
+    jobs = [("a", 4, 5 * HOUR), ("a", 4, 5 * HOUR), ("b", 2, 4 * HOUR), ("c", 8, 3 * HOUR), ("d", 1, 2 * HOUR)]
+    view = world(jobs, {}, accelerators=9)
+    seen = seen_in(view)
+    seats = Seats(seen, seen.offered.copy())
+    kept_for = seats.serve_overdue(HOUR)
+    assert [one.job for one in seats.given] == [0, 2]
+    assert np.flatnonzero(kept_for).tolist() == [3]
+    assert not seats.free.any()
+
+
+def test_who_is_overdue_does_not_have_to_win() -> None:
+    """Everybody bids for one seat, so each forfeits nearly all that it could win."""
+    jobs = [(name, 1, waited) for name, waited in zip("abcde", (10.0, 3700.0, 20.0, 3800.0, 30.0), strict=True)]
+    view = world(jobs, {}, accelerators=1)
+    for ask in range(10):
+        assert Themis(f=0.0).decide(replace(view, seed=(0, ask))).rows.job.tolist() == [3]
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_no_more_is_kept_than_who_it_is_kept_for_needs(seed: int) -> None:
+    view, rng = a_view(Themis(), seed), np.random.default_rng(seed)
+    app = np.unique(rng.integers(0, 4, view.jobs), return_inverse=True)[1].reshape(-1)
+    view = replace(view, columns={**view.columns, "app": app, "wait": view.wait * 1e6})
+    seen = seen_in(view)
+    seats = Seats(seen, seen.offered.copy())
+    kept_for = np.flatnonzero(seats.serve_overdue(1.0))
+    given = {seat for one in seats.given for seat in one.devices.tolist()}
+    kept = seen.offered & ~seats.free
+    kept[sorted(given)] = False
+    assert kept.sum() < view.scale_factor[kept_for].sum() + (len(kept_for) == 0)
+    holds = np.bincount(view.app, view.on_type >= 0, len(view.apps.names))
+    for job in [*kept_for.tolist(), *(one.job for one in seats.given)]:
+        assert holds[view.app[job]] == 0
+    served = view.app[[*kept_for.tolist(), *(one.job for one in seats.given)]]
+    assert len(set(served.tolist())) == len(served)
+
+
+def test_a_small_search_of_wide_gangs_does_not_wait_for_a_large_one_that_came_before() -> None:
+    """A search of twelve gangs of 8 came first, and one gang of 8 comes an hour later; forty narrow jobs fill the
+    cluster. A narrow app that has held nothing for an hour is served in its turn, and so is the late one."""
+    narrow = [Job(job_id=f"n{m:02d}", sequence=m, submitted=100.0 * m, total_steps=30_000.0) for m in range(40)]
+    wide = {"scale_factor": 8, "total_steps": 6000.0}
+    large = [Job(job_id=f"w{m:02d}", sequence=50 + m, submitted=50.0, app="large", **wide) for m in range(12)]
+    late = Job(job_id="z", sequence=99, submitted=3600.0, app="late", **wide)
+    nodes = (Node(type="gpu", accelerators=16), Node(type="gpu", accelerators=16))
+    small = Small(nodes=nodes, jobs=(*narrow, *large, late), speeds=one_type())
+    started = {one.job_id: at for at, one in reversed(play(Themis(), small, checked=True).starts)}
+    assert started["z"] <= 3600 + 3600 + 2 * 1200
+    assert sum(at < started["z"] for name, at in started.items() if name.startswith("w")) < 12
