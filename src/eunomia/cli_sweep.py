@@ -161,6 +161,7 @@ def _report(asked: SweepFile, frame: Frame, outcome: Outcome, out: Path, as_json
     """Write the report, and print what a person, or a program, wants to know."""
     from eunomia.experiment.sweep.analysis import content_of
     from eunomia.experiment.sweep.carrying import TABLE
+    from eunomia.report.quantities import plural
     from eunomia.report.sweep import write_sweep_report
     from eunomia.report.sweep.words import verdict
 
@@ -171,8 +172,8 @@ def _report(asked: SweepFile, frame: Frame, outcome: Outcome, out: Path, as_json
         return
     for failure in outcome.failures:
         typer.echo(f"failed: {failure.row.name}: {failure.error}", err=True)
-    told = f"{len(outcome.rows):,} runs done ({outcome.found_done:,} were before), {len(outcome.failures):,} failed"
-    typer.echo(told)
+    done = f"{plural(len(outcome.rows), 'run')} done ({outcome.found_done:,} were before)"
+    typer.echo(f"{done}, {len(outcome.failures):,} failed")
     for sentence in verdict(content):
         typer.echo(f"- {sentence}")
     typer.echo(f"table: {out / TABLE}\nreport: {out / 'report.html'}")

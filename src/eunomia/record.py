@@ -214,12 +214,22 @@ class Record:
         try:
             with gzip.open(self.path, "rt", encoding="utf-8") as file:
                 for row, text in enumerate(file, start=1):
-                    line = json.loads(text)
-                    if not isinstance(line, dict):
-                        raise ValueError("a line is not an object")
-                    yield row, line
-        except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+                    yield row, self._line(row, text)
+        except InvalidInput:
+            raise
+        except (OSError, EOFError, ValueError, zlib.error) as error:  # what came before it was read
             raise self._refusal(row + 1, f"the record cannot be read ({error})") from error
+
+    def _line(self, row: int, text: str) -> dict[str, Any]:
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise self._refusal(row, f"this is not JSON ({error.msg}, character {error.pos + 1})") from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+            raise self._refusal(row, f"the record cannot be read ({error})") from error
+        if not isinstance(line, dict):
+            raise self._refusal(row, "a line is not an object")
+        return line
 
     def _refusal(self, row: int, rule: str) -> InvalidInput:
         mend = "give a record.jsonl.gz that --record wrote, whole"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eunomia.cli import app
+from eunomia.experiment.compare import PRICES
 
 if TYPE_CHECKING:
     from conftest import Desk
@@ -102,16 +104,50 @@ def test_a_row_has_what_a_comparison_has_and_the_hash(done: Desk) -> None:
     assert [(row["policy"], row["load"], row["seed"]) for row in rows] == [
         (policy, load, seed) for policy in ("fifo", "srtf") for load in (1.0, 2.0) for seed in (0, 1)
     ]
-    assert done.type("compare", "tiny.toml", "--policy", "fifo", "--out", "one", "--json") == 0
-    (alone,) = json.loads(done.stdout)
-    assert list(rows[0]) == [*alone, "scenario_hash"]
-    assert {name: rows[0][name] for name in alone} == alone
+    assert done.type("compare", "tiny.toml", "--policy", "fifo", "--policy", "srtf", "--out", "both", "--json") == 0
+    fifo, srtf = json.loads(done.stdout)
+    for row, alone in ((rows[0], fifo), (rows[4], srtf)):
+        assert {name: row[name] for name in alone} == alone
+    head, *lines = csv.reader((done.folder / "both" / "compare.csv").read_text().splitlines())
+    assert list(rows[0]) == [*head, "scenario_hash"]
+    for row, line in zip((rows[0], rows[4]), lines, strict=True):
+        assert [row[name] for name in PRICES] == [float(line[head.index(name)]) for name in PRICES]
+
+
+def test_what_fairness_costs_is_counted_among_the_policies_of_one_setting(desk: Desk) -> None:
+    """The size of the cluster sets runs apart as load and seed do."""
+    axes = 'policy = ["fifo", "srtf"]\n"cluster.accelerators.gpu" = [2, 4]\nload = [1.0, 2.0]\n'
+    desk.write("sweep.toml", f'scenario = "tiny.toml"\n[axes]\n{axes}')
+    desk.sweep()
+    rows = desk.table()
+    assert len(rows) == 8
+    for row in rows:
+        pair = [one for one in rows if all(one[key] == row[key] for key in ("load", "cluster.accelerators.gpu"))]
+        assert row["price_of_fairness"] == row["jct_mean_s"] / min(one["jct_mean_s"] for one in pair)
+        assert min(one["price_of_fairness_service"] for one in pair) == 1.0
+
+
+def test_seeds_that_draw_nothing_are_one_run_without_an_interval(desk: Desk) -> None:
+    """The jobs of the trace have types and all speeds are 1: two seeds of fifo and srtf are one run each."""
+    told = " ".join(desk.sweep()["verdict"])
+    assert "Nothing is drawn: the 2 seeds gave the very same run, and count as one." in told
+    assert "a difference of one run, which may be noise at load 1" in told
+    assert " to −" not in told
+    assert "better" not in told
+
+
+def test_a_policy_that_draws_is_judged_by_all_its_seeds_beside_one_that_does_not(desk: Desk) -> None:
+    desk.write("sweep.toml", 'scenario = "tiny.toml"\n[axes]\npolicy = ["fifo", "lottery"]\nseed = [0, 1, 2]\n')
+    told = " ".join(desk.sweep()["verdict"])
+    assert "Nothing is drawn under fifo: the 3 seeds" in told
+    assert "Averages over 1 to 3 seeds, differences paired by seed" in told
+    assert "one run" not in told.replace("very same run", "")
 
 
 def test_the_folder_of_a_run_holds_the_scenario_that_makes_it_again(done: Desk) -> None:
     row = done.table()[-1]
     folder = done.folder / "out" / "runs" / row["scenario_hash"]
-    names = ["notes.json", "scenario.toml", "summary.json", "timing.json"]
+    names = ["notes.json", "scenario.toml", "service.json", "summary.json", "timing.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
     done.write("again.toml", (folder / "scenario.toml").read_text(encoding="utf-8"))
     assert done.type("simulate", "again.toml", "--out", "two", "--json") == 0

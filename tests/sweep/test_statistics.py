@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.metrics.statistics import Difference, estimate, paired, student_t
+from eunomia.metrics.statistics import Difference, estimate, one_run, paired, student_t
 
 
 def difference(this: list[float], other: list[float]) -> Difference:
@@ -90,3 +90,12 @@ def test_an_interval_of_five_seeds_holds_the_truth_as_often_as_it_says() -> None
     draws = np.random.default_rng(0).normal(3.0, 1.0, (4000, 5))
     held = [found.half is not None and abs(found.mean - 3.0) <= found.half for row in draws if (found := estimate(row))]
     assert np.mean(held) == pytest.approx(0.95, abs=0.012)
+
+
+def test_seeds_that_gave_the_very_same_numbers_are_one_run_and_one_number_that_differs_parts_them() -> None:
+    same = {"jct_mean_s": {0: 5.0, 1: 5.0, 2: 5.0}, "cost_usd": {0: 1.0, 1: 1.0, 2: 1.0}}
+    assert one_run(same)
+    assert not one_run({**same, "preemptions": {0: 0.0, 1: 0.0, 2: 1.0}})
+    assert not one_run({**same, "rho_themis_max": {0: 1.0, 1: 1.0}})
+    assert not one_run({"jct_mean_s": {0: 5.0}})
+    assert not one_run({})

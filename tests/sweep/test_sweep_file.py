@@ -11,12 +11,14 @@ from eunomia.experiment.sweep import Row, plan, read
 from eunomia.experiment.sweep.fingerprint import scenario_hash
 from eunomia.experiment.sweep.frame import frame_of
 from eunomia.model.problems import InvalidInput
+from eunomia.scenario import load_scenario
 from eunomia.scenario.sections import Policy
 
 if TYPE_CHECKING:
     from conftest import Desk
 
 BASE = 'scenario = "tiny.toml"\n'
+SMALL = 'cluster = [\n  { accelerators = { gpu = 2 } },\n  { nodes = [{ type = "gpu", accelerators = 2 }] },\n]\n'
 SCENARIO_WITH = "{key} = 1\n[cluster]\naccelerators = {{ gpu = 2 }}\n"
 
 
@@ -145,6 +147,19 @@ def test_all_that_is_wrong_is_told_at_once_in_the_shape_and_in_the_runs(desk: De
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("axes", "causes"), [('policy = ["fifo", "srtf"]\nseed = [0, 1]\n', 0), (SMALL, 2)])
+def test_all_problems_of_a_trace_are_counted_once_however_many_runs_have_them(
+    desk: Desk, axes: str, causes: int
+) -> None:
+    """30 gangs are too wide for every run; a message shows 20 problems, where the sweep is to blame it too."""
+    lines = "".join(f"j{k},{k},9,LM,60\n" for k in range(30))
+    desk.write("jobs.csv", "job_id,submitted_s,scale_factor,job_type,duration_s\n" + lines)
+    desk.write("sweep.toml", f"{BASE}[axes]\n{axes}")
+    with pytest.raises(InvalidInput) as caught:
+        plan(read(Path("sweep.toml")))
+    assert (len(caught.value.problems), caught.value.count) == (20, 30 + causes)
+
+
 def test_a_sweep_that_is_not_there_is_called_a_sweep(desk: Desk) -> None:
     assert desk.type("sweep", "gone.toml", "--out", "out") == 2
     assert "gone.toml: the sweep cannot be read (No such file or directory)" in desk.stderr
@@ -170,6 +185,68 @@ def test_the_hash_follows_a_policys_file_however_the_policy_is_spelled(desk: Des
     before = now()
     desk.write("mine.py", "two = 22\n")
     assert now() != before
+
+
+def test_the_hash_follows_a_policys_file_where_the_command_was_typed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.folder / "typed").mkdir()
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text() + '[policy]\nname = "mine.py:Mine"\n')
+    monkeypatch.chdir(desk.folder / "typed")
+    before = typed(desk, "one")
+    assert typed(desk, "two") != before
+    assert typed(desk, "one") == before
+
+
+def typed(desk: Desk, note: str) -> str:
+    """Return the hash with a policy of this note in the folder that is the current one."""
+    text = f"from eunomia.policies.order.fifo import Fifo\n\nclass Mine(Fifo):\n    note = {note!r}\n"
+    desk.write("typed/mine.py", text)
+    return scenario_hash(load_scenario(desk.folder / "tiny.toml"))
+
+
+def test_the_hash_follows_the_table_of_outcomes_that_lies_beside_the_trace(desk: Desk) -> None:
+    """A relative `status_file` counts from the trace, and one of the same name beside the scenario is not read."""
+    (desk.folder / "data").mkdir()
+    desk.write("data/jobs.csv", "job_id,submit_s,gpus,service_s,clamped\n1,0,1,50,0\n2,5,1,60,0\n")
+    status = "job_id,user,status\n1,ann,{}\n"
+    desk.write("data/st.csv", status.format("Pass"))
+    told = 'trace = "data/jobs.csv"\nformat = "venus"\nstatus_file = "st.csv"'
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace('trace = "jobs.csv"', told))
+    before = rows(desk, BASE)[0].scenario_hash
+    desk.write("st.csv", status.format("Killed"))
+    assert rows(desk, BASE)[0].scenario_hash == before
+    desk.write("data/st.csv", status.format("Killed"))
+    assert rows(desk, BASE)[0].scenario_hash != before
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "first", "second"),
+    [
+        ("throughputs.source", "speeds.csv", "job_type,a,b\nLM,1,2\n", "job_type,a,b\nLM,1,3\n"),
+        ("workload.tenant_weights", "weights.csv", "tenant,weight\na,1\n", "tenant,weight\na,2\n"),
+        ("physics.placement", "places.csv", "x\n1\n", "x\n2\n"),
+        (
+            "cluster.nodes_file",
+            "machines.csv",
+            "type,accelerators,count\ngpu,2,1\n",
+            "type,accelerators,count\ngpu,2,2\n",
+        ),
+    ],
+)
+def test_the_hash_follows_every_table_that_a_key_names(
+    desk: Desk, key: str, name: str, first: str, second: str
+) -> None:
+    def now(text: str) -> str:
+        desk.write(name, text)
+        plain = (desk.folder / "tiny.toml").read_text()
+        if key == "cluster.nodes_file":
+            plain = plain.replace("accelerators = { gpu = 2 }", f'nodes_file = "{name}"')
+            (desk.folder / "listed.toml").write_text(plain)
+            return scenario_hash(load_scenario(desk.folder / "listed.toml"))
+        return scenario_hash(load_scenario(desk.folder / "tiny.toml", [f'{key}="{name}"']))
+
+    assert now(first) != now(second)
 
 
 def test_a_text_that_is_too_long_for_a_files_name_names_none(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent, Verdict, Versus
 from eunomia.report.sweep.page import page
@@ -66,13 +67,30 @@ def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> 
 def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
     fifo = Setting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
     alone = content(fifo, setting("las", 1.0, 1.5, (-0.25, None, "unknown")))
-    assert "a difference of one seed, which may be noise (−25 %)" in verdict(alone)[0]
+    assert "a difference of one run, which may be noise (−25 %)" in verdict(alone)[0]
     assert verdict(alone)[-1].startswith("One seed: there are no intervals")
+
+
+def test_seeds_of_which_nothing_is_drawn_are_told_to_be_one_run() -> None:
+    one = Setting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
+    told = verdict(content(one, replace(one, name="las")))
+    assert told[-2] == "Nothing is drawn: the 3 seeds gave the very same run, and count as one."
+    assert told[-1].startswith("There are no intervals; to learn how much other jobs would move these numbers, let")
+
+
+def test_a_policy_that_draws_nothing_beside_one_that_does_is_named() -> None:
+    fifo = Setting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
+    told = verdict(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
+    assert "Nothing is drawn under fifo: the 3 seeds gave the very same run, and count as one." in told
+    assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in told)
 
 
 def test_runs_that_failed_are_told_first() -> None:
     told = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
     assert verdict(told)[0].startswith("1 run failed and is in no figure")
+    assert verdict(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))[0].startswith(
+        "2 runs failed and are"
+    )
     assert "policy las, seed 1: RuntimeError: no" in page(told)
 
 

@@ -81,6 +81,11 @@ def test_what_was_not_logged_is_left_out_and_told(written: Write) -> None:
         ({"attempts": [{"start_time": "soon", "end_time": "2017-10-07", "detail": []}]}, "attempts"),
         ({"attempts": [{"start_time": None}]}, "attempts"),
         ({"attempts": 7}, "attempts"),
+        ({"attempts": [{"start_time": None, "detail": [{"ip": "m0", "gpus": "gpu0gpu1"}]}]}, "attempts"),
+        ({"attempts": [{"start_time": None, "detail": [{"ip": "m0", "gpus": {"gpu0": 1}}]}]}, "attempts"),
+        ({"jobid": ["bad"]}, "jobid"),
+        ({"vc": {"name": "a"}}, "vc"),
+        ({"status": ["Pass"]}, "status"),
         ({"colour": "red"}, None),
     ],
 )

@@ -271,3 +271,19 @@ def test_a_trace_from_which_all_pods_would_be_dropped_is_refused(written: Write)
     path = written(*table("openb"))
     with pytest.raises(InvalidInput, match="1 pods ask for a part of one accelerator and are left out"):
         read(path, "openb", fraction="drop")
+
+
+@pytest.mark.parametrize(
+    ("format", "lines"),
+    [
+        ("venus", ("job_id,submit_s,gpus,service_s,clamped", "1,0,1,no,1")),
+        ("pai", ("task_row,job_name,start_s,gpus,service_s,clamped", "1,a,0,1,no,1")),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_cut_duration_that_is_no_number_is_told_once_and_warns_of_nothing(
+    format: str, lines: tuple[str, str], written: Callable[..., Path]
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read(written(*lines), format)
+    assert [(problem.row, problem.column) for problem in caught.value.problems] == [(2, "service_s")]

@@ -33,6 +33,7 @@ class Shelf:
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # path, Range
     cut_after: int | None = None  # bytes, after which the connection breaks
     ranges: bool = True
+    length: str | None = None  # what it says of it; None = what is true
     address: str = ""
 
 
@@ -52,7 +53,7 @@ def shelf() -> Iterator[Shelf]:
             if start >= len(whole) and start:
                 return self.send_error(416)
             self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(whole) - start))
+            self.send_header("Content-Length", had.length or str(len(whole) - start))
             self.end_headers()
             self.wfile.write(whole[start : had.cut_after])
 
@@ -157,6 +158,24 @@ def test_files_that_came_whole_are_not_fetched_again(shelf: Shelf, tmp_path: Pat
     shelf.asked.clear()
     get(shelf, tmp_path / "s")
     assert [path for path, _ in shelf.asked] == ["/who/what/c0ffee/table.csv"]
+
+
+@pytest.mark.parametrize("length", ["abc", "-1", "1e3", "²"])
+def test_a_length_that_is_no_number_is_as_none(length: str, shelf: Shelf, tmp_path: Path) -> None:
+    """What came is verified all the same."""
+    stock(shelf)
+    shelf.length = length
+    assert (get(shelf, tmp_path / "s") / "table.csv").read_bytes() == TABLE
+
+
+def test_the_provenance_names_the_mirror_without_a_password(shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    told = (get(shelf, tmp_path / "s") / PROVENANCE).read_text()
+    assert f"\nby way of the mirror: {shelf.address}\n" in told
+    secret = fetch(published(files=()), tmp_path / "t", mirror="http://ann:secret@host:81/deep")
+    assert "by way of the mirror: http://host:81/deep\n" in (secret / PROVENANCE).read_text()
+    direct = fetch(published(files=()), tmp_path / "u")
+    assert "by way of" not in (direct / PROVENANCE).read_text()
 
 
 def test_a_file_longer_than_published_is_not_read_to_its_end(shelf: Shelf, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.problems import InvalidInput
-from eunomia.traces import Trace, generate
+from eunomia.traces import Trace, generate, read
 from eunomia.traces.sampling import JITTER_S, sample
+from eunomia.traces.writing import write_native
 
 DAY = 86_400.0
 
@@ -47,6 +50,25 @@ def test_copies_come_within_half_an_hour_of_their_job_which_stays_where_it_was()
         origin, _, copy = job.partition("~")
         assert submitted == at[origin] if not copy else abs(submitted - at[origin]) <= JITTER_S
     assert set(Counter(job.partition("~")[0] for job in part.job_id).values()) == {2}
+
+
+@settings(max_examples=20)
+@given(rates=st.lists(st.floats(0.5, 4), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1))
+def test_a_sample_of_a_sample_is_a_trace_that_can_be_read(rates: list[float], seed: int) -> None:
+    """What is drawn again holds jobs called a~1 already, and so may any trace."""
+    part = replace(workload(5), job_id=("a", "a~1", "a~1~1", "b~2", "b"))
+    for rate in rates:
+        part = sample(part, rate=rate, seed=seed)
+    with TemporaryDirectory() as folder:
+        write_native(part, Path(folder) / "part.csv")
+        assert read(Path(folder) / "part.csv").job_id == part.job_id
+
+
+def test_copies_are_counted_and_pass_over_the_names_of_others() -> None:
+    part = sample(replace(workload(3), job_id=("a", "a~2", "b")), rate=4, seed=0)
+    assert set(part.job_id) == {
+        "a", "a~1", "a~3", "a~4", "a~2", "a~2~1", "a~2~2", "a~2~3", "b", "b~1", "b~2", "b~3",
+    }  # fmt: skip
 
 
 def test_a_rate_keeps_the_days_and_a_load_the_gaps() -> None:

@@ -44,7 +44,8 @@ def read_trace(scenario: Scenario) -> Trace:
 
 def _read(path: Path, format: str, options: Mapping[str, Any]) -> Trace:
     """Return the trace in a file or folder. The last is kept: the next run of a sweep mostly wants the same."""
-    said = (path, format, repr(sorted(options.items())), _stamps(path))
+    beside = [path.parent / text for text in options.values() if isinstance(text, str)]
+    said = (path, format, repr(sorted(options.items())), *map(_stamps, (path, *beside)))
     if said not in _KEPT:
         trace = traces.read(path, format, **options)
         _KEPT.clear()

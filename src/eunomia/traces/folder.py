@@ -52,7 +52,8 @@ def guessed(path: Path, modules: Mapping[str, str]) -> str:
         nearly = None if path.is_dir() else _misspelt(lines[0], modules)
         if nearly is not None:
             return nearly  # whose reader says which column is wrong
-        rule, names = "the format cannot be told from the first line", ", ".join(modules)
+        where = "any of the files of this folder, by its first line" if path.is_dir() else "the first line"
+        rule, names = f"the format cannot be told from {where}", ", ".join(modules)
         raise refused(str(path), None, None, rule, f"name the format: {names}")
     rule = f"this could be in the formats {', '.join(found)}"
     raise refused(str(path), None, None, rule, "name the format, or the file")

@@ -102,6 +102,9 @@ def _sheet(path: Path, jobs: list[Any]) -> Sheet:
         line=np.arange(1, len(jobs) + 1),
         columns={name: tuple(_text(job.get(name)) for job in known) for name in names},
     )
+    for name in ("jobid", "vc", "user"):
+        nested = np.array([isinstance(job.get(name), list | dict | bool) for job in known], dtype=np.bool_)
+        sheet.refuse(name, nested, "must be text", "write it in quotes, and nothing around it")
     for name, cells in sheet.columns.items():
         broken = np.array([not _writable(cell) for cell in cells], dtype=np.bool_)
         sheet.refuse(name, broken, "must be text; this holds half of a surrogate pair", "write the character whole")
@@ -111,7 +114,8 @@ def _sheet(path: Path, jobs: list[Any]) -> Sheet:
             summed.append(_summed(job.get("attempts", [])))
         except (TypeError, ValueError, KeyError, AttributeError):
             summed.append(("", "", "", ""))
-            rule, mend = "must be a list of attempts with start_time, end_time and detail", "write it as published"
+            rule = "must be a list of attempts with start_time, end_time and detail, and gpus a list of names in it"
+            mend = "write it as published"
             sheet.note(row, "attempts", _text(job.get("attempts")), rule, mend)
     good = [cells if cells[0] else ("0", "0", "0", "0") for cells in summed]
     sheet.columns |= dict(zip(ATTEMPTS, zip(*good, strict=True), strict=True)) if good else {}
@@ -131,7 +135,7 @@ def _writable(cell: str) -> bool:
 def _summed(attempts: list[dict[str, Any]]) -> tuple[str, ...]:
     """Return run time in seconds, accelerators, attempts without whole times, and attempts that end too early."""
     spans = [_seconds(attempt.get("start_time"), attempt.get("end_time")) for attempt in attempts]
-    sizes = [sum(len(seat["gpus"]) for seat in attempt["detail"]) for attempt in attempts]
+    sizes = [sum(_counted(seat["gpus"]) for seat in attempt["detail"]) for attempt in attempts]
     logged = [span for span in spans if span is not None]
     run_time_s = sum(max(span, 0.0) for span in logged)
     return (
@@ -140,6 +144,13 @@ def _summed(attempts: list[dict[str, Any]]) -> tuple[str, ...]:
         str(len(spans) - len(logged)),
         str(sum(span < 0 for span in logged)),
     )
+
+
+def _counted(gpus: object) -> int:
+    """Return how many accelerators are listed. Raises TypeError for what is no list, such as a text."""
+    if not isinstance(gpus, list):
+        raise TypeError(gpus)
+    return len(gpus)
 
 
 def _seconds(start: str | None, end: str | None) -> float | None:

@@ -80,7 +80,18 @@ def _moved(trace: Trace, which: Ints, by: np.ndarray) -> Trace:
     submitted_s = np.where(which > 0, np.clip(trace.submitted_s + by, first, last), trace.submitted_s)
     return replace(
         trace,
-        job_id=tuple(f"{job}~{k}" if k else job for job, k in zip(trace.job_id, which.tolist(), strict=True)),
+        job_id=_named(trace.job_id, which),
         submitted_s=submitted_s,
         deadline_s=trace.deadline_s + (submitted_s - trace.submitted_s),
     )
+
+
+def _named(job_id: Sequence[str], which: Ints) -> tuple[str, ...]:
+    """Return the names, (row,): the copies of job a are a~1, a~2 …, without those that jobs have already."""
+    taken, names, k = set(job_id), [], 0
+    for job, copy in zip(job_id, which.tolist(), strict=True):
+        k = k + 1 if copy else 0
+        while copy and f"{job}~{k}" in taken:
+            k += 1
+        names.append(f"{job}~{k}" if copy else job)
+    return tuple(names)

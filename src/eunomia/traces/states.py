@@ -5,6 +5,7 @@ Two layouts: Helios' virtual clusters (Q. Hu et al., SC 2021) and the number of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from eunomia.model.arrays import Floats
 from eunomia.traces.folder import first_line
 from eunomia.traces.opening import read_sheet
 from eunomia.traces.rules import MOST, Rule
+from eunomia.traces.sheet import Sheet
 
 CLUSTERS = ("vc", "time", "running_gpu_num", "pending_gpu_num", "idle_gpu_num", "total_gpu_num", "gpu_utilization")
 MACHINES = ("time", "active", "total")
@@ -75,7 +77,7 @@ def _clusters(path: Path) -> States:
     sheet = read_sheet(path)
     sheet.expect(CLUSTERS, FURTHER, "a list of states must hold at least one minute")
     names = sheet.filled("vc")
-    sheet.moment("time")
+    _refuse_twice(sheet, sheet.moment("time"), names)
     total, running = sheet.number("total_gpu_num", COUNT), sheet.number("running_gpu_num", COUNT)
     pending, idle = sheet.number("pending_gpu_num", COUNT), sheet.number("idle_gpu_num", COUNT)
     share = sheet.number("gpu_utilization", SHARE)
@@ -95,12 +97,22 @@ def _clusters(path: Path) -> States:
 def _machines(path: Path) -> States:
     sheet = read_sheet(path)
     sheet.expect(MACHINES, (), "a list of states must hold at least one minute")
-    sheet.moment("time")
+    _refuse_twice(sheet, sheet.moment("time"), ("",) * len(sheet))
     total, active = sheet.number("total", COUNT), sheet.number("active", COUNT)
     sheet.refuse("total", total <= 0, "must be above 0", "leave out minutes in which there is no cluster")
     sheet.refuse("active", active > total, "must be at most the total", "correct one of the two")
     sheet.raise_if_any()
     return States(source=sheet.file, unit="machines", states=(_state("all", total, active),))
+
+
+def _refuse_twice(sheet: Sheet, at: Floats, names: Sequence[str]) -> None:
+    """Note every row that tells of a minute that an earlier row told of, `at` (row,) being nan where it is wrong."""
+    first: dict[tuple[str, float], int] = {}
+    told = [first.setdefault(key, row) for row, key in enumerate(zip(names, at.tolist(), strict=True))]
+    twice = (np.array(told, dtype=np.int64) < np.arange(len(told))) & ~np.isnan(at)
+    sheet.refuse(
+        "time", twice, lambda row: f"line {sheet.line[told[row]]} tells of this minute already", "keep one of the two"
+    )
 
 
 def _state(name: str, total: Floats, busy: Floats, pending: Floats | None = None, idle: Floats | None = None) -> State:

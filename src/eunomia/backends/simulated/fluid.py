@@ -22,6 +22,7 @@ from eunomia.model.register import Register
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
+_DUST = 1e-12  # of all steps of a job: what rounding leaves over of them is done
 _NO_FLOATS: Floats = np.empty(0)
 
 
@@ -34,7 +35,8 @@ class FluidWorld:
         self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
         self._types, self._rates = topology.types, Rates(speeds, self._jobs)
         self._register = Register(job.job_id for job in self._jobs)
-        self._to_do = np.array([job.total_steps for job in self._jobs])  # (job,) steps at `_since`
+        self._total = np.array([job.total_steps for job in self._jobs])  # (job,) steps
+        self._to_do = self._total.copy()  # (job,) steps at `_since`
         self._useful, self._sharing = np.zeros(len(self._jobs)), 0.0  # accelerator-seconds
         self._alive = np.ones(len(self._jobs), dtype=bool)
         self._unwanted = np.zeros(len(self._jobs), dtype=bool)
@@ -42,6 +44,7 @@ class FluidWorld:
         self._x, self._rate = _NO_FLOATS, _NO_FLOATS  # (entry,) share of time; steps/s
         self._held, self._worth = _NO_FLOATS, _NO_FLOATS  # (entry,) accelerators, and those that are of use
         self._ends = _NO_FLOATS  # (entry,) when its job ends at these shares
+        self._dust = _NO_FLOATS  # (entry,) seconds before that in which it does what is no work any more
         self._since = self._at = 0.0
         self._wake = math.inf
         _, cancels, *_ = np.random.default_rng(seed).spawn(4)  # the same jobs as where gangs sit
@@ -81,8 +84,8 @@ class FluidWorld:
                 yield Moment.of(at, events)
 
     def _ending(self) -> list[Event]:
-        """Let jobs end whose steps are done."""
-        due = self._ends <= self._at
+        """Let jobs end whose steps are done, but for dust: who reckons to end together, ends together."""
+        due = (self._ends <= self._at + self._dust) & (self._ends < math.inf)
         if not due.any():
             return []
         rows = np.unique(self._job[due])
@@ -122,7 +125,7 @@ class FluidWorld:
         self._held = np.asarray(order.sizes * np.where(mate < 0, 1.0, 0.5))
         self._worth = order.sizes * self._rate / alone
         whole = np.bincount(job, self._x * self._rate, minlength=1)[job]
-        self._ends = np.asarray(self._at + self._to_do[job] / whole)
+        self._ends, self._dust = np.asarray(self._at + self._to_do[job] / whole), _DUST * self._total[job] / whole
 
     def _speeds(self, job: Ints, mate: Ints, order: Flow) -> tuple[Floats, Floats]:
         """Return steps/s of each entry, (entry,): as it goes now, and with nobody beside it."""

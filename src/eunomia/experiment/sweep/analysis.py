@@ -13,9 +13,9 @@ from eunomia.experiment.sweep.carrying import Outcome
 from eunomia.experiment.sweep.file import SweepFile
 from eunomia.experiment.sweep.frame import Frame
 from eunomia.experiment.sweep.plan import Label
-from eunomia.metrics.statistics import Difference, Estimate, estimate, paired
+from eunomia.metrics.statistics import Difference, Estimate, estimate, one_run, paired
 from eunomia.report.quantities import plural
-from eunomia.report.settings import WHOLE
+from eunomia.report.settings import part_done, whole
 from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent, Verdict, Versus
 from eunomia.report.table import COLUMNS
 
@@ -75,26 +75,41 @@ def _setting(
     own, base = cells[place, value], cells.get((place, frame.baseline), {})
     versus = {}
     if value != frame.baseline:
-        fit = _fit(own, base)
-        for name in own:
-            found = paired(own[name], base.get(name, {}), sweep.confidence)
+        fit, (this, other) = _fit(own, base), _counted(own, base)
+        for name in this:
+            found = paired(this[name], other.get(name, {}), sweep.confidence)
             if found is not None:
                 versus[name] = _versus(found, name, fit)
     averages = {
         name: _interval(average)
-        for name, by_seed in own.items()
+        for name, by_seed in _counted(own)[0].items()
         if (average := estimate(np.array(list(by_seed.values())), sweep.confidence)) is not None
     }
-    return Setting(name=frame.name(value), place=place, averages=averages, versus=versus)
+    alike = len(_seeds(own)) if one_run(own) else 1
+    return Setting(name=frame.name(value), place=place, averages=averages, versus=versus, alike=alike)
+
+
+def _counted(*all_values: Values) -> tuple[Values, ...]:
+    """Return the values by the seeds that count: by one that they share where none of them draws anything."""
+    if not all(one_run(values) for values in all_values):
+        return all_values
+    shared = sorted(set.intersection(*(_seeds(values) for values in all_values)))[:1]
+    return tuple(
+        {name: {seed: by_seed[seed] for seed in shared} for name, by_seed in values.items()} for values in all_values
+    )
+
+
+def _seeds(values: Values) -> set[int]:
+    return {seed for by_seed in values.values() for seed in by_seed}
 
 
 def _fit(own: Values, other: Values) -> bool:
     """Return whether both finished (nearly) as many of their jobs; averages are of finished jobs."""
     parts = []
     for values in (own, other):
-        finished, submitted = values.get("jobs_finished", {}), values.get("jobs_submitted", {})
-        parts.append(sum(finished.values()) / max(sum(submitted.values()), 1.0))
-    return min(parts) >= WHOLE * max(parts)
+        total = {name: sum(by_seed.values()) for name, by_seed in values.items()}
+        parts.append(part_done(total.get))
+    return all(whole(parts))
 
 
 def _versus(found: Difference, name: str, fit: bool) -> Versus:

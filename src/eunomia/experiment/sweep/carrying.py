@@ -11,6 +11,7 @@ from eunomia.experiment.sweep.estimate import Costs
 from eunomia.experiment.sweep.file import SweepFile
 from eunomia.experiment.sweep.plan import Row
 from eunomia.experiment.sweep.pool import Answer, Pool, Task
+from eunomia.experiment.sweep.prices import prices_of
 from eunomia.experiment.sweep.store import Store
 from eunomia.experiment.sweep.table import write_table
 
@@ -70,7 +71,8 @@ def carry_out(
         pool.run([watch.task(row) for row in watch.waiting], watch.hear)
         done = [row for row in rows if row.scenario_hash not in watch.failures]
         summaries = tuple(store.summary(row.scenario_hash) for row in done)
-        write_table(out / TABLE, done, summaries)
+        service_s = [store.service_s(row.scenario_hash) for row in done]
+        write_table(out / TABLE, done, summaries, prices_of(done, summaries, service_s))
         notes = dict.fromkeys(note for row in done for note in store.notes(row.scenario_hash))
         failures = tuple(watch.failures[row.scenario_hash] for row in rows if row.scenario_hash in watch.failures)
         return Outcome(

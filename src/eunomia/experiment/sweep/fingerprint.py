@@ -25,14 +25,26 @@ def scenario_hash(scenario: Scenario) -> str:
 
 
 def _files(scenario: Scenario, said: dict[str, Any]) -> Iterator[tuple[str, Path]]:
-    """Yield every text of the scenario that names a file or folder, and where that is."""
-    for text in _texts({name: table for name, table in said.items() if name != "world"}):
-        plain = text.partition("?")[0]  # without options for it
-        for name in dict.fromkeys((text, plain, plain.rpartition(":")[0])):  # a class in it
-            path = scenario.resolve(name)
-            if name and _is_there(path, folder=text == scenario.workload.trace):
-                yield text, path
-                break
+    """Yield every text of the scenario that names a file or folder, and where that is; twice where it names two."""
+    trace, options = scenario.workload.trace, scenario.workload.options
+    of_scenario = {key: value for key, value in said["workload"].items() if key not in options}
+    for text in _texts({**said, "workload": of_scenario, "world": None}):
+        path = next((path for path in _places(scenario, text) if _is_there(path, folder=text == trace)), None)
+        if path is not None:
+            yield text, path
+    beside = scenario.base if trace is None else scenario.resolve(trace).parent
+    for text in _texts(options):
+        if _is_there(beside / text, folder=False):
+            yield f"options: {text}", beside / text
+
+
+def _places(scenario: Scenario, text: str) -> Iterator[Path]:
+    """Yield where a text may lie: as it is, without options for it, and without a class in it, such as a policy's."""
+    plain = text.partition("?")[0]
+    for name in filter(None, dict.fromkeys((text, plain, plain.rpartition(":")[0]))):
+        yield scenario.resolve(name)
+        if name.endswith(".py"):
+            yield Path(name)  # a policy may also lie where the command was typed
 
 
 def _is_there(path: Path, *, folder: bool) -> bool:

@@ -57,6 +57,7 @@ class _Planner:
     def __init__(self, sweep: SweepFile):
         self._sweep = sweep
         self._problems: dict[Problem, None] = dict.fromkeys(sweep.wrong)
+        self._more: dict[Problem, int] = {}  # how many come after it that are not shown
         self._checker = Checker()
         self._keys = tuple(dict.fromkeys((*FIRST, *(axis.key for block in sweep.blocks for axis in block.axes))))
 
@@ -67,7 +68,7 @@ class _Planner:
         self._refuse_twice(rows)
         self._refuse_unknown_axes()
         if self._problems:
-            raise InvalidInput(sorted(self._problems, key=self._order))
+            raise InvalidInput(sorted(self._problems, key=self._order), len(self._problems) + sum(self._more.values()))
         return tuple(rows)
 
     def _order(self, problem: Problem) -> tuple[bool, str, int]:
@@ -96,8 +97,9 @@ class _Planner:
             scenario = scenario_from_parts(mix.data, mix.places, self._sweep.folder, self._sweep.name)
             jobs = self._checker.check(scenario, [(axis.path, mix.place(axis.path)) for axis, _ in chosen])
         except InvalidInput as error:
-            for problem in error.problems:
-                self._problems.setdefault(mix.translated(problem))
+            wrong = tuple(map(mix.translated, error.problems))
+            self._problems |= dict.fromkeys(wrong)
+            self._more[wrong[-1]] = error.count - len(wrong)
             return None
         own: dict[str, Label] = {axis.key: _label(choice.value) for axis, choice in chosen}
         told: dict[str, Label] = {

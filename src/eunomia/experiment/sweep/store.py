@@ -1,7 +1,7 @@
 """The folder of a sweep: a folder for each finished run, whole or not at all, and what failed.
 
 sweep.toml       the sweep as it was last run
-runs/HASH/       summary.json, timing.json, notes.json, scenario.toml, and on request the tables
+runs/HASH/       summary.json, service.json, timing.json, notes.json, scenario.toml, and on request the tables
 errors/HASH.json why a run failed
 """
 
@@ -27,6 +27,7 @@ from eunomia.scenario.writing import as_toml
 TABLES = ("jobs.csv", "tenants.csv", "apps.csv")
 MARK = "swept.toml"  # what tells a folder that a sweep wrote from any other
 ANOTHER = "give another folder"
+SERVICE = "service.json"  # what fairness costs is reckoned from it
 
 
 def check_place(out: Path) -> None:
@@ -82,7 +83,8 @@ class Store:
 
     def finished(self, scenario_hash: str, *, jobs: bool = False) -> bool:
         """Return whether a run is done; with `jobs` only when its jobs.csv was kept."""
-        return (self._runs / scenario_hash / ("jobs.csv" if jobs else "summary.json")).is_file()
+        names = (SERVICE, "jobs.csv" if jobs else "summary.json")
+        return all((self._runs / scenario_hash / name).is_file() for name in names)
 
     def task(self, scenario_hash: str, scenario: Scenario, *, jobs: bool = False) -> dict[str, Any]:
         """Return what a worker needs to know of a run that it is to make and write here."""
@@ -103,6 +105,7 @@ class Store:
         if not jobs:
             for name in TABLES:
                 (draft / name).unlink(missing_ok=True)
+        write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
         notes = (*result.notes, *(f"{spelling(result.scenario)}: {said}" for said in result.endings))
         (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
         (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
@@ -114,6 +117,10 @@ class Store:
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
         """Return the numbers of a finished run."""
         return dict(self._read(scenario_hash, "summary.json"))
+
+    def service_s(self, scenario_hash: str) -> float:
+        """Return the accelerator-seconds that the jobs of a finished run held."""
+        return float(self._read(scenario_hash, SERVICE)["attained_service_s"])
 
     def timing(self, scenario_hash: str) -> dict[str, Any]:
         """Return what a finished run cost."""

@@ -17,12 +17,16 @@ from eunomia.report.whole import write_whole
 Summary = Mapping[str, float | int | None]
 
 
-def write_table(path: Path, rows: Sequence[Row], summaries: Sequence[Summary]) -> None:
-    """Write one row for each run, in order of the sweep file: the axes, the names of summary.json, scenario_hash."""
+def write_table(path: Path, rows: Sequence[Row], summaries: Sequence[Summary], prices: Sequence[Summary]) -> None:
+    """Write one row for each run, in order of the sweep file.
+
+    The axes, the names of summary.json, what fairness costs, and scenario_hash.
+    """
     axes = list(dict.fromkeys((*FIRST, *(key for row in rows for key in row.labels))))
-    names = list(dict.fromkeys(name for summary in summaries for name in summary))
+    numbers = [{**summary, **price} for summary, price in zip(summaries, prices, strict=True)]
+    names = list(dict.fromkeys(name for row in (*summaries, *prices) for name in row))
     columns: dict[str, Any] = {key: _axis(key, [row.labels.get(key) for row in rows]) for key in axes}
-    columns |= {name: _numbers([summary.get(name) for summary in summaries]) for name in names}
+    columns |= {name: _numbers([row.get(name) for row in numbers]) for name in names}
     columns["scenario_hash"] = pa.array([row.scenario_hash for row in rows], pa.string())
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, compression="zstd", store_schema=False)

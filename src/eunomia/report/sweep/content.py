@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-# better, worse: the interval leaves out 0. noise: it does not. alike: surely less than 1 %. unknown: one seed. unfit:
+# better, worse: the interval leaves out 0. noise: it does not. alike: surely less than 1 %. unknown: one run. unfit:
 # not compared, because one of them left behind jobs that the other finished.
 Verdict = Literal["better", "worse", "noise", "alike", "unknown", "unfit"]
 
@@ -38,6 +38,7 @@ class Setting:
     place: float
     averages: Mapping[str, Interval]
     versus: Mapping[str, Versus]  # nothing for the baseline itself
+    alike: int = 1  # so many seeds gave the very same run, for nothing of it is drawn: they count as one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

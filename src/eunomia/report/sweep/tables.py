@@ -10,7 +10,7 @@ from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent,
 from eunomia.report.sweep.words import percent
 from eunomia.report.table import COLUMNS, Column
 
-WORDS = {"better": "better", "worse": "worse", "noise": "noise", "alike": "alike", "unknown": "one seed",
+WORDS = {"better": "better", "worse": "worse", "noise": "noise", "alike": "alike", "unknown": "one run",
          "unfit": "not comparable"}  # fmt: skip
 
 

@@ -21,9 +21,15 @@ SAID: dict[Verdict, str] = {
     "worse": "worse",
     "noise": "a difference that is noise",
     "alike": "alike, surely within 1 %,",
-    "unknown": "a difference of one seed, which may be noise",
+    "unknown": "a difference of one run, which may be noise",
     "unfit": "not comparable, for one left behind jobs that the other finished",
 }
+
+
+OTHER_JOBS = (
+    "to learn how much other jobs would move these numbers, let them be drawn (workload.generator) or take other parts "
+    "of the trace (workload.start_s, workload.end_s)"
+)
 
 
 def verdict(content: SweepContent) -> tuple[str, ...]:
@@ -37,7 +43,8 @@ def verdict(content: SweepContent) -> tuple[str, ...]:
 def _failed(content: SweepContent) -> list[str]:
     if not content.failures:
         return []
-    return [f"{plural(len(content.failures), 'run')} failed and is in no figure; see below what went wrong."]
+    verb = "is" if len(content.failures) == 1 else "are"
+    return [f"{plural(len(content.failures), 'run')} failed and {verb} in no figure; see below what went wrong."]
 
 
 def _group(content: SweepContent, group: Group) -> list[str]:
@@ -105,6 +112,9 @@ def certainty(content: SweepContent) -> list[str]:
                      for average in setting.averages.values()})  # fmt: skip
     if not counts:
         return ["No run is done."]
+    undrawn = _undrawn(content)
+    if counts[-1] == 1 and undrawn:
+        return [*undrawn, f"There are no intervals; {OTHER_JOBS}."]
     if counts[-1] == 1:
         return ["One seed: there are no intervals, and how much another seed would move these numbers is not known."]
     sure = 100 * content.confidence
@@ -113,6 +123,7 @@ def certainty(content: SweepContent) -> list[str]:
         f"Averages over {seeds} seeds, differences paired by seed; intervals hold {sure:g} % of the time "
         "(Student's t, of ratios on a log scale). A difference whose interval includes 0 is called noise."
     ]
+    told += undrawn
     tried = sum(name in setting.versus for group in content.groups for setting in group.settings for name, _ in TOLD)
     if tried > 1:
         chance = tried * (1 - content.confidence)
@@ -121,3 +132,14 @@ def certainty(content: SweepContent) -> list[str]:
             "none were."
         )
     return told
+
+
+def _undrawn(content: SweepContent) -> list[str]:
+    """Return where several seeds are one run, so that nobody takes them for evidence."""
+    all_ = [setting for group in content.groups for setting in group.settings]
+    same = [setting for setting in all_ if setting.alike > 1]
+    if not same:
+        return []
+    where = "" if len(same) == len(all_) else f" under {', '.join(dict.fromkeys(setting.name for setting in same))}"
+    seeds = " or ".join(str(alike) for alike in sorted({setting.alike for setting in same}))
+    return [f"Nothing is drawn{where}: the {seeds} seeds gave the very same run, and count as one."]

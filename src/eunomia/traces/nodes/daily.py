@@ -30,7 +30,7 @@ def read(path: Path, *, date: str = "", type: str = "v100") -> Machines:
     clusters = [name for name in sheet.columns if name not in REQUIRED]
     sheet.expect(REQUIRED, clusters, NONE_HERE)
     sheet.moment("date")
-    days = sheet.unique("date")
+    days = sheet.unique("date", "keep one of the two days")
     total, parts = sheet.whole("total", ACCELERATORS), [sheet.whole(name, ACCELERATORS) for name in clusters]
     _check_totals(sheet, total, sum(parts, np.zeros_like(total)))
     sheet.raise_if_any()

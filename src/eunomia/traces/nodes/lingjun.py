@@ -24,6 +24,6 @@ def read(path: Path, *, type: str = "v100") -> Machines:
     """Return the hosts, all of one accelerator `type`. Raises InvalidInput with everything that is wrong."""
     sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
-    sheet.unique("ip")
+    sheet.unique("ip", "give each machine its own")
     racks, rows = sheet.filled("ASW"), len(sheet)
     return machines(sheet, (str(type),) * rows, alike(rows), alike(rows, PER_HOST), racks, NOTES)

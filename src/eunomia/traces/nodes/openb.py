@@ -17,7 +17,7 @@ def read(path: Path) -> Machines:
     """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
     sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
-    sheet.unique("sn")
+    sheet.unique("sn", "give each machine its own")
     size = sheet.whole("gpu", ACCELERATORS)
     types = catalogued(named(sheet, "model", size > 0))
     notes = [UNDISCLOSED] * bool({"g2", "g3"} & set(types))

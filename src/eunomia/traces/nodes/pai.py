@@ -17,7 +17,7 @@ def read(path: Path) -> Machines:
     """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
     sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
-    sheet.unique("machine")
+    sheet.unique("machine", "give each machine its own")
     size = sheet.whole("cap_gpu", ACCELERATORS)
     types = catalogued(named(sheet, "gpu_type", size > 0))
     return machines(sheet, types, alike(len(sheet)), size, ("",) * len(sheet), [OTHERS] * ("misc" in types))

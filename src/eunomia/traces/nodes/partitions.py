@@ -22,7 +22,7 @@ def read(path: Path, *, type: str = "v100") -> Machines:
     """
     sheet = read_sheet(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
-    sheet.unique("vc")
+    sheet.unique("vc", "give each virtual cluster its own")
     count, size, rows = sheet.whole("nodes", MACHINES), sheet.whole("gpus_per_node", EACH), len(sheet)
     notes = [SHARED] + ["accelerators per machine are not said: 8 each"] * ("gpus_per_node" not in sheet.columns)
     return machines(sheet, (str(type),) * rows, count, size, ("",) * rows, notes)

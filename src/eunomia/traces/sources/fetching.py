@@ -52,7 +52,7 @@ def fetch(source: Source, folder: Path, *, mirror: str | None = None, tell: Call
         draft.mkdir(parents=True, exist_ok=True)
         for file in source.files:
             _have(file, source.url(file, mirror), draft, tell)
-        (draft / PROVENANCE).write_text(_provenance(source, draft), encoding="utf-8")
+        (draft / PROVENANCE).write_text(_provenance(source, draft, mirror), encoding="utf-8")
         draft.rename(folder)
     except NotFetched:
         with suppress(OSError):
@@ -73,6 +73,12 @@ def _is_address(text: str) -> bool:
     except ValueError:  # a bracket that is not closed, a port that is no number
         return False
     return whole and parts.scheme in ("http", "https") and text.isascii() and text.isprintable() and " " not in text
+
+
+def _public(address: str) -> str:
+    """Return an address without a name and a password in it."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _have(file: File, url: str, draft: Path, tell: Callable[[str], None]) -> None:
@@ -110,14 +116,14 @@ def _download(file: File, url: str, part: Path) -> None:
 def _copy(answer: http.client.HTTPResponse, out: BinaryIO, have: int, file: File, url: str) -> None:
     """Write what the server sends; a connection that ends early is told, and keeps what came."""
     most = MOST_BYTES if file.size_bytes is None else file.size_bytes
-    announced = answer.headers.get("Content-Length")
+    announced = answer.headers.get("Content-Length", "")
     came = 0
     while chunk := answer.read(CHUNK):
         came += len(chunk)
         if have + came > most:
             raise NotFetched(_unreached(url, f"it sends more than {most:,} bytes"))
         out.write(chunk)
-    if announced is not None and came < int(announced):
+    if announced.isascii() and announced.isdigit() and came < int(announced):
         raise NotFetched(_unreached(url, f"the connection ended after {have + came:,} bytes"))
 
 
@@ -126,13 +132,15 @@ def _unreached(url: str, reason: str) -> Problem:
     return Problem(file=url, rule=f"this could not be downloaded: {reason}", mend=mend)
 
 
-def _provenance(source: Source, draft: Path) -> str:
-    """Return what a later reader must know of the files."""
+def _provenance(source: Source, draft: Path, mirror: str | None) -> str:
+    """Return what a later reader must know of the files, whoever they came from."""
+    by_way_of = [] if mirror is None else [f"by way of the mirror: {_public(mirror)}"]
     lines = [
         f"{source.name}: {source.about}",
         f"paper: {source.paper}",
         f"licence: {source.licence}",
         f"from: https://github.com/{source.repository} at {source.commit}",
+        *by_way_of,
         "",
     ]
     for file in source.files:
