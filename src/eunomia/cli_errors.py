@@ -26,7 +26,9 @@ def answering_errors(as_json: bool) -> Iterator[None]:
             print(f"error: {error.count} problem{'s' if error.count != 1 else ''} in the input", file=sys.stderr)
             print(error, file=sys.stderr)
         raise typer.Exit(MISUSED) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise  # compiled code that is interrupted ends in a SystemError because of that
         print("interrupted; nothing was written", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     except _policy_mistakes() as error:

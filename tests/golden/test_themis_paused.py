@@ -33,7 +33,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.model.view import COLUMNS, View
 from eunomia.policies.grants.themis.bidding import bid_tables
 from eunomia.policies.grants.themis.policy import Themis
-from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
+from eunomia.policies.grants.themis.seen import HOLDS, Seen, ended_leases, look, offers
 from eunomia.policies.grants.themis.surviving import surviving
 
 
@@ -122,7 +122,8 @@ def test_paused_jobs_of_other_apps_are_told_to_nobody() -> None:
 
 
 def shown(view: View) -> View:
-    return replace(view, columns={name: view.columns[name] for name in Themis.info.needs}, memory={})
+    columns = {name: view.columns[name] for name in Themis.info.needs}
+    return replace(view, columns=columns, memory={"held_until": np.full(view.jobs, -HOLDS)})
 
 
 def seen_in(view: View) -> Seen:

@@ -68,13 +68,58 @@ def test_seats_are_kept_for_an_app_that_holds_nothing_and_not_for_the_other_gang
     assert Themis(patience_s=2 * HOUR).decide(world(jobs, {0: range(4)})).rows.job.tolist() == [3]
 
 
-def test_an_app_has_held_nothing_since_the_last_of_its_jobs_sat() -> None:
+def test_an_app_has_held_nothing_since_it_came_unless_one_of_its_jobs_sat() -> None:
+    """c holds nothing for an hour and a half, b sits, a for two hours though its newest gang came later; d's gang left
+    its seats half an hour ago, so that its old ones are not overdue."""
     jobs = [("a", 8, 2 * HOUR), ("a", 8, 0.5 * HOUR), ("b", 2, 0.0), ("c", 8, 1.5 * HOUR), ("c", 8, 1.2 * HOUR)]
-    jobs.append(("b", 2, 3 * HOUR))
-    seen = seen_in(world(jobs, {2: range(2)}))
-    assert seen.overdue(HOUR).tolist() == [3]  # one of c: the first, of two that have done nothing
-    assert seen.overdue(0.5 * HOUR).tolist() == [3, 0]
-    assert seen.overdue(0.0).tolist() == [3, 0]  # b sits
+    jobs += [("b", 2, 3 * HOUR), ("d", 2, 4 * HOUR)]
+    view = world(jobs, {2: range(2)})
+    kept = view.memory["held_until"].copy()
+    kept[6] = view.at - 0.5 * HOUR
+    seen = seen_in(replace(view, memory={**view.memory, "held_until": kept}))
+    assert seen.overdue(HOUR).tolist() == [0, 3]  # one of each: the first, of two that have done nothing
+    assert seen.overdue(0.5 * HOUR).tolist() == [0, 3, 6]
+    assert seen.overdue(0.0).tolist() == [0, 3, 6]  # b sits
+
+
+def ran(jobs: Sequence[Job], **said: float) -> dict[str, float]:
+    """Return when jobs on one accelerator first start under Themis."""
+    small = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=tuple(jobs), speeds=one_type())
+    return {one.job_id: at for at, one in reversed(play(Themis(**said), small, checked=True).starts)}
+
+
+def test_who_has_just_lost_a_trial_is_not_seated_before_the_auction_for_what_its_others_waited() -> None:
+    """Two trials of a take a lease each. When the first ends the second has waited two hours, as long as b, whose app
+    never held anything."""
+    trials = [Job(job_id=f"a{m}", sequence=m, total_steps=7200.0, app="a") for m in range(2)]
+    other = Job(job_id="b", sequence=2, submitted=100.0, total_steps=600.0)
+    at = ran([*trials, other], lease_s=7200.0)
+    assert at["b"] < at["a1"]
+
+
+def test_an_app_that_submits_again_and_again_is_not_made_to_wait_for_that() -> None:
+    long = [Job(job_id=f"l{m}", sequence=m, total_steps=40_000.0) for m in range(3)]
+    trials = [
+        Job(job_id=f"a{m}", sequence=9 + m, submitted=10.0 + 3000 * m, total_steps=600.0, app="a") for m in range(9)
+    ]
+    at = ran([*long, *trials])
+    assert min(at[f"a{m}"] for m in range(9)) <= 10.0 + 3600 + 3 * 1200
+
+
+def test_a_gang_that_is_seated_before_the_auction_counts_as_held_in_it() -> None:
+    """a has one of two seats before the auction; then only b's app holds nothing."""
+    view = world([("a", 1, 2 * HOUR), ("a", 1, 2 * HOUR), ("b", 1, 10.0)], {}, accelerators=2)
+    seen = seen_in(view)
+    Seats(seen, seen.offered.copy()).serve_overdue(HOUR)
+    assert seen.worst_first().tolist() == [1, 0]
+
+
+def test_where_no_auction_was_held_nobody_is_told_that_he_bid() -> None:
+    answer = Themis().decide(world([("a", 1, 2 * HOUR), ("b", 1, 10.0)], {}, accelerators=1))
+    assert answer.rows.job.tolist() == [0]
+    assert dict(answer.why) == {
+        1: "apps that had held nothing for longer were served first; nothing that it could use was left"
+    }
 
 
 def test_each_app_in_its_turn_has_one_gang_seated_while_seats_suffice() -> None:

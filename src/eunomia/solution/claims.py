@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.deserved import owned, rows_below
+from eunomia.model.deserved import of_jobs, owned, rows_below
 from eunomia.solution.problem import AllocationProblem
 
 
@@ -27,8 +27,8 @@ def deserved(problem: AllocationProblem) -> Floats:
     quota = problem.entities.quota(float(problem.capacity.sum()))
     demand, together = (np.bincount(problem.entity, of, len(quota)) for of in (problem.scale_factor, problem.weight))
     own = owned(demand, quota, rows_below(problem.entities.parent))
-    part = problem.weight / together[problem.entity] * own[problem.entity]
-    return np.asarray(np.minimum(problem.scale_factor, part) * problem.elapsed_s)
+    rate = of_jobs(problem.scale_factor, problem.weight, together[problem.entity], own[problem.entity])
+    return np.asarray(rate * problem.elapsed_s)
 
 
 def hourly(problem: AllocationProblem) -> Floats:

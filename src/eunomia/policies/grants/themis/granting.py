@@ -11,7 +11,7 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.seating import Given, Seats
-from eunomia.policies.grants.themis.seen import Seen
+from eunomia.policies.grants.themis.seen import HOLDS, Seen
 from eunomia.solvers.auction.partial import Partial
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -91,14 +91,22 @@ def grants(seats: Seats, bidders: Ints, kept_for: Bools, lease_s: float, proof: 
         until,
         stop=np.flatnonzero(seats.seen.ended & ~sits),
         why=_why(seats.seen, bidders, kept_for),
-        memory=remembered(view.at),
+        memory=remembered(view.at, _held_until(seats.seen, rows.job)),
         certificate=certificate,
     )
 
 
-def remembered(at: float) -> dict[str, Array]:
-    """Return what the next auction has to know: when this one was held."""
-    return {"auctioned": np.array(at)}
+def remembered(at: float, held_until: Floats) -> dict[str, Array]:
+    """Return what the next auction has to know: when this one was held, and until when each job's app held seats."""
+    return {"auctioned": np.array(at), "held_until": held_until}
+
+
+def _held_until(seen: Seen, given: Ints) -> Floats:
+    """Return until when the app of each job held seats, (job,), where these jobs are given some now."""
+    app, last = seen.view.app, seen.view.at - seen.idle
+    last[app[seen.held]] = HOLDS
+    last[app[given]] = HOLDS
+    return np.asarray(last[app])
 
 
 def _why(seen: Seen, bidders: Ints, kept_for: Bools) -> Reasons:
@@ -109,6 +117,8 @@ def _why(seen: Seen, bidders: Ints, kept_for: Bools) -> Reasons:
     code = np.where(seen.wants, np.where(bid[seen.view.app], LOST, AHEAD), SITS)
     code[kept_for] = KEPT
     worse = "1 app is worse off and bids" if n == 1 else f"{n} apps are worse off and bid"
+    if n == 0:
+        worse = "apps that had held nothing for longer were served"
     return Reasons(
         code,
         (

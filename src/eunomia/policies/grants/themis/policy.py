@@ -41,7 +41,7 @@ from eunomia.policies.grants.themis.auctioning import auctioned
 from eunomia.policies.grants.themis.bidding import ROWS, Tables, bid_tables, misjudged
 from eunomia.policies.grants.themis.granting import grants, left_to, nothing, prolonged
 from eunomia.policies.grants.themis.seating import Seats
-from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
+from eunomia.policies.grants.themis.seen import HOLDS, Seen, ended_leases, look, offers
 from eunomia.policies.grants.themis.undisturbed import renewed, undisturbed
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
@@ -91,6 +91,7 @@ class Themis:
              "topology", "total", "until", "wait", "weight"}
         ),
         oracle=True,
+        remembers={"held_until": -HOLDS},
         mechanism=LeaseTerms(length_s=1200.0),
     )  # fmt: skip
 
@@ -133,10 +134,10 @@ class Themis:
         seen, rng = look(view, ended, offered), view.rng()
         seats = Seats(seen, offered.copy())
         kept_for = seats.serve_overdue(self.patience_s)
-        line = seen.worst_first()
-        bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9))]
-        free, proof = seats.by_unit(), None
-        if len(bidders) and free.any():
+        free, proof, line = seats.by_unit(), None, seen.worst_first()
+        most = max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0
+        bidders = line[:most]
+        if len(bidders):
             tables = self.bids(seen, bidders, free, rng)
             won = auctioned(tables, free, self.indivisible, min(SHORTEST_S / self.lease_s, 1.0), rng)
             seats.give_won(tables.book, won)

@@ -54,12 +54,13 @@ class Seats:
             self.give(job, type, book.unit[part], book.amount[part], own=own, part=float(won.part[k]))
 
     def give_nearest(self, job: int) -> bool:
-        """Give a gang the seats where it is done soonest; say whether there were any."""
+        """Give a gang the seats where it is done soonest, and count them as held; say whether there were any."""
         free = self.by_unit()
         unit, count = np.empty((2, len(free)), dtype=np.int64)
-        n, type, _, own = nearest(self.seen.ground, self.seen.gangs, job, free, True, unit, count)
+        n, type, time, own = nearest(self.seen.ground, self.seen.gangs, job, free, True, unit, count)
         if n > 0:
             self.give(job, type, unit[:n], count[:n], own=own)
+            self.seen.held[job], self.seen.here[job] = True, time
         return n > 0
 
     def serve_overdue(self, patience_s: float) -> Bools:
@@ -70,7 +71,9 @@ class Seats:
         view = self.seen.view
         kept_for = np.zeros(view.jobs, dtype=bool)
         for job in self.seen.overdue(patience_s).tolist():
-            if self.free.any() and not self.give_nearest(job):
+            if not self.free.any():
+                break
+            if not self.give_nearest(job):
                 mine = self.free & (view.topology.type == np.argmin(self.seen.gangs.time[job]))
                 kept_for[job] = mine.any()
                 self.free &= ~mine

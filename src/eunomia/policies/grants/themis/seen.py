@@ -13,6 +13,8 @@ from eunomia.policies.grants.themis.ground import BEYOND, MACHINE, RACK, SLOT, G
 from eunomia.policies.grants.themis.rho import cluster_time, finish_time_fairness
 from eunomia.policies.grants.themis.surviving import surviving
 
+HOLDS = 1e300  # an app that holds seats does so until further notice
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -30,6 +32,7 @@ class Seen:
     least: Floats  # (app,) seconds that the longest of its jobs, paused ones too, still needs on its fastest type
     paused: Floats  # (app,) accelerator-seconds that its paused jobs still need on their fastest types
     elapsed: Floats  # (app,) since it came
+    idle: Floats  # (app,) seconds since it held seats, or since it came
     ideal: Floats  # (app,) T_id
 
     def overdue(self, patience_s: float) -> Ints:
@@ -38,11 +41,11 @@ class Seen:
         Leases end one by one, and who bids for all that is free with others forfeits it: without that an app whose
         gangs are wide, or that is always among the worst-off, might never sit.
         """
-        view, wait = self.view, np.full(len(self.elapsed), np.inf)
-        np.minimum.at(wait, view.app, np.where(view.on_type >= 0, -1.0, view.wait))
-        late = self.in_turn(np.flatnonzero(self.wants & (wait[view.app] >= patience_s)))
-        first = late[np.unique(view.app[late], return_index=True)[1]]
-        return np.asarray(first[np.argsort(-wait[view.app[first]], kind="stable")])
+        app = self.view.app
+        holds = np.bincount(app, self.view.on_type >= 0, len(self.idle)) > 0
+        late = self.in_turn(np.flatnonzero(self.wants & ((self.idle >= patience_s) & ~holds)[app]))
+        first = late[np.unique(app[late], return_index=True)[1]]
+        return np.asarray(first[np.argsort(-self.idle[app[first]], kind="stable")])
 
     def in_turn(self, job: Ints) -> Ints:
         """Return these jobs app by app: which weigh most first, of equals those that have done least."""
@@ -67,6 +70,17 @@ class Seen:
     def by_unit(self, free: Bools) -> Ints:
         """Return how many of the devices that are `free` are in each unit, (unit,)."""
         return np.bincount(self.ground.unit[free], minlength=len(self.ground.node))
+
+
+def last_held(view: View) -> Floats:
+    """Return when each app held seats last, (app,): now, when its last job left them, or else when it came.
+
+    The policy remembers of each job until when its app held any; what ended since the last answer, ended now.
+    """
+    last = view.apps.submitted.copy()
+    np.maximum.at(last, view.app, np.minimum(view.memory["held_until"], view.at))
+    last[view.app[view.on_type >= 0]] = view.at
+    return np.asarray(last)
 
 
 def ended_leases(view: View) -> Bools:
@@ -104,6 +118,7 @@ def look(view: View, ended: Bools, offered: Bools) -> Seen:
         least=jobs.longest(n),
         paused=jobs.paused_work(n),
         elapsed=view.at - apps.submitted,
+        idle=view.at - last_held(view),
         ideal=alone * apps.mean_rivals,
     )
 

@@ -12,7 +12,7 @@ from eunomia.model.arrays import Bools
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.granting import remembered
 from eunomia.policies.grants.themis.ground import ground_of
-from eunomia.policies.grants.themis.seen import levels
+from eunomia.policies.grants.themis.seen import HOLDS, levels
 
 
 def undisturbed(view: View, ended: Bools) -> bool:
@@ -41,5 +41,5 @@ def renewed(view: View, ended: Bools) -> Grants:
     device = device[ended[view.holder[device]]]
     job = np.flatnonzero(ended)
     row = np.searchsorted(job, view.holder[device])
-    memory = remembered(view.at)
+    memory = remembered(view.at, np.full(view.jobs, HOLDS))
     return Grants(Rows(job, view.on_type[job]), row, device, np.full(len(job), np.nan), memory=memory)
