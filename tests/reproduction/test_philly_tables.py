@@ -111,13 +111,13 @@ def test_by_size_the_parts_of_tries_jobs_and_seconds_are_told() -> None:
     assert (rows["waiting for fragmentation", ""], rows["preempted", ""]) == (0.5, 0.5)
 
 
-def test_wider_gangs_wait_more_for_fragmentation_if_they_do_so_on_average() -> None:
+def test_wider_gangs_should_wait_more_for_fragmentation_under_each_seed_that_has_both() -> None:
     nothing = [[0.0, 0.0, 0.0]] * 3
     first = _waited(nothing, [2, 8, 16], [[0, 0], [1, 1], [3, 1], [0, 2]], [0] * 4)
     second = _waited(nothing, [2, 8, 16], [[0, 0], [0, 0], [0, 3], [3, 1]], [0] * 4)
     rows = delays.orderings([first, second], "here")
-    assert [(row.measured, row.within) for row in rows] == [(1, True), (0, False)]
-    assert [row.note.split(" seeds")[0] for row in rows] == ["under 0 of 1", "under 1 of 2"]
+    assert [(row.published, row.measured, row.within) for row in rows] == [(1, 0, False), (2, 1, False)]
+    assert [row.within for row in delays.orderings([first], "here")] == [False, True]
 
 
 def test_four_virtual_clusters_own_what_they_do_on_philly() -> None:
