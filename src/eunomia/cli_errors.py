@@ -34,6 +34,15 @@ def answering_errors(as_json: bool) -> Iterator[None]:
     except _policy_mistakes() as error:
         print(f"error: the policy failed, nothing was written: {error}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
+    except _tuner_mistakes() as error:
+        print(f"error: a search failed, nothing was written: {error}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+
+
+def _tuner_mistakes() -> type[Exception]:
+    from eunomia.tuners.tuner import InvalidWish
+
+    return InvalidWish
 
 
 def _policy_mistakes() -> tuple[type[Exception], ...]:

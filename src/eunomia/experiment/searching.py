@@ -8,11 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from eunomia.backends.door import Backend, Habitable
+from eunomia.experiment.outside_tuner import outside_tuner, tuner_class
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
+from eunomia.scenario.sections import TUNERS
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive
 from eunomia.tuners.inhabited import Inhabited, Loss
@@ -41,9 +43,11 @@ def lived_in(
 
 
 def tuners_of(scenario: Scenario, jobs: Sequence[Job]) -> dict[str, Tuner]:
-    """Return a tuner for every app of at least two jobs. Raises InvalidInput for one whose library is not there."""
+    """Return a tuner for every app of at least two jobs. Raises InvalidInput for one that is not there."""
     if not is_searching(scenario):
         return {}
+    if scenario.apps.tuner not in TUNERS:
+        tuner_class(scenario)  # though no job may belong to an app
     trials: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
         if job.app:
@@ -72,7 +76,9 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
                 rule, mend = "the package optuna is not installed", f"type {INSTALL}, or choose another tuner"
                 problem = Problem(file=file, row=row, column="apps.tuner", value="optuna", rule=rule, mend=mend)
                 raise InvalidInput([problem]) from error
-    return Trials(parallel=parallel, most=most)
+        case "all":
+            return Trials(parallel=parallel, most=most)
+    return outside_tuner(scenario, number)
 
 
 @lru_cache(maxsize=100_000)

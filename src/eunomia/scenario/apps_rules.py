@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from typing import Any
 
+from eunomia.model.nearest import nearest
 from eunomia.scenario.places import Finding
-from eunomia.scenario.sections import Apps
+from eunomia.scenario.sections import TUNERS, Apps
 
 _WAITING = ("halving", "hyperband")
 _OF = {
@@ -17,6 +19,7 @@ _OF = {
     "target": ("hyperdrive",),
     "space": ("optuna",),
 }
+TUNERS_OF_PACKAGES = "eunomia.tuners"  # entry points in which packages announce theirs
 
 
 def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[str, Any]) -> Iterator[Finding]:
@@ -29,6 +32,7 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
             if key == "parallel" and tuner in _WAITING:
                 rule = f"with tuner = {tuner!r} trials wait on a rung for all others, so all must be there"
             yield Finding(("apps", key), table[key], rule, f"leave it out, or set tuner to {' or '.join(tuners)}")
+    yield from _named(table, tuner)
     if tuner == "optuna" and backend != "local":
         mend = 'set backend = "local" in [world], or another tuner'
         yield Finding(("apps", "tuner"), tuner, "it searches among real trials, which a simulation has none of", mend)
@@ -43,6 +47,18 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
     if tuner != "off" and mechanism.get("name") == "ideal":
         rule, mend = "the fluid of the ideal mechanism has no trials that are watched", "leave [apps] out"
         yield Finding(("apps", "tuner"), tuner, rule, mend)
+
+
+def _named(table: dict[str, Any], tuner: Any) -> Iterator[Finding]:
+    """Yield a tuner that nobody knows, and parameters that belong to nobody."""
+    if tuner in TUNERS:
+        if table.get("parameters"):
+            rule, mend = f"does nothing with tuner = {tuner!r}", "leave it out, or set tuner to path.py:Class"
+            yield Finding(("apps", "parameters"), table["parameters"], rule, mend)
+    elif isinstance(tuner, str) and ".py" not in tuner:
+        known = [*TUNERS, *(point.name for point in entry_points(group=TUNERS_OF_PACKAGES))]
+        if tuner not in known:
+            yield Finding(("apps", "tuner"), tuner, "there is no such tuner", nearest(tuner, known))
 
 
 def _in_gavels_rounds(table: dict[str, Any], tuner: str) -> Iterator[Finding]:

@@ -289,14 +289,19 @@ def _number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < float("inf")
 
 
+TUNERS = ("off", "all", "halving", "hyperband", "asha", "hyperdrive", "optuna")
+
+
 class Apps(Section):
     """Who owns the jobs of an app: jobs that name the same one are trials of one search."""
 
-    tuner: Literal["off", "all", "halving", "hyperband", "asha", "hyperdrive", "optuna"] = Field(
+    tuner: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*TUNERS]}, {"type": "string"}]})] = Field(
         default="off",
         description="off: jobs just run; all: each trial runs to its end; halving, hyperband, asha: one in eta goes on "
-        "at each rung; hyperdrive: poor ones are given up; optuna: it says what trials are run with (backend local)",
+        "at each rung; hyperdrive: poor ones are given up; optuna: it says what trials are run with (backend local); "
+        "your own: path.py:Class, or the name that its package announces",
     )
+    parameters: dict[str, Any] = Field(default_factory=dict, description="your own tuner: what its class is made with")
     eta: Annotated[int, Field(ge=2, le=100)] = Field(default=3, description="one trial in so many goes on at a rung")
     pause: bool = Field(
         default=True,

@@ -26,6 +26,10 @@ class Wishes:
 NOTHING = Wishes()
 
 
+class InvalidWish(ValueError):
+    """What a tuner returned that can be nobody's wish; it names the tuner's mistake."""
+
+
 class Tuner(Protocol):
     """The user of one app. Deterministic: the same words, the same wishes."""
 
