@@ -47,6 +47,7 @@ OutOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing results folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 CheckOption = Annotated[bool, typer.Option("--check", help="Check every invariant after every moment (slow).")]
+RECORD_HELP = "A record.jsonl.gz, or the folder of its run."
 RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
 
 USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what most people want beside each other
@@ -216,7 +217,7 @@ def run(
 
 @app.command()
 def replay(
-    record: Annotated[Path, typer.Argument(metavar="FILE", help="A record.jsonl.gz.")],
+    record: Annotated[Path, typer.Argument(metavar="FILE", help=RECORD_HELP)],
     as_json: JsonOption = False,
 ) -> None:
     """Check that a record decides the same again.
@@ -250,7 +251,7 @@ def replay(
 @app.command()
 def explain(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")],
-    record: Annotated[Path, typer.Option("--record", metavar="FILE", help="A record.jsonl.gz.")],
+    record: Annotated[Path, typer.Option("--record", metavar="FILE", help=RECORD_HELP)],
     at: Annotated[float | None, typer.Option("--at", metavar="T", help="Only the wait at that second.")] = None,
     as_json: JsonOption = False,
 ) -> None:

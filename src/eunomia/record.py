@@ -29,6 +29,7 @@ from eunomia.model.names import Names
 from eunomia.model.problems import InvalidInput, Problem
 
 FORMAT = 1
+RECORD = "record.jsonl.gz"  # in the folder of a run
 _PLAIN = {int, str, bool}
 _DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}  # fields of classes of `model`; a default is not written
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -175,8 +176,8 @@ class Record:
     """A record that was written before."""
 
     def __init__(self, path: Path):
-        """Read the header. Raises InvalidInput when the file is not a record."""
-        self.path = path
+        """Read the header; a folder means the record that a run left in it. Raises InvalidInput for anything else."""
+        self.path = path / RECORD if path.is_dir() else path
         first = next(self._lines(), None)
         if first is None or first[1].get("eunomia") != FORMAT:
             raise self._refusal(1, "the first line is not the header of a record of this version")

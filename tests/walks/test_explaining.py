@@ -44,6 +44,7 @@ def test_a_record_replays_with_trace_scenario_and_policy_gone(desk: Desk, policy
     assert desk.stdout == "identical\n"
     assert desk.type("replay", str(record), "--json") == 0
     assert json.loads(desk.stdout) == {"identical": True}
+    assert desk.type("replay", str(record.parent)) == 0  # the folder of its run will do
 
 
 def test_a_record_says_what_it_was_made_from(desk: Desk) -> None:
