@@ -142,7 +142,7 @@ def compare(
     """
     with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
-        from eunomia.experiment.compare import cases, write_table, write_tenants
+        from eunomia.experiment.compare import cases, drawless, write_table, write_tenants
         from eunomia.experiment.compare import compare as run
         from eunomia.experiment.folder import check_free, whole_folder
         from eunomia.experiment.reporting import report
@@ -166,7 +166,7 @@ def compare(
             print(json.dumps(rows, allow_nan=False))
         else:
             labelled = [(_label(case, found), result) for case, result in results]
-            show_summary(labelled, results[0][1].notes)
+            show_summary(labelled, (*results[0][1].notes, *drawless(results)))
             print(f"report: {out / 'report.html'}")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from eunomia.experiment.files import write_columns
 from eunomia.experiment.policy import find_policy
 from eunomia.experiment.simulation import Progress, Result, simulate, tenants_table
 from eunomia.experiment.variation import spelling, varied
+from eunomia.metrics.statistics import one_run
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.report.settings import part_done, whole
 from eunomia.scenario import Scenario
@@ -89,6 +91,22 @@ def compare(
         result = simulate(case.scenario, record_to=record_to, progress=progress(case) if progress else None)
         result.write(place)
         yield case, result
+
+
+def drawless(results: Sequence[tuple[Case, Result]]) -> tuple[str, ...]:
+    """Return a note where several seeds gave every policy and load the very same numbers: they are no replications."""
+    found: dict[tuple[str, float], dict[str, dict[int, float]]] = {}
+    for case, result in results:
+        values = found.setdefault((case.policy, case.load), defaultdict(dict))
+        for name, value in result.summary.items():
+            values[name][case.seed] = math.nan if value is None else float(value)
+    alike = all(one_run(_numbers(values)) for values in found.values())
+    return ("the seeds draw nothing here: each policy's runs are one run, shown several times",) if alike else ()
+
+
+def _numbers(values: Mapping[str, Mapping[int, float]]) -> dict[str, Mapping[int, float]]:
+    """Return the quantities that some seed gave a number."""
+    return {name: by_seed for name, by_seed in values.items() if not all(map(math.isnan, by_seed.values()))}
 
 
 def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
