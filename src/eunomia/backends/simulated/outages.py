@@ -52,6 +52,11 @@ class Outages:
         self._rng = [np.random.default_rng(each) for each in seed.spawn(len(self._nodes_of))]
         self._faults = [0] * topology.nodes  # (node,) what keeps it down
 
+    @property
+    def away(self) -> int:
+        """Machines that are away now."""
+        return sum(faults > 0 for faults in self._faults)
+
     def first(self) -> list[tuple[float, Fault]]:
         """Return the first loss of each unit that can be lost."""
         units = [unit for unit in range(len(self._nodes_of)) if self._rates[unit].per_hour > 0]

@@ -16,6 +16,7 @@ from eunomia.backends.simulated.account import Account, Lease
 from eunomia.backends.simulated.gang import Gang
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.outages import Fault, Outages
+from eunomia.backends.simulated.stillness import Stillness
 from eunomia.backends.simulated.surroundings import Surroundings
 from eunomia.failures.retrying import BY_MACHINE
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
@@ -111,6 +112,7 @@ class PhysicalWorld:
         self._wake = math.inf
         self._at = 0.0
         self._left = len(self._jobs)  # jobs that have not ended
+        self._sitting, self._stillness = 0, Stillness()  # gangs that sit now
         for when, event in self._mishaps.cancellations(self._jobs, np.random.default_rng(cancels)):
             self._push(when, event)
         self._outages = Outages(topology, self._mishaps.node, self._mishaps.rack, outages)
@@ -131,7 +133,8 @@ class PhysicalWorld:
         while self._left:
             arrival = self._jobs[arrived].submitted if arrived < len(self._jobs) else math.inf
             at = min(arrival, self._heap[0][0] if self._heap else math.inf, self._wake)
-            if math.isinf(at):
+            machines_only = math.isinf(min(arrival, self._wake)) and self._waits_for_machines()
+            if math.isinf(at) or self._stillness.is_final(machines_only, self._outages.away):
                 return
             self._at = at
             events: list[Event] = []
@@ -147,6 +150,11 @@ class PhysicalWorld:
                 events = [events[i] for i in self._shuffles.permutation(len(events))]
             if events:
                 yield Moment.of(at, events)
+
+    def _waits_for_machines(self) -> bool:
+        """Say whether nobody sits and all that is still true of what is to come are machines that go or come back."""
+        passing = Fault | _Repaired | _End | _Mark
+        return not self._sitting and all(isinstance(coming, passing) for _, _, coming in self._heap)
 
     def _happen(self, coming: _Coming) -> list[Event]:
         """Let what was foreseen happen, if it is still true; return what is heard of it now."""
@@ -285,6 +293,7 @@ class PhysicalWorld:
         for gang in gangs:
             self._settle(gang)
             self._reckon(gang)
+        self._sitting += len(gangs)
         self._refresh(changed)
 
     def _open(self, gang: Gang) -> None:
@@ -378,6 +387,7 @@ class PhysicalWorld:
         if failed:
             gang.trial, gang.trial_s = gang.trial + 1, math.nan
         gang.rate = 0.0
+        self._sitting -= 1
         mate, gang.partner = gang.partner, None
         changed = self._around.leave(gang.row)
         if mate is not None:

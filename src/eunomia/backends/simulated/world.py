@@ -19,6 +19,7 @@ from eunomia.backends.simulated.ends import no_ends
 from eunomia.backends.simulated.gangs import ENDED, FAILED, FINE, FINISHED, GANG
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.rates import Rates
+from eunomia.backends.simulated.stillness import Stillness
 from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, losses_of
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
@@ -86,8 +87,10 @@ class SimulatedWorld:
         self._wake = math.inf
         self._at = 0.0
         self._left = len(self._jobs)  # jobs that have not ended
+        self._away, self._stillness = 0, Stillness()  # machines that are away now
         for when, event in self._mishaps.cancellations(self._jobs, cancels):
             self._push(when, event)
+        self._cancels = len(self._later)  # still to come
         for node in range(topology.nodes):
             self._schedule(self._mishaps.next_outage(0.0, node, self._outages))
 
@@ -106,6 +109,8 @@ class SimulatedWorld:
         while self._left:
             arrival, ending = arrivals[arrived], next_end.item()
             at = self._at if self._reports else min(arrival, ending, self._wake)
+            if self._stillness.is_final(at == math.inf and not self._cancels, self._away):
+                return
             if later and later[0][0] < at:
                 at = later[0][0]
             if at == math.inf:
@@ -167,13 +172,16 @@ class SimulatedWorld:
         """Return what of a foreseen event is true when its time comes, and let it happen."""
         match event:
             case JobCancelled(name):
+                self._cancels -= 1
                 row = self._register.row(name)
                 if self._gangs["epoch"][row] == ENDED:
                     return []
                 self._drop(row)
             case NodeLost(node):
+                self._away += 1
                 self._schedule(self._mishaps.repair(self._at, node))
             case NodeJoined(node):
+                self._away -= 1
                 self._schedule(self._mishaps.next_outage(self._at, node, self._outages))
         return [event]
 
