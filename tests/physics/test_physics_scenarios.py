@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eunomia import simulate
-from eunomia.backends.simulated.stillness import MOST, Stillness
+from eunomia.backends.simulated.stillness import MOST, MOST_ASKED, Stillness
 from eunomia.experiment.simulation import Result
 from eunomia.experiment.wiring import set_up
 from eunomia.metrics.losses import LOST, name_of
@@ -234,9 +234,10 @@ def test_a_size_or_a_cost_that_is_none_is_named(sizes: dict[str, float], tmp_pat
     assert str(caught.value.problems[0].column).startswith(f"overheads.restore_by_size.{next(iter(sizes))}")
 
 
+@pytest.mark.parametrize("policy", ["kueue_fair_share", "philly"])  # philly asks for places again and again
 @pytest.mark.parametrize("physics", [None, {"placement": "themis"}])
 def test_machines_that_go_and_come_keep_no_run_alive_in_which_the_rest_can_never_sit(
-    physics: dict[str, Any] | None, tmp_path: Path
+    physics: dict[str, Any] | None, policy: str, tmp_path: Path
 ) -> None:
     head = "job_id,tenant,submitted_s,scale_factor,duration_s,job_type"
     rows = ["a,lab,0,4,3600,any", "never,batch,0,8,60,any", "b,lab,7200,4,3600,any"]
@@ -248,14 +249,15 @@ def test_machines_that_go_and_come_keep_no_run_alive_in_which_the_rest_can_never
             workload={"trace": str(trace)},
             throughputs={"source": "uniform"},
             tenants={"lab": {"weight": 5}, "batch": {"may_borrow": False}},  # 20 and 4 accelerators
-            policy={"name": "kueue_fair_share"},
+            policy={"name": policy},
             world={"node_failures_per_hour": 0.2, "node_repair_s": 600.0},
         )
     )
     assert dict(zip(result.jobs["job_id"].tolist(), result.jobs["status"].tolist(), strict=True)) == {
         "a": "finished", "b": "finished", "never": "unfinished",
     }  # fmt: skip
-    assert result.summary["end_s"] < 24 * 3600
+    if policy == "kueue_fair_share":
+        assert result.summary["end_s"] < 24 * 3600
 
 
 @pytest.mark.parametrize("physics", [None, {"placement": "themis"}])
@@ -271,10 +273,11 @@ def test_who_needs_all_machines_waits_until_the_last_one_is_back(
         assert result.summary["jobs_finished"] == 1
 
 
-def test_where_some_machine_is_always_away_it_is_given_up_in_the_end() -> None:
-    still = Stillness()
-    assert not any(still.is_final(machines_only=True, away=1) for _ in range(MOST - 1))
-    assert still.is_final(machines_only=True, away=1)
-    assert not still.is_final(machines_only=False, away=1)
-    assert not still.is_final(machines_only=True, away=1)
-    assert still.is_final(machines_only=True, away=0)
+@pytest.mark.parametrize(("away", "wakes", "most"), [(1, False, MOST), (1, True, MOST), (0, True, MOST_ASKED)])
+def test_where_something_always_changes_it_is_given_up_in_the_end(away: int, wakes: bool, most: int) -> None:
+    stillness = Stillness()
+    assert not any(stillness.is_final(True, away, wakes) for _ in range(most - 1))
+    assert stillness.is_final(True, away, wakes)
+    assert not stillness.is_final(False, away, wakes)
+    assert not stillness.is_final(True, away, wakes)
+    assert stillness.is_final(True, away=0, wakes=False)

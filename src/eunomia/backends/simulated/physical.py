@@ -133,8 +133,9 @@ class PhysicalWorld:
         while self._left:
             arrival = self._jobs[arrived].submitted if arrived < len(self._jobs) else math.inf
             at = min(arrival, self._heap[0][0] if self._heap else math.inf, self._wake)
-            machines_only = math.isinf(min(arrival, self._wake)) and self._waits_for_machines()
-            if math.isinf(at) or self._stillness.is_final(machines_only, self._outages.away):
+            still = math.isinf(arrival) and self._is_still()
+            away = self._outages.away if still else 0
+            if math.isinf(at) or self._stillness.is_final(still, away, self._wake < math.inf):
                 return
             self._at = at
             events: list[Event] = []
@@ -151,8 +152,8 @@ class PhysicalWorld:
             if events:
                 yield Moment.of(at, events)
 
-    def _waits_for_machines(self) -> bool:
-        """Say whether nobody sits and all that is still true of what is to come are machines that go or come back."""
+    def _is_still(self) -> bool:
+        """Say whether nobody sits, and all that is still true of what is to come are machines that go or come back."""
         passing = Fault | _Repaired | _End | _Mark
         return not self._sitting and all(isinstance(coming, passing) for _, _, coming in self._heap)
 

@@ -109,7 +109,8 @@ class SimulatedWorld:
         while self._left:
             arrival, ending = arrivals[arrived], next_end.item()
             at = self._at if self._reports else min(arrival, ending, self._wake)
-            if self._stillness.is_final(at == math.inf and not self._cancels, self._away):
+            still = arrival == ending == math.inf and not (self._reports or self._cancels)
+            if self._stillness.is_final(still, self._away, self._wake < math.inf):
                 return
             if later and later[0][0] < at:
                 at = later[0][0]

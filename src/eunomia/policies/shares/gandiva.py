@@ -29,6 +29,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.policies.partners import NO_PAIR, REMEMBERED, memory_of, numbered, partners
 from eunomia.policies.shares.believed import NEEDS, per, speeds
 from eunomia.policies.shares.paired import NEEDS as PAIRS
 
@@ -52,14 +53,14 @@ class Gandiva:
         paper="Xiao et al., Gandiva, OSDI 2018",
         taxonomy=Taxonomy(objectives=("utilisation", "jct"), sharing=("temporal", "spatial"), preemptive=True),
         needs=NEEDS | PAIRS,
-        remembers={"pair": -1.0},
+        remembers=REMEMBERED,
         mechanism=ROUNDS,
     )
 
     def decide(self, view: View) -> Shares:
         """Return an equal share for each combination; memory holds a number that the two of a pair have in common."""
         T, z = speeds(view, "aware"), view.scale_factor
-        pair = np.full(view.jobs, -1.0)
+        pair = np.full(view.jobs, NO_PAIR)
         if z.sum() > view.capacity.sum():
             pair = _drawn(view, _kept(view, T))
         first, second = _combinations(pair)
@@ -69,7 +70,7 @@ class Gandiva:
         x = np.where(can, view.capacity / (max(len(first), 1) * z[first][:, None]), 0.0)
         x /= np.maximum(x.sum(axis=1, keepdims=True), 1.0)
         row, type = np.nonzero(x)
-        return Shares(x[row, type], Rows(first[row], type, partner=second[row]), memory={"pair": pair})
+        return Shares(x[row, type], Rows(first[row], type, partner=second[row]), memory=memory_of(view, pair))
 
 
 def _together(view: View, T: Floats, m: Ints, n: Ints) -> Floats:
@@ -82,22 +83,15 @@ def _together(view: View, T: Floats, m: Ints, n: Ints) -> Floats:
 
 def _kept(view: View, T: Floats) -> Floats:
     """Return the pairs of the last answer, (job,), without those that lose or have only one left."""
-    pair = view.memory["pair"].copy()
-    order = np.argsort(pair, kind="stable")
-    order = order[pair[order] >= 0]
-    same = np.flatnonzero(pair[order][1:] == pair[order][:-1])
-    m, n = order[same], order[same + 1]
+    m, n = partners(view)
     gain = _together(view, T, m, n)
     pays = per(gain.sum(axis=1), (gain > 0).sum(axis=1).astype(float)) >= 1.0
-    alone = np.ones(view.jobs, dtype=bool)
-    alone[np.concatenate((m[pays], n[pays]))] = False
-    pair[alone] = -1.0
-    return pair
+    return numbered(view, m[pays], n[pays])
 
 
 def _drawn(view: View, pair: Floats) -> Floats:
     """Return pairs with the unpaired jobs drawn together, each with one of its size."""
-    fresh, rng = pair.max(initial=-1.0) + 1, view.rng()
+    fresh, rng = pair.max(initial=NO_PAIR) + 1, view.rng()
     free = rng.permutation(np.flatnonzero(pair < 0))
     for size in np.unique(view.scale_factor[free]).tolist():
         alike = free[view.scale_factor[free] == size]

@@ -35,7 +35,8 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.grants.gandiva.seating import Seating
 from eunomia.policies.grants.gandiva.slicing import Slicing
-from eunomia.policies.grants.gandiva.units import NO_PAIR, Units, kept, packed
+from eunomia.policies.grants.gandiva.units import Units, kept, packed
+from eunomia.policies.partners import NO_PAIR, REMEMBERED, memory_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class GandivaOriginal:
             {"scale_factor", "throughput", "capacity", "on_type", "started", "run_time", "kind", "paired"}
             | {"shapes", "shape_throughput", "topology", "holder"}
         ),
-        remembers={"ahead": -1.0, "pair": NO_PAIR},
+        remembers={"ahead": -1.0, **REMEMBERED},
         mechanism=ENDLESS,
     )
 
@@ -105,7 +106,7 @@ class GandivaOriginal:
             np.full(len(rows), np.nan),
             stop=stop,
             again_at=slicing.again_at if slicing.somebody_waits else math.inf,
-            memory={"ahead": ahead, "pair": pair},
+            memory={"ahead": ahead, **memory_of(view, pair)},
         )
 
 

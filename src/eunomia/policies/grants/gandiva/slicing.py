@@ -8,7 +8,8 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
-from eunomia.policies.grants.gandiva.units import NO_PAIR, Units
+from eunomia.policies.grants.gandiva.units import Units
+from eunomia.policies.partners import partners
 
 _ROUNDING_S = 1e-6
 
@@ -44,10 +45,7 @@ class Slicing:
 def beside(view: View) -> Ints:
     """Return with whom each job shares its seats now, (job,), -1 = nobody."""
     mate = np.full(view.jobs, -1)
-    order = np.argsort(view.memory["pair"], kind="stable")
-    pair = view.memory["pair"][order]
-    same = np.flatnonzero((pair[1:] == pair[:-1]) & (pair[1:] != NO_PAIR))
-    m, n = order[same], order[same + 1]
+    m, n = partners(view)
     holds = np.bincount(view.holder[view.holder >= 0], minlength=view.jobs) > 0
     both = (view.on_type[m] >= 0) & (view.on_type[n] >= 0) & (holds[m] != holds[n])
     mate[m[both]], mate[n[both]] = n[both], m[both]

@@ -8,8 +8,8 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
+from eunomia.policies.partners import NO_PAIR, numbered, partners
 
-NO_PAIR = -1.0
 _ROUNDING = 1e-9
 
 
@@ -44,16 +44,9 @@ def together(view: View, m: Ints, n: Ints) -> Floats:
 
 def kept(view: View) -> Floats:
     """Return the pairs of the last answer, (job,), without those that do not pay or have only one job left."""
-    pair = view.memory["pair"].copy()
-    order = np.argsort(pair, kind="stable")
-    order = order[pair[order] != NO_PAIR]
-    same = np.flatnonzero(pair[order][1:] == pair[order][:-1])
-    m, n = order[same], order[same + 1]
+    m, n = partners(view)
     pays = _pays(together(view, m, n))
-    alone = np.ones(view.jobs, dtype=bool)
-    alone[np.concatenate((m[pays], n[pays]))] = False
-    pair[alone] = NO_PAIR
-    return pair
+    return numbered(view, m[pays], n[pays])
 
 
 def packed(view: View, pair: Floats) -> Floats:

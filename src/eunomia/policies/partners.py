@@ -1,0 +1,38 @@
+"""Who is packed with whom from one answer to the next, told by a number that the two have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.view import View
+
+NO_PAIR = -1.0
+REMEMBERED = {"pair": NO_PAIR, "paired_at": NO_PAIR}  # job columns of the memory
+
+
+def partners(view: View) -> tuple[Ints, Ints]:
+    """Return the two jobs of each pair of the last answers that are both here, (pair,) each, the earlier row first.
+
+    A job that rested comes back with the number that it had, which may have been given out again meanwhile. So a pair
+    are two jobs, and no third, of one size with one number of one answer.
+    """
+    number, since, size = view.memory["pair"], view.memory["paired_at"], view.scale_factor
+    order = np.lexsort((size, since, number))
+    order = order[number[order] != NO_PAIR]
+    keys = np.stack((number, since, size))[:, order]
+    same = np.concatenate(([False], (keys[:, 1:] == keys[:, :-1]).all(axis=0), [False]))
+    two = np.flatnonzero(same[1:-1] & ~same[:-2] & ~same[2:])
+    return order[two], order[two + 1]
+
+
+def numbered(view: View, m: Ints, n: Ints) -> Floats:
+    """Return numbers for these pairs, (job,), counted from 0; NO_PAIR for everybody else."""
+    pair = np.full(view.jobs, NO_PAIR)
+    pair[m] = pair[n] = np.arange(len(m))
+    return pair
+
+
+def memory_of(view: View, pair: Floats) -> dict[str, Array]:
+    """Return what is to be remembered of pair numbers, (job,)."""
+    return {"pair": pair, "paired_at": np.full(view.jobs, view.at)}
