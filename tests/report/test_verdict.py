@@ -107,6 +107,23 @@ def test_a_policy_whose_searches_found_nothing_does_not_win(a_report, a_run):
     assert first.startswith("fifo has the lowest average time of an app")
 
 
+def test_who_left_trials_behind_is_told_by_all_that_it_is_done_with_and_sets_no_worst(a_report, a_run):
+    ends = {"jobs_submitted": 10, "jobs_cancelled": 6, "jobs_cancelled_by_tuner": 6}
+    quick = searched(a_run, "quick", HOUR, **(ends | {"jobs_finished": 2, "rho_themis_max": 8.0, "preemptions": 9}))
+    whole = [
+        searched(a_run, name, took, **(ends | {"jobs_finished": 4, "rho_themis_max": rho, "preemptions": 1}))
+        for name, took, rho in (("fifo", 3 * HOUR, 2.0), ("las", 2 * HOUR, 1.0))
+    ]
+    told = verdict(a_report(quick, *whole))
+    assert any(line.startswith("quick has the lowest average time of an app") for line in told)
+    assert any(
+        line.startswith("quick finished only 2 of 10 jobs and its searches ended 6, fewer than others in all: ")
+        for line in told
+    )
+    assert "Worst-treated job, by its finish-time fairness ρ: fifo is worst with 2.00, las is best with 1.00." in told
+    assert not any(line.startswith("Preemptions") for line in told)
+
+
 def test_trials_that_their_search_gave_up_are_none_that_a_policy_left_behind(a_report, a_run):
     few = a_run("few", [60.0], summary={"jobs_submitted": 10, "jobs_cancelled": 9, "jobs_cancelled_by_tuner": 9})
     sentences = verdict(a_report(few, a_run("fifo", [120.0] * 10)))

@@ -40,6 +40,12 @@ def others(setting: Setting, kind: Kind) -> str:
     return f"; {told}" if told else ""
 
 
+def given_up(setting: Setting, kind: Kind) -> str:
+    """Return ` and its searches ended 41`, trials that nobody left behind; nothing where there are none."""
+    trials = setting.mean("jobs_cancelled_by_tuner") if kind == "jobs" else None
+    return f" and its searches ended {shown(trials, 'count')}" if trials else ""
+
+
 def without_model(searches: float) -> str:
     """Return `3 searches ended without a model`; nothing where none did."""
     return f"{shown(searches, 'count')} search{'es' * (searches != 1)} ended without a model" if searches else ""
@@ -62,7 +68,8 @@ def how_many(group: Sequence[Setting], average: Average) -> list[str]:
 def left_out(group: Sequence[Setting], able: Sequence[Setting], average: Average) -> list[str]:
     """Return a warning for each setting that did not finish its jobs, or apps."""
     return [
-        f"{setting.label} finished only {count(setting, average.kind)}, fewer than others: its averages leave "
+        f"{setting.label} finished only {count(setting, average.kind)}{given_up(setting, average.kind)}, fewer than "
+        f"others{' in all' * bool(given_up(setting, average.kind))}: its averages leave "
         f"out the {average.kind} it left behind, so it is not compared."
         for setting in group
         if setting not in able

@@ -149,15 +149,15 @@ def worst(group: Sequence[Setting], winner: Setting, name: str, what: str, unit:
         return f"{what}: {numbers}; the best average is paid for here."
     if winner in gainers:
         return f"{what}: {numbers}, so the best average is not bought with it."
-    between = winner.mean(name)
+    between = winner.mean(name) if winner in group else None  # else it left jobs out of this number
     also = f"; {winner.label} has {shown(between, unit)}" if between is not None else ""
     return f"{what}: {numbers}{also}."
 
 
 def price(group: Sequence[Setting], winner: Setting, name: str, what: str, unit: Unit) -> str | None:
-    """Return what the winner spends more of than the most frugal; nothing when it spends no more."""
+    """Return what the winner spends more of than the most frugal; nothing when it spends no more, or left jobs."""
     ranked, spent = ranking(group, name), winner.mean(name)
-    if spent is None or len(ranked) < 2 or tied(ranked[0][1], winner, name):
+    if winner not in group or spent is None or len(ranked) < 2 or tied(ranked[0][1], winner, name):
         return None
     least, frugal = ranked[0]
     return f"{what}: {winner.label} has {shown(spent, unit)}, {frugal.label} the least with {shown(least, unit)}."
