@@ -119,7 +119,9 @@ def show_explanation(found: Explanation, at: float | None) -> None:
     gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
     told = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s)}, {started}, now {found.status}"
     console.print(told, markup=False)
-    if not found.waits:
+    if found.refused:
+        console.print(f"it was refused: {found.refused}", markup=False)
+    elif not found.waits:
         console.print("it never waited" if at is None else f"it did not wait at {at:g} s")
     for wait in found.waits:
         end = "the end of the record" if wait.to_s is None else clock(wait.to_s)

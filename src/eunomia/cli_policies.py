@@ -44,6 +44,8 @@ def policies(
             print(json.dumps(plain, allow_nan=False))
         elif name is None:
             _show_all(cards)
+        elif not cards:
+            print(f"{name} is not as was asked: {', '.join([*(where or ()), *([f'door={door}'] if door else [])])}")
         else:
             for card in cards:
                 _show(card)

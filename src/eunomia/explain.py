@@ -48,6 +48,7 @@ class Explanation:
     submitted_s: float
     first_started_s: float | None
     status: str
+    refused: str | None  # why it was, if it was
     waits: tuple[Wait, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,8 +99,18 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         submitted_s=job.submitted,
         first_started_s=first,
         status=status,
+        refused=_refusal(record, job_id) if scheduler.state.jobs.stage[row] == Stage.REJECTED else None,
         waits=kept,
     )
+
+
+def _refusal(record: Record, job_id: str) -> str | None:
+    """Return what the policy said when it refused the job."""
+    for _, _, decisions in record.steps():
+        for said in decisions:
+            if said.get("is") == "Refuse" and said.get("job_id") == job_id:
+                return str(said.get("why"))
+    return None
 
 
 def _note(waits: list[Wait], now: Wait) -> None:

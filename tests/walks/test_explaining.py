@@ -31,6 +31,18 @@ def rewrite(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0))
 
 
+def test_of_a_job_that_was_refused_it_is_told_why(desk: Desk) -> None:
+    desk.write("jobs.csv", b"job_id,submitted_s,scale_factor,job_type,duration_s,tenant\nwide,0,2,any,60,lab\n")
+    refusing = ["--policy", "quotas", "--set", "tenants={lab={quota=1,may_borrow=false}}"]
+    out = desk.simulate(*refusing)
+    assert desk.type("explain", "wide", "--record", str(out)) == 0
+    assert "now rejected" in desk.stdout
+    assert "it was refused: " in desk.stdout
+    assert "it never waited" not in desk.stdout
+    assert desk.type("explain", "wide", "--record", str(out), "--json") == 0
+    assert "quota" in json.loads(desk.stdout)["refused"]
+
+
 # ---- replay ------------------------------------------------------------------------------------------------------
 
 

@@ -99,6 +99,8 @@ def test_cards_begin_with_the_fixed_keys_and_the_table_names_the_rows(desk: Desk
     assert card["taxonomy"]["row"] == ["A4", "B3"]
     assert desk.type("policies", "--where", "objective=accuracy") == 0
     assert "A4 B3" in desk.stdout
+    assert desk.type("policies", "themis", "--where", "elastic=no", "--door", "order") == 0
+    assert desk.stdout == "themis is not as was asked: elastic=no, door=order\n"
 
 
 def test_a_wrong_axis_value_or_door_is_answered_with_the_nearest_all_at_once(desk: Desk) -> None:

@@ -80,6 +80,17 @@ def test_a_trace_that_is_not_there_or_cut_short_or_damaged_is_named(desk: Desk) 
         assert desk.places(*RUN, "--set", f"workload.trace={name}") == [(name, None, None)]
 
 
+@pytest.mark.parametrize("name", ["lab/", "/lab", "lab//vision", ""])
+def test_a_tenant_whose_path_has_an_empty_part_is_refused_wherever_it_stands(desk: Desk, name: str) -> None:
+    text = (desk.folder / "tiny.toml").read_text()
+    desk.write("named.toml", f'{text}\n[tenants]\n"{name}" = {{ weight = 2 }}\n')
+    assert [place[2] for place in desk.places("simulate", "named.toml", "--out", "out")] == [f"tenants.{name}"]
+    if name:  # in a trace it is that of a job which names none
+        head = "job_id,submitted_s,scale_factor,job_type,duration_s,tenant"
+        desk.write("jobs.csv", f"{head}\na,0,1,LM,5,lab\nb,0,1,LM,5,{name}\nc,0,1,LM,5,{name}\n".encode())
+        assert desk.places(*RUN) == [("jobs.csv", 3, "tenant")]
+
+
 @pytest.mark.parametrize(
     ("line", "column", "mend"),
     [

@@ -11,8 +11,8 @@ import numpy as np
 from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
-from eunomia.model.tenants import NOBODY, Tenant, Tenants
+from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.model.tenants import EMPTY_PART, NOBODY, WHOLE_PATH, Tenant, Tenants, is_path
 from eunomia.scenario import Scenario
 from eunomia.scenario.sections import Tenant as Said
 from eunomia.traces import Trace
@@ -31,6 +31,18 @@ PHILLY = {
     "6c71a0": 2670.0, "2869ce": 2558.0, "ed69ec": 1926.0, "103959": 1804.0, "0e4a51": 2578.0, "51b7ef": 544.0,
     "23dbec": 88.0, "925e2b": 80.0, "795a4c": 36.0,
 }  # fmt: skip
+
+
+def refuse_strange_paths(trace: Trace) -> None:
+    """Raise InvalidInput for every tenant whose name is a path with an empty part."""
+    problems = Problems(trace.source)
+    first: dict[str, int] = {}
+    for m, name in enumerate(trace.tenant):
+        first.setdefault(name, m)
+    for name, m in first.items():
+        if name and not is_path(name):
+            problems.add(EMPTY_PART, WHOLE_PATH, row=int(trace.row[m]), column="tenant", value=name)
+    problems.raise_if_any()
 
 
 def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.experiment.apps import demand_speeds_of_searches, refuse_shared_apps
-from eunomia.experiment.tenancy import owned, without_jobs
+from eunomia.experiment.tenancy import owned, refuse_strange_paths, without_jobs
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.problems import Problems
@@ -79,6 +79,7 @@ def _checked(
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
     """Return the trace, and of each job its type and total steps, and the notes; all can run."""
     read = read_trace(scenario)
+    refuse_strange_paths(read)
     refuse_shared_apps(read)
     trace, spread = owned(read, scenario.workload.missing_vc, scenario.seed)
     notes = [*trace.notes, *spread, *without_jobs(scenario, trace)]

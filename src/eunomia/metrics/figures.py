@@ -74,6 +74,12 @@ class Metrics(Heard):
         return figures_of(self, self._speeds, self._prices, bins, split, self._tenants)
 
 
+def _bins(begin: float, end: float, bins: int) -> Floats:
+    """Return the edges of so many bins, fewer where numbers are too coarse; a run of no length has one bin."""
+    edges = np.unique(np.linspace(begin, end, bins + 1))
+    return edges if len(edges) > 1 else np.array([begin, end])
+
+
 def figures_of(
     heard: Heard,
     speeds: Speeds,
@@ -89,7 +95,7 @@ def figures_of(
     jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split) | users.of_jobs(heard)
     table = apps.table(heard.jobs, heard.app_ends, jobs["attained_service_s"])
     begin = float(np.min(jobs["submitted_s"])) if heard.jobs else 0.0
-    edges = np.linspace(begin, max(heard.end_s, begin), bins + 1)
+    edges = _bins(begin, max(heard.end_s, begin), bins)
     types = range(len(heard.topology.types))
     busy = np.stack([integral(heard.busy(j), edges) for j in types])
     change = np.stack([integral(heard.gone(j), edges) for j in types])

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eunomia.model.nearest import nearest
+from eunomia.model.tenants import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
 from eunomia.scenario.outage_rules import outage_findings
 from eunomia.scenario.physics_rules import physics_findings
@@ -35,6 +36,9 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
     yield from outage_findings(data)
     yield from apps_findings(_table(data, "apps"), _table(data, "world"), _table(data, "mechanism"))
+    for name in _table(data, "tenants"):
+        if not is_path(name):
+            yield Finding(("tenants", name), name, EMPTY_PART, WHOLE_PATH)
     yield from _misspelt(_table(data, "policy"), "policy", Policy)
     belief = _table(data, "belief")
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):

@@ -87,4 +87,5 @@ def refusal(view: View, seen: Seen, job: int) -> str:
     size = view.scale_factor[job]
     asks = f"it asks for {size} accelerator{'' if size == 1 else 's'}, and the quota of its tenant {owner!r} is {quota}"
     by_weight = np.isnan(view.tenants.said_quota[view.tenant[job]])
-    return f"{asks}; give {owner!r} {'more weight' if by_weight else 'a larger quota'}, or ask for fewer"
+    more = "a larger quota" if not by_weight else "more weight" if quota else "a quota, and others less"
+    return f"{asks}; give {owner!r} {more}, or ask for fewer"
