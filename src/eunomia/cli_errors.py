@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 
 import typer
 
-from eunomia.model.problems import InvalidInput
+from eunomia.model.disk import DISK, REFUSALS
+from eunomia.model.problems import InvalidInput, Problem
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 @contextmanager
 def answering_errors(as_json: bool) -> Iterator[None]:
-    """Say what is wrong with the input, all of it, and leave with exit code 2; Ctrl-C leaves with 130."""
+    """Say what is wrong with the input, all of it, and leave with exit code 2; Ctrl-C leaves with 130.
+
+    What the machine refuses, such as a file on a full disk, is one sentence and exit code 1.
+    """
     try:
         yield
     except InvalidInput as error:
@@ -37,6 +44,37 @@ def answering_errors(as_json: bool) -> Iterator[None]:
     except _tuner_mistakes() as error:
         print(f"error: a search failed, nothing was written: {error}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
+    except OSError as error:
+        problem = _refused_by_the_machine(error)
+        if problem is None:
+            raise
+        if as_json:
+            print(json.dumps(InvalidInput([problem]).as_dict()))
+        else:
+            print(f"error: {problem}", file=sys.stderr)
+        raise typer.Exit(FAILED) from None
+
+
+def _refused_by_the_machine(error: OSError) -> Problem | None:
+    """Return what the machine refused and where; None for an error that it has no part in, or of no known place."""
+    if error.errno not in REFUSALS:
+        return None
+    place, named = _place(), error.filename
+    file = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else None
+    draft = file is not None and place is not None and f"/.{place.name}." in file  # what nobody knows by that name
+    if place is not None and (draft or (file is None and error.errno in DISK)):
+        file = str(place)
+    rule, mend = REFUSALS[error.errno]
+    return None if file is None else Problem(file=file, rule=rule, mend=mend)
+
+
+def _place() -> Path | None:
+    """Return where the command that is running was told to write. A write that fails does not say its file."""
+    # What knows of the command is a part of typer or a package of its own, by version; its classes say which.
+    home = typer.Context.__mro__[1].__module__.replace("core", "globals")
+    command = import_module(home).get_current_context(silent=True)
+    said = {} if command is None else command.params
+    return next((said[name] for name in ("out", "to") if isinstance(said.get(name), Path)), None)
 
 
 def _tuner_mistakes() -> type[Exception]:

@@ -37,7 +37,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
                {"inner": "lottery"}],
     "edf": [{}, {"late": "last"}, {"types": "agnostic"}],
     "least_slack": [{}, {"quantum": 10.0, "late": "last"}, {"types": "agnostic"}],
-    "quincy": [{}, {"transfer": 10.0, "look_s": 5.0}, {"theta": 0.0}, {"preempt": False}, {"fair": True},
+    "quincy": [{}, {"transfer": 10.0, "look_s": 100.0}, {"theta": 0.0}, {"preempt": False}, {"fair": True},
                {"fair": True, "preempt": False}],
     "gandiva_original": [{}, {"slice_s": 5.0, "moves": 3}, {"packing": False, "grow": False, "moves": 0}],
     "carbyne": [{}, {"altruism": 0.0}, {"altruism": 0.5}],

@@ -33,7 +33,10 @@ class Shelf:
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # path, Range
     cut_after: int | None = None  # bytes, after which the connection breaks
     ranges: bool = True
-    length: str | None = None  # what it says of it; None = what is true
+    length: str | None = None  # what it says of it; None = what is true, "" = nothing
+    chunked: bool = False  # each half of the file is a chunk
+    range: str | None = None  # what it says of a part; None = what is true, "" = nothing
+    moved: str | None = None  # where it sends everybody
     address: str = ""
 
 
@@ -43,19 +46,46 @@ def shelf() -> Iterator[Shelf]:
     had = Shelf()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        close_connection = True
+
         def do_GET(self) -> None:
             wanted, path = self.headers.get("Range"), unquote(self.path)
             had.asked.append((path, wanted))
+            if had.moved is not None:
+                self.send_response(302)
+                self.send_header("Location", had.moved)
+                return self.end_headers()
             if path not in had.content:
                 return self.send_error(404)
             whole = had.content[path]
             start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and had.ranges else 0
             if start >= len(whole) and start:
                 return self.send_error(416)
-            self.send_response(206 if start else 200)
-            self.send_header("Content-Length", had.length or str(len(whole) - start))
+            self.send_response(206 if start or had.range is not None else 200)
+            if start and had.range is None:
+                self.send_header("Content-Range", f"bytes {start}-{len(whole) - 1}/{len(whole)}")
+            elif had.range:
+                self.send_header("Content-Range", had.range)
+            if had.chunked:
+                self.send_header("Transfer-Encoding", "chunked")
+            elif had.length != "":
+                self.send_header("Content-Length", had.length or str(len(whole) - start))
             self.end_headers()
-            self.wfile.write(whole[start : had.cut_after])
+            sent = whole[start : had.cut_after]
+            self.wfile.write(self.pieces(whole[start:], len(sent)) if had.chunked else sent)
+
+        @staticmethod
+        def pieces(content: bytes, most: int) -> bytes:
+            """Return the content in two chunks and an end, cut off after so many bytes of content."""
+            half = len(content) // 2 or 1
+            coded, left = b"", most
+            for piece in (*filter(None, (content[:half], content[half:])), b""):
+                coded += f"{len(piece):x}\r\n".encode() + piece[:left] + b"\r\n" * (len(piece) <= left)
+                left -= len(piece)
+                if left < 0:
+                    break
+            return coded
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -147,6 +177,77 @@ def test_a_download_that_was_cut_off_goes_on(ranges: bool, shelf: Shelf, tmp_pat
     shelf.asked.clear()
     assert (get(shelf, tmp_path / "s") / "jobs one.csv").read_bytes() == WHOLE
     assert shelf.asked[0][1] == "bytes=20-"
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("cut_after", [20, 26, 30, len(WHOLE) - 1])
+def test_what_came_is_kept_though_nobody_said_how_much_there_is(
+    cut_after: int, chunked: bool, shelf: Shelf, tmp_path: Path
+) -> None:
+    stock(shelf)
+    shelf.length, shelf.chunked, shelf.cut_after = "", chunked, cut_after
+    with pytest.raises(NotFetched, match=f"connection ended after {cut_after} of {len(WHOLE)} bytes"):
+        get(shelf, tmp_path / "s")
+    shelf.cut_after = None
+    shelf.asked.clear()
+    assert (get(shelf, tmp_path / "s") / "jobs one.csv").read_bytes() == WHOLE
+    assert shelf.asked[0][1] == f"bytes={cut_after}-"
+    assert [file.name for file in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_shorter_file_that_came_to_its_end_is_another_file(chunked: bool, shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    shelf.content["/who/what/c0ffee/data/jobs one.csv"] = WHOLE[:20]
+    shelf.chunked = chunked
+    with pytest.raises(NotFetched, match="SHA-256 must be"):
+        get(shelf, tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+
+
+def begun(shelf: Shelf, tmp_path: Path, content: bytes = WHOLE[:20]) -> None:
+    """Leave what an earlier try left."""
+    stock(shelf)
+    (tmp_path / ".s.part").mkdir()
+    (tmp_path / ".s.part" / "jobs one.csv.part").write_bytes(content)
+
+
+@pytest.mark.parametrize("said", ["", f"bytes 0-{len(WHOLE) - 1}/{len(WHOLE)}", "bytes 19-30/99", "lines 20-30/50"])
+def test_a_part_that_is_not_the_one_asked_for_is_not_put_behind_what_is_here(
+    said: str, shelf: Shelf, tmp_path: Path
+) -> None:
+    """The file is asked for whole then; a server that sends a part even so is refused."""
+    begun(shelf, tmp_path)
+    known = published(files=published().files[:1])
+    shelf.range = said
+    with pytest.raises(NotFetched, match=f"sends a part only, {said}"):
+        get(shelf, tmp_path / "s", known)
+    assert [wanted for _, wanted in shelf.asked] == ["bytes=20-", None]
+    shelf.range = None
+    assert (get(shelf, tmp_path / "s", known) / "jobs one.csv").read_bytes() == WHOLE
+
+
+def test_a_beginning_of_another_file_is_thrown_away_and_the_file_fetched_whole(shelf: Shelf, tmp_path: Path) -> None:
+    begun(shelf, tmp_path, b"<html>log in here")
+    assert (get(shelf, tmp_path / "s") / "jobs one.csv").read_bytes() == WHOLE
+    assert [wanted for _, wanted in shelf.asked[:2]] == ["bytes=17-", None]
+
+
+@pytest.mark.parametrize("where", ["http://[::bad/x", "file:///etc/passwd", "http://127.0.0.1:port/x", "gopher://x/"])
+def test_a_server_that_sends_on_to_no_address_of_the_web_is_told(where: str, shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    shelf.moved = where
+    with pytest.raises(NotFetched, match="could not be downloaded"):
+        get(shelf, tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_server_says_is_repeated_in_one_line_without_control_characters(shelf: Shelf, tmp_path: Path) -> None:
+    stock(shelf)
+    shelf.moved = f"{shelf.address}/who/what/c0ffee/data/jobs%20one.csv"  # round and round
+    with pytest.raises(NotFetched) as caught:
+        get(shelf, tmp_path / "s")
+    assert "infinite loop" in caught.value.problem.rule and caught.value.problem.rule.isprintable()
 
 
 def test_files_that_came_whole_are_not_fetched_again(shelf: Shelf, tmp_path: Path) -> None:

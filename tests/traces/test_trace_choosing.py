@@ -70,6 +70,23 @@ def test_a_misspelt_column_is_named_with_the_right_one_though_no_format_was(
     assert found.mend == f"did you mean {right!r}?"
 
 
+def test_a_format_of_which_columns_are_missing_is_named_with_these_columns(written: Write) -> None:
+    path = written("name,cpu_milli,memory_mib,num_gpu,gpu_milli", "pod-0,1,1,1,460")
+    with pytest.raises(InvalidInput) as refused:
+        read(path, "auto")
+    [found] = refused.value.problems
+    assert found.rule.endswith(
+        "nearest to openb and lacks its columns pod_phase, creation_time, deletion_time, scheduled_time"
+    )
+    assert found.mend.startswith("add these columns, or name the format: native, ")
+
+
+@pytest.mark.parametrize("header", ["who,knows", "job_id,what", "job_id,submit_time,who,knows,what,this,is"])
+def test_no_format_is_named_for_a_file_that_is_near_to_none_or_to_several(header: str, written: Write) -> None:
+    with pytest.raises(InvalidInput, match=r"from the first line; name the format: native, "):
+        read(written(header, ",".join("1" * len(header.split(",")))), "auto")
+
+
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no such file"):
         read(tmp_path / "none.csv", "auto")

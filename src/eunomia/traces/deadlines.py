@@ -15,7 +15,7 @@ from eunomia.traces.options import flag
 from eunomia.traces.rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import counted
+from eunomia.traces.told import MODELS, counted
 
 REQUIRED = ("job_id", "submit_time", "ddl", "num_gpu", "duration", "real_duration")
 OPTIONAL = ("model_name", "batch_size", "real_iteration", "iteration")
@@ -48,7 +48,7 @@ def _trace(sheet: Sheet, models: bool) -> Trace:
         duration_s=duration_s,
         deadline_s=sheet.deadline("ddl", DEADLINE, submitted_s),
         row=sheet.line,
-        unread=sheet.unread(),
+        unread=sheet.unread("real_duration", instead=MODELS),
         notes=(
             f"{SYNTHETIC}; {'models are kept as job types' if models else 'models are left out'}",
             *counted({"jobs last longer or shorter here than they did in the log": scaled}),

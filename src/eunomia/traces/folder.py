@@ -17,6 +17,7 @@ from eunomia.traces.options import refused
 
 MOST_HEADER = 65_536  # bytes looked at
 LISTED = 12  # files named when there are several
+LEAST_SHARED = 2  # columns that a nearest format has in common with a file
 MISSPELT, COLUMNS_EACH = 2, 4  # a misspelt column is missing and strange; so many columns may hold one
 
 
@@ -53,8 +54,10 @@ def guessed(path: Path, modules: Mapping[str, str]) -> str:
         if nearly is not None:
             return nearly  # whose reader says which column is wrong
         where = "any of the files of this folder, by its first line" if path.is_dir() else "the first line"
-        rule, names = f"the format cannot be told from {where}", ", ".join(modules)
-        raise refused(str(path), None, None, rule, f"name the format: {names}")
+        near = "" if path.is_dir() else _nearest(lines[0], modules)
+        rule, names = f"the format cannot be told from {where}{near}", ", ".join(modules)
+        mend = f"{'add these columns, or ' * bool(near)}name the format: {names}"
+        raise refused(str(path), None, None, rule, mend)
     rule = f"this could be in the formats {', '.join(found)}"
     raise refused(str(path), None, None, rule, "name the format, or the file")
 
@@ -94,6 +97,26 @@ def _misspelt(line: list[str] | None, modules: Mapping[str, str]) -> str | None:
     near = min(distance.values(), default=0)
     names = [name for name, off in distance.items() if off == near]
     return names[0] if len(names) == 1 and near <= MISSPELT * max(1, len(line or ()) // COLUMNS_EACH) else None
+
+
+def _nearest(line: list[str] | None, modules: Mapping[str, str]) -> str:
+    """Return which one format a first line is nearest to, and which of its columns are missing; "" if to none.
+
+    Near is what has more of the format's columns than of any other, and of its own columns at least half.
+    """
+    found, shared = set(line or ()), dict[str, int]()
+    lacking: dict[str, list[str]] = {}
+    for name, module in modules.items():
+        reader = import_module(module)
+        if hasattr(reader, "JSON") or hasattr(reader, "NAMES"):
+            continue
+        shared[name] = len(found & {*reader.REQUIRED, *reader.OPTIONAL})
+        lacking[name] = [column for column in reader.REQUIRED if column not in found]
+    most = max(shared.values(), default=0)
+    names = [name for name, count in shared.items() if count == most]
+    if len(names) != 1 or most < max(LEAST_SHARED, len(found) / 2) or not lacking[names[0]]:
+        return ""
+    return f", which is nearest to {names[0]} and lacks its columns {', '.join(lacking[names[0]])}"
 
 
 def first_line(path: Path) -> list[str] | None:

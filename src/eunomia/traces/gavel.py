@@ -53,7 +53,7 @@ def _trace(sheet: Sheet) -> Trace:
         weight=sheet.number("priority_weight", PRIORITY),
         row=sheet.line,
         notes=objectives(sheet),
-        unread=sheet.unread(),
+        unread=sheet.unread("needs_data_dir", "SLO"),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from eunomia.traces.dates import date_at
 from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import one_of, refused
-from eunomia.traces.rules import ACCELERATORS, SPAN
+from eunomia.traces.rules import ACCELERATORS, DEMAND, SPAN
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted, lasting
 
@@ -26,7 +26,9 @@ STATUS_BY_WORD = {
     "TIMEOUT": "failed",
     "NODE_FAIL": "failed",
 }
+MERGED = ("TIMEOUT", "NODE_FAIL")  # of which a trace says no more than that they failed
 TENANTS = ("vc", "user")
+OPTIONS = {name: f"tenant={name}" for name in TENANTS}
 
 
 def read(path: Path, *, tenant: str = "vc") -> Trace:
@@ -51,9 +53,12 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
         status=sheet.renamed("state", STATUS_BY_WORD),
         row=sheet.line,
         began=date_at(first),
-        unread=sheet.unread(),
+        cpus=sheet.number("cpu_num", DEMAND),
+        unread=sheet.unread(instead=OPTIONS),
     )
     sheet.raise_if_any()
+    merged = [word for word in MERGED if word in sheet.text("state")]
+    trace = replace(trace, partly=(f"of state {' and '.join(merged)}: they become failed",) * bool(merged))
     keep = gpus > 0
     if not keep.any():
         raise refused(str(path), "gpu_num", 0, "no job of this file has an accelerator", "name another file")

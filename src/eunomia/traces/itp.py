@@ -15,6 +15,7 @@ from eunomia.traces.options import chosen, flag
 from eunomia.traces.rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import MODELS
 
 REQUIRED = ("cluster", "job_id", "submission_time", "duration", "num_gpu")
 OPTIONAL = ("model_name", "batch_size", "num_iteration", "deadline")
@@ -47,6 +48,6 @@ def _trace(sheet: Sheet, models: bool) -> Trace:
         tenant=sheet.filled("cluster"),
         deadline_s=sheet.deadline("deadline", DEADLINE, submitted_s),
         row=sheet.line,
-        unread=sheet.unread(),
+        unread=sheet.unread(instead=MODELS),
         notes=(f"{SYNTHETIC}; {'models are kept as job types' if models else 'models are left out'}",),
     )

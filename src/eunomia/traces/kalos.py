@@ -17,8 +17,9 @@ from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted
 
+KIND_OF = "iteration_networking_time"
 REQUIRED = ("job_id", "submit_s", "gpus", "service_s")
-OPTIONAL = ("nodes", "gpus_per_node", "iteration_networking_time")
+OPTIONAL = ("nodes", "gpus_per_node", KIND_OF)
 NODES = Rule(
     what="a whole number of machines, at least 1",
     least=1,
@@ -46,7 +47,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
 
 
 def _trace(sheet: Sheet, models: bool) -> Trace:
-    kind = sheet.number("iteration_networking_time", KIND) if models else np.empty(0)
+    kind = sheet.number(KIND_OF, KIND) if models else np.empty(0)
     nodes, per_node = sheet.whole("nodes", NODES), sheet.whole("gpus_per_node", NODES)
     gpus = sheet.whole("gpus", SCALE_FACTOR)
     uneven = (nodes * per_node != gpus) & ("nodes" in sheet.columns)
@@ -59,6 +60,7 @@ def _trace(sheet: Sheet, models: bool) -> Trace:
         duration_s=sheet.number("service_s", DURATION),
         status=("finished",) * len(sheet),
         row=sheet.line,
-        unread=sheet.unread(),
+        unread=sheet.unread("nodes", "gpus_per_node", instead={KIND_OF: "models=true, as job_type"}),
+        partly=(f"of {KIND_OF} more than pretrain or other",) * models,
         notes=(SELECTED, *counted({"jobs do not fill their machines evenly; their accelerators are taken": uneven})),
     )

@@ -12,6 +12,7 @@ from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import flag
 from eunomia.traces.rules import SCALE_FACTOR, Rule
 from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import MODELS
 
 REQUIRED = ("job_id", "num_gpu", "submit_time", "duration", "resource_time_0", "resource_time_1", "resource_time_2")
 OPTIONAL = ("iterations", "model_name", "batch_size", "interval", "iteration_time", "priority")
@@ -43,7 +44,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
         job_type=sheet.filled("model_name") if models else None,
         duration_s=sheet.number("duration", DURATION_MS) / 1000,
         row=sheet.line,
-        unread=sheet.unread(),
+        unread=sheet.unread(instead=MODELS),
         notes=(
             MILLISECONDS,
             f"models and priorities were drawn at random by the authors; models are {kept}, priorities left out",

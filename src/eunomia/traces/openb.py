@@ -7,6 +7,7 @@ one: `fraction` says whether such pods are dropped or given a whole one. A pod t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import one_of, refused
-from eunomia.traces.rules import ACCELERATORS, SUBMITTED, Rule
+from eunomia.traces.rules import ACCELERATORS, DEMAND, SUBMITTED, Rule
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import SHORTEST_S, counted
@@ -24,6 +25,8 @@ OPTIONAL = ("cpu_milli", "memory_mib", "gpu_spec", "qos")
 STATUS_BY_WORD = {"Running": "", "Pending": "", "Failed": "failed", "Succeeded": "finished"}
 FRACTION = ("ceil", "drop")
 WHOLE = 1000  # thousandths of an accelerator
+MILLI, MIB = 1000, 1024  # thousandths of a CPU, MiB of a GiB
+UNITS = "CPUs are thousandths and memory is MiB in the file, read as CPUs and GiB"
 PART = Rule(
     what=f"a whole number of thousandths, 0 to {WHOLE}",
     least=0,
@@ -80,15 +83,18 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
         duration_s=np.maximum(pods.ended_s - pods.started_s, SHORTEST_S),
         status=sheet.renamed("pod_phase", STATUS_BY_WORD),
         row=sheet.line,
-        unread=sheet.unread(),
+        cpus=sheet.number("cpu_milli", DEMAND) / MILLI,
+        memory_gib=sheet.number("memory_mib", DEMAND) / MIB,
+        unread=sheet.unread("gpu_spec"),
     )
     sheet.raise_if_any()
     keep = pods.ran & ~(pods.fractional & (fraction == "drop"))
-    notes = _notes(sheet, pods, keep, fraction)
+    notes = (*_notes(sheet, pods, keep, fraction), *[UNITS] * bool(trace.cpus.any() or trace.memory_gib.any()))
+    partly = _partly(sheet, pods, keep)
     if not keep.any():
         rule = f"no pod is left ({'; '.join(notes)})"
         raise refused(str(path), "fraction", fraction, rule, 'write fraction = "ceil"')
-    return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes))
+    return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes, partly=partly))
 
 
 def _pods(sheet: Sheet) -> Pods:
@@ -106,6 +112,17 @@ def _pods(sheet: Sheet) -> Pods:
     early = pods.ended_s < pods.started_s
     sheet.refuse("deletion_time", early, "may not be before scheduled_time", "count both from the start of the trace")
     return pods
+
+
+def _partly(sheet: Sheet, pods: Pods, keep: Bools) -> tuple[str, ...]:
+    """Say what of the columns that are read a trace has no place for."""
+    phases = set(compress(sheet.text("pod_phase"), keep.tolist()))
+    unsaid = [word for word, ours in STATUS_BY_WORD.items() if not ours and word in phases]
+    return (
+        "of scheduled_time and deletion_time more than the seconds between them",
+        *["of gpu_milli the parts of an accelerator: they become whole ones"] * bool((keep & pods.fractional).any()),
+        *[f"of pod_phase {' and '.join(unsaid)}: they become not said"] * bool(unsaid),
+    )
 
 
 def _notes(sheet: Sheet, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from eunomia.traces.dates import date_at
 from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import refused
-from eunomia.traces.rules import ACCELERATORS, SPAN
+from eunomia.traces.rules import ACCELERATORS, DEMAND, SPAN
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted, lasting
 
@@ -40,6 +40,7 @@ def read(path: Path) -> Trace:
         status=sheet.renamed("status", STATUS_BY_WORD),
         row=sheet.line,
         began=date_at(first),
+        cpus=sheet.number("cpus", DEMAND),
         unread=sheet.unread(),
     )
     sheet.raise_if_any()

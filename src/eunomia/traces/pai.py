@@ -36,7 +36,7 @@ def read(path: Path) -> Trace:
         app=sheet.filled("job_name"),
         status=("finished",) * len(sheet),
         row=sheet.line,
-        unread=sheet.unread(),
+        unread=sheet.unread("clamped"),
         notes=(*NOTES, *clamped_note(duration_s, clamped)),
     )
     sheet.raise_if_any()

@@ -46,7 +46,8 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
         status=sheet.renamed("status", STATUS_BY_WORD),
         row=sheet.line,
         began=sheet.beginning("submit_time", "submit_s"),
-        unread=sheet.unread(),
+        unread=sheet.unread("submit_time", *["span_s"] * (not np.isnan(service_s).any())),
+        partly=("span_s of jobs that have a service_s",) * (0 < int(np.isnan(service_s).sum()) < len(sheet)),
     )
     sheet.raise_if_any()
     keep = np.array([status == PASSED for status in trace.status]) if passed_only else np.ones(len(trace), np.bool_)

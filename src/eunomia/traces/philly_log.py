@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.problems import SHOWN, InvalidInput, Problem
 from eunomia.traces.dates import date_at
 from eunomia.traces.files import contents, decoded
 from eunomia.traces.options import one_of, refused
 from eunomia.traces.rules import ACCELERATORS, SPAN
-from eunomia.traces.sheet import Sheet
+from eunomia.traces.sheet import LONGEST, Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted, lasting
 
@@ -30,6 +30,7 @@ REQUIRED = ("jobid", "submitted_time", "vc", "status", "attempts")
 OPTIONAL = ("user",)
 STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed"}
 TENANTS = ("vc", "user")
+OPTIONS = {name: f"tenant={name}" for name in TENANTS}
 ATTEMPTS = ("run_time_s", "gpus", "unlogged", "backward")  # what the attempts of a job come down to
 
 
@@ -39,7 +40,8 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     one_of(str(path), "tenant", tenant, TENANTS)
-    sheet = _sheet(path, _jobs(path))
+    jobs = _jobs(path)
+    sheet = _sheet(path, jobs)
     sheet.expect([*REQUIRED, tenant], [*OPTIONAL, *ATTEMPTS])
     ran_s, unlogged = sheet.number("run_time_s", SPAN), sheet.whole("unlogged", ACCELERATORS)
     backward = sheet.whole("backward", ACCELERATORS) > 0
@@ -56,7 +58,8 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
             "jobs have a duration of 0 s, read as 1 s": ~never & (ran_s == 0),
         }
     )
-    return in_order(replace(trace.take(np.flatnonzero(~never)), notes=notes))
+    left = replace(trace.take(np.flatnonzero(~never)), notes=notes, unread=(*trace.unread, *_others(jobs)))
+    return in_order(left)
 
 
 def _trace(sheet: Sheet, tenant: str, ran_s: Floats) -> Trace:
@@ -73,6 +76,8 @@ def _trace(sheet: Sheet, tenant: str, ran_s: Floats) -> Trace:
         status=sheet.renamed("status", STATUS_BY_WORD),
         row=sheet.line,
         began=date_at(first),
+        unread=tuple(other for other in sheet.unread(instead=OPTIONS) if other != "attempts"),
+        partly=("of attempts more than the sum of their run times and the accelerators of the widest",),
     )
 
 
@@ -120,6 +125,13 @@ def _sheet(path: Path, jobs: list[Any]) -> Sheet:
     good = [cells if cells[0] else ("0", "0", "0", "0") for cells in summed]
     sheet.columns |= dict(zip(ATTEMPTS, zip(*good, strict=True), strict=True)) if good else {}
     return sheet
+
+
+def _others(jobs: list[Any]) -> list[str]:
+    """Return the keys of jobs that nobody reads; where there are many the first ones, and how many there are."""
+    found = {key: None for job in jobs for key in job if key not in (*REQUIRED, *OPTIONAL)}
+    more = [f"and {len(found) - SHOWN:,} more"] * (len(found) > SHOWN)
+    return [*(json.dumps(key)[1:-1][:LONGEST] for key in list(found)[:SHOWN]), *more]
 
 
 def _text(value: object) -> str:

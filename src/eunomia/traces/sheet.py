@@ -71,9 +71,14 @@ class Sheet:
         self.columns[name] = found = spelled(self.columns[name])
         return found
 
-    def unread(self) -> tuple[str, ...]:
-        """Return the columns that no reader has looked at so far."""
-        return tuple(name for name in self.columns if name not in self.asked)
+    def unread(self, *only_seen: str, instead: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        """Return the columns that no reader has looked at so far, and those of `only_seen`: checked, counted, no more.
+
+        `instead` says, by column, which option would make something of it.
+        """
+        names = [name for name in self.columns if name not in self.asked or name in only_seen]
+        hints = instead or {}
+        return tuple(f"{name} (with --option {hints[name]})" if name in hints else name for name in names)
 
     def filled(self, name: str) -> tuple[str, ...]:
         """Return a column of text in which no cell may be empty."""

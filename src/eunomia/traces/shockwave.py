@@ -54,6 +54,7 @@ def _trace(sheet: Sheet, work: str) -> Trace:
     modes = sheet.renamed("mode", MODES)
     steps, duration_s = sheet.number("total_steps", TOTAL_STEPS), sheet.number("duration", DURATION)
     unsaid = np.full(len(sheet), np.nan)
+    unused, other = ("duration", "duration") if work == "steps" else ("total_steps", "steps")
     return trace_of(
         sheet.file,
         tuple(str(line - 1) for line in sheet.line.tolist()),
@@ -65,7 +66,7 @@ def _trace(sheet: Sheet, work: str) -> Trace:
         weight=sheet.number("priority_weight", PRIORITY),
         row=sheet.line,
         notes=(*_changing(modes, work), *objectives(sheet)),
-        unread=sheet.unread(),
+        unread=sheet.unread("needs_data_dir", "SLO", "mode", unused, instead={unused: f"work={other}"}),
     )
 
 

@@ -38,7 +38,8 @@ class Trace:
     checkpoint_dir: tuple[str, ...]  # "" = none
     row: Ints  # line of the file, the header being line 1
     began: datetime | None = None  # local date and time at 0 s, where the trace says it
-    unread: tuple[str, ...] = ()  # columns of the file that had no place here
+    unread: tuple[str, ...] = ()  # columns of the file that are not here
+    partly: tuple[str, ...] = ()  # what of its other columns is not here, in phrases
     notes: tuple[str, ...] = ()  # what the reader counted, in sentences
 
     def __post_init__(self) -> None:
@@ -56,7 +57,7 @@ class Trace:
         return replace(self, **columns)
 
 
-COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "began", "unread", "notes"))
+COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "began", "unread", "partly", "notes"))
 
 
 def _taken(column: np.ndarray | Sequence[object] | None, keep: Ints) -> object:

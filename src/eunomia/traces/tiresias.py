@@ -12,6 +12,7 @@ from eunomia.traces.options import flag
 from eunomia.traces.rules import DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.told import MODELS
 
 REQUIRED = ("job_id", "num_gpu", "submit_time")
 OPTIONAL = ("duration", "work_s", "user", "iterations", "model_name", "interval", "expect_time")
@@ -35,7 +36,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
         duration_s=sheet.number(_work(sheet), DURATION),
         tenant=sheet.filled("user"),
         row=sheet.line,
-        unread=sheet.unread(),
+        unread=sheet.unread(instead=MODELS),
         notes=() if models or "model_name" not in sheet.columns else ("models are left out; models = true keeps them",),
     )
     sheet.raise_if_any()

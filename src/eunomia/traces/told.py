@@ -8,6 +8,7 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
 
+MODELS = {"model_name": "models=true, as job_type"}  # the option of many formats
 SHORTEST_S = 1.0  # logs count whole seconds or minutes, and a job of no length cannot be scheduled
 
 

@@ -43,7 +43,7 @@ def read(path: Path, *, status_file: str | None = None) -> Trace:
         duration_s=sheet.number("service_s", DURATION),
         row=sheet.line,
         began=sheet.beginning("submit_time", "submit_s"),
-        unread=sheet.unread(),
+        unread=sheet.unread("clamped", "submit_time"),
     )
     sheet.raise_if_any()
     trace = replace(trace, notes=clamped_note(trace.duration_s, clamped))
@@ -64,5 +64,6 @@ def _joined(trace: Trace, path: Path) -> Trace:
         trace,
         tenant=tuple(user for user, _ in pairs),
         status=tuple(word for _, word in pairs),
+        unread=(*trace.unread, *(f"{name} of {path.name}" for name in sheet.unread())),
         notes=(*trace.notes, f"{known:,} of {len(trace):,} jobs have a user and a status"),
     )

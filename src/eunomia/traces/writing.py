@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from io import BytesIO
 from math import isnan
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eunomia.model.disk import DISK
 from eunomia.traces.options import refused
 from eunomia.traces.table import Trace
 
@@ -52,19 +54,29 @@ def check_place(path: Path, *, force: bool, endings: Collection[str] = ENDINGS) 
 
 
 def lost(trace: Trace) -> tuple[str, ...]:
-    """Return what the trace's file or the trace says and a native file does not, in sentences."""
-    columns = f"columns without a place in a native trace: {', '.join(trace.unread)}"
+    """Return what the trace's file or the trace says and a native file does not, in phrases after "not written:"."""
+    columns = f"columns {', '.join(trace.unread)}"
     date = f"the date of time 0, {trace.began}"
-    return (*[columns] * bool(trace.unread), *[date] * (trace.began is not None))
+    return (*[columns] * bool(trace.unread), *trace.partly, *[date] * (trace.began is not None))
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write the file, whole or not at all. Raises InvalidInput for a place that cannot be written to."""
+    """Write the file, whole or not at all.
+
+    Raises InvalidInput for a place that cannot be written to, OSError with the name of the file for a full disk.
+    """
     part = path.with_name(path.name + ".part")
     try:
-        part.write_bytes(content)
-        os.replace(part, path)
+        try:
+            part.write_bytes(content)
+            os.replace(part, path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
     except OSError as error:
+        if error.errno in DISK:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise refused(
             str(path),
             None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,8 @@ def carry_out(
 ) -> Outcome:
     """Run what is not done yet, and write sweep.parquet. A run that fails does not stop the others.
 
-    Whenever this is stopped, what was finished stays and is not run again. Raises InvalidInput when `out` is no place.
+    Whenever this is stopped, what was finished stays and is not run again. Raises InvalidInput when `out` is no place,
+    and OSError when its disk is full.
     """
     store = Store(out)
     with store.opened(sweep.text), Pool(workers) as pool:
@@ -105,6 +107,8 @@ class _Watch:
 
     def hear(self, task: Task, answer: Answer) -> None:
         """Note how a run ended."""
+        if "errno" in answer:  # the other runs would fail as this one did
+            raise OSError(answer["errno"], os.strerror(answer["errno"]), str(self._store.out))
         row = self._left.pop(task["hash"])
         if "error" in answer:
             failure = Failure(row=row, error=answer["error"], traceback=tuple(answer["traceback"]))

@@ -19,6 +19,7 @@ from typing import Any
 from eunomia.experiment.files import write_json
 from eunomia.experiment.simulation import Result
 from eunomia.experiment.variation import spelling
+from eunomia.model.disk import DISK
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.report.whole import write_whole
 from eunomia.scenario import Scenario
@@ -62,11 +63,19 @@ class Store:
             self._errors.mkdir(exist_ok=True)
             write_whole(self.out / MARK, sweep.encode())
         except OSError as error:
+            if error.errno in DISK:
+                raise
             raise _refusal(self.out, f"it cannot be written ({error.strerror})", ANOTHER) from error
         with self._lock():
-            for draft in self._runs.glob(".*"):
-                shutil.rmtree(draft, ignore_errors=True)
-            yield
+            self._remove_drafts()
+            try:
+                yield
+            finally:
+                self._remove_drafts()
+
+    def _remove_drafts(self) -> None:
+        for draft in self._runs.glob(".*"):
+            shutil.rmtree(draft, ignore_errors=True)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -98,9 +107,20 @@ class Store:
         }
 
     def write(self, scenario_hash: str, result: Result, *, jobs: bool) -> None:
-        """Write a finished run, whole."""
+        """Write a finished run, whole or not at all."""
         draft = self._runs / f".{scenario_hash}.{os.getpid()}"
         draft.mkdir()
+        try:
+            self._fill(draft, result, jobs=jobs)
+            place = self._runs / scenario_hash
+            if place.exists():  # without its jobs
+                shutil.rmtree(place)
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)  # unless it has its place
+
+    def _fill(self, draft: Path, result: Result, *, jobs: bool) -> None:
+        """Write the files of a run."""
         result.write(draft)
         if not jobs:
             for name in TABLES:
@@ -109,10 +129,6 @@ class Store:
         notes = (*result.notes, *(f"{spelling(result.scenario)}: {said}" for said in result.endings))
         (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
         (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
-        place = self._runs / scenario_hash
-        if place.exists():  # without its jobs
-            shutil.rmtree(place)
-        draft.rename(place)
 
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
         """Return the numbers of a finished run."""
@@ -135,8 +151,8 @@ class Store:
 
     def fail(self, scenario_hash: str, told: Mapping[str, object]) -> None:
         """Keep why a run failed."""
-        self._errors.mkdir(exist_ok=True)
-        write_json(self._errors / f"{scenario_hash}.json", told)
+        content = json.dumps(dict(told), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        write_whole(self._errors / f"{scenario_hash}.json", content.encode())
 
     def forget_failure(self, scenario_hash: str) -> None:
         """Forget an earlier failure of a run that is done now, or is tried again."""

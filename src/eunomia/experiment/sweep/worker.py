@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from eunomia.model.disk import DISK
+
 LINES = 12  # of a traceback are kept
 Work = Callable[[dict[str, Any]], None]  # makes and writes what it is asked for
 
@@ -55,12 +57,16 @@ def _answer(asked: dict[str, Any], answers: TextIO, work: Work) -> None:
 
 
 def attempt(asked: dict[str, Any], work: Work = simulated) -> dict[str, Any]:
-    """Make one run; return {} or, when it failed, why. A failing policy may raise whatever it likes."""
+    """Make one run; return {} or, when it failed, why. A failing policy may raise whatever it likes.
+
+    A disk that is full is told by its `errno`: no other run could be written either.
+    """
     try:
         work(asked)
     except (Exception, SystemExit) as error:
         trace = "".join(traceback.format_exception(error)).splitlines()[-LINES:]
-        return {"error": f"{type(error).__name__}: {error}", "traceback": trace}
+        why = {"error": f"{type(error).__name__}: {error}", "traceback": trace}
+        return {**why, "errno": error.errno} if isinstance(error, OSError) and error.errno in DISK else why
     return {}
 
 
