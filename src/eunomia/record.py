@@ -139,8 +139,10 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        self._raw.close()
+        try:
+            self._file.close()
+        finally:  # the last lines may not have fitted on the disk
+            self._raw.close()
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and what was decided then."""

@@ -39,7 +39,7 @@ def test_runs_of_the_artifact_are_equal_in_every_end_count_and_digit(peers: Path
 def test_jobs_that_the_artifact_drops_are_told(peers: Path, tmp_path: Path) -> None:
     found = astraea.reproduce(some_of(peers, tmp_path, "fake500", ["jobs_fake.2das.fair.1800.csv"]), Request())
     assert all(row.within for row in found.rows)
-    (note,) = found.notes
+    (note, *_) = found.notes
     assert "83 of 500 jobs are dropped there without a word: 83 ask for more than their tenant's quota" in note
 
 

@@ -326,6 +326,24 @@ def test_the_first_job_that_ends_otherwise_or_on_one_side_only_is_named(
         assert told in row["note"]
 
 
+@pytest.mark.parametrize(
+    ("cost", "within"),  # here it is 0.1615
+    [(0.1615, True), (0.161, True), (0.16, True), (0.2, True), (0, True), (0.1617, False), (0.17, False),
+     (0.24, False), (0.0, False), (1, False)],
+)  # fmt: skip
+def test_the_cost_of_a_small_run_is_met_to_half_of_its_last_printed_digit(
+    cost: float, within: bool, tmp_path: Path
+) -> None:
+    code, rows = compared(written(tmp_path / "gavel", RUN | {"total_cost_usd": cost}))
+    assert rows["one", "total_cost_usd"]["within"] is within
+    assert code == (0 if within else 1)
+
+
+def test_a_cost_that_is_not_told_is_not_compared(tmp_path: Path) -> None:
+    code, rows = compared(written(tmp_path / "gavel", RUN | {"total_cost_usd": None}))
+    assert (code, rows["one", "total_cost_usd"]["within"]) == (0, None)
+
+
 def test_jobs_that_are_not_named_are_not_compared(tmp_path: Path) -> None:
     code, rows = compared(written(tmp_path / "gavel", RUN | {"jct": {}}, logs={"one": LOG}))
     assert code == 0

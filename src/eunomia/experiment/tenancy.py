@@ -12,7 +12,8 @@ from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import InvalidInput, Problem, Problems
-from eunomia.model.tenants import EMPTY_PART, NOBODY, WHOLE_PATH, Tenant, Tenants, is_path
+from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
+from eunomia.model.tenants import NOBODY, Tenant, Tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.sections import Tenant as Said
 from eunomia.traces import Trace

@@ -15,12 +15,6 @@ Inner = Literal["fairness", "fifo"]
 INNER: tuple[Inner, ...] = get_args(Inner)
 _ROUNDING = 1e-9  # of an accelerator
 NOBODY = "-"  # who owns the jobs that name no tenant
-EMPTY_PART, WHOLE_PATH = "a part of this path is empty", "write lab/vision for who stands below lab"
-
-
-def is_path(name: str) -> bool:
-    """Say whether a tenant may be called so: no part of its path is empty."""
-    return all(name.split("/"))
 
 
 @dataclass(frozen=True, slots=True)

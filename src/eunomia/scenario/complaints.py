@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from eunomia.model.nearest import nearest
 from eunomia.scenario.model import Scenario
 from eunomia.scenario.places import Finding, KeyPath, shown
+from eunomia.scenario.sections import Mechanism
 
 _RULES = {
     "bool_type": ("must be true or false", "write it without quotes"),
@@ -77,7 +78,9 @@ def _said(details: ErrorDetails, path: KeyPath, key: _Key) -> tuple[str, str]:
             valid = re.findall(r"'([^']*)'", str(context["expected"]))
             return f"must be {context['expected']}", nearest(str(details["input"]), valid)
     rule, mend = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
-    return rule.format(**context), mend.format(**context, name=name) + _default(key.field)
+    # What a mechanism's key is by default depends on the mechanism.
+    left_out = ", or leave it out" if key.model is Mechanism else _default(key.field)
+    return rule.format(**context), mend.format(**context, name=name) + left_out
 
 
 def _unknown(name: str, path: KeyPath, model: type[BaseModel]) -> tuple[str, str]:

@@ -6,9 +6,10 @@
 
 a_m = z_m t_m accelerator-seconds since the job came or was last promoted, z scale factor (job,), t run time (job,). G
 is the Gittins index of what finished jobs came to: the textbook's, or with `gittins=authors` the formula of the public
-simulator; between events it is looked at again in steps of `quantum`. A job that waits `promote` times as long as it
-ran goes back into the first queue and starts anew. With `placement=skew` gangs whose model has one large tensor, more
-than 0.3 of all its parameters, sit on as few machines as they need, or wait; the others sit anywhere.
+simulator, whose Δ is `quantum`; between events it is looked at again in steps of `quantum`. A job that waits `promote`
+times as long as it ran goes back into the first queue and starts anew. With `placement=skew` gangs whose model has one
+large tensor, more than 0.3 of all its parameters, sit on as few machines as they need, or wait; the others sit
+anywhere.
 
 Example (examples/two_jobs.json). Text has had 7560 accelerator-seconds, more than 3250: it is in the second queue.
 Image is new and in the first. Image takes the v100, text a k80.

@@ -14,6 +14,7 @@ from eunomia.reproduction.gavel.logged import of_log
 from eunomia.reproduction.gavel.playing import Played, play, set_up_run
 from eunomia.reproduction.gavel.reference import RESULTS, Reference, Run, read_reference
 from eunomia.reproduction.making import failures
+from eunomia.reproduction.printed import half_a_digit
 from eunomia.reproduction.table import Request, Row, Table
 from eunomia.solvers.program import NoOptimum
 
@@ -23,6 +24,7 @@ EXACT = ("isolated", "fifo", "fifo_perf", "allox", "gandiva")  # have one answer
 AWARE = ("max_min_fairness_perf", "finish_time_fairness_perf")
 AGNOSTIC = ("max_min_fairness", "finish_time_fairness")
 MAKESPAN = ("min_total_duration_perf", "min_total_duration")
+NEAR = 1e-4  # largest relative error of a run that has one answer, or half of the last printed digit
 EACH, MEDIAN, LAST = 0.05, 0.03, 0.03  # largest relative error: of a run, median, makespan
 MANY_JOBS = 96  # a smaller trace says little about averages
 QUANTITIES = ("average_jct", "makespan", "utilization", "total_cost_usd")
@@ -123,14 +125,20 @@ def _quantities(one: Run, played: Played) -> list[Row]:
 
 def _tolerance(one: Run, quantity: str) -> float | None:
     """Return how near a quantity has to come; None where the optimum is not unique and the run short."""
-    jobs = one.said.get("num_jobs_in_trace") or len(one.jct)
     if one.family in EXACT:
-        return None if quantity == "total_cost_usd" and jobs < MANY_JOBS else 1e-4  # small sums are printed short
+        return max(NEAR, _rounding(one.said.get(quantity)))
+    jobs = one.said.get("num_jobs_in_trace") or len(one.jct)
     if jobs < MANY_JOBS:
         return None
     if one.family in MAKESPAN:
         return LAST if quantity == "makespan" else None
     return EACH if one.family in AWARE + AGNOSTIC else None
+
+
+def _rounding(published: float | None) -> float:
+    """Return half of the last digit of what was published, as a part of it: sums of small runs are printed short."""
+    half = half_a_digit(repr(published)) if published is not None else 0.0
+    return half / abs(published) if published else half
 
 
 def _medians(rows: list[Row], reference: Reference) -> list[Row]:

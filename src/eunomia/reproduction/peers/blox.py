@@ -13,18 +13,26 @@ all with leases of 300 s that end together. Oddities, made of the trace before t
   The scheduler still believes what is declared, which decides who is shorter;
 - its Tiresias fills queues and then returns the plain order of Las.
 
-The JCT counts from the submission as it was. Only the tracked jobs are compared; the later ones compete.
+The JCT counts from the submission as it was. Only the tracked jobs have results, jobs that follow each other in the
+trace, as many as the summary says; the others compete.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.reproduction.peers.cases import cases, jobs, machines, published, submissions, trace, untouched
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia.reproduction.peers.comparing import Found, compared
-from eunomia.reproduction.peers.running import lives
+from eunomia.reproduction.peers.results import PREFIX, Results, published, tell_others
+from eunomia.reproduction.peers.running import Life, lives, mean
+from eunomia.reproduction.peers.summary import Summary, totals
 from eunomia.reproduction.table import Request
 
 ROUND_S = 300.0
@@ -46,21 +54,92 @@ def _is_case(case: Path) -> bool:
 
 
 def reproduce(folder: Path, request: Request) -> Found:
-    """Compare every policy that has both results there and a policy here."""
+    """Compare every policy that has both results there and a policy here.
+
+    Raises InvalidInput where nothing can be compared.
+    """
     found = Found()
     for case in filter(_is_case, cases(folder)):
-        sheet, nodes = trace(case, WORK), machines(case / "summary.csv", (MACHINES,), ACCELERATORS)
-        declared = dict(zip(sheet.texts["job_id"], sheet.numbers[WORK], strict=True))
-        rounds = Leases(length=ROUND_S, aligned=True)
-        for name, policy in POLICY.items():
-            path = case / f"jobs_{name}.csv"
-            if path.is_file():
-                series, source = f"blox {case.name} {name}", f"blox/{case.name}/{path.name}"
-                request.tell(f"{series}: {policy}")
-                measured = lives(jobs(sheet, nodes, _up, _up), nodes, policy, rounds, believed_steps=declared)
-                found.rows += compared(series, published(path), measured, submissions(sheet), source)
-        found.notes += [f"blox {note}" for note in untouched(case, "jobs_", POLICY)]
-    return found
+        with found.trying(f"blox {case.name}"):
+            _compare(case, request, found)
+    return found.settled()
+
+
+def _compare(case: Path, request: Request, found: Found) -> None:
+    """Add the rows of one case."""
+    sheet, nodes = trace(case, WORK), machines(case / "summary.csv", (MACHINES,), ACCELERATORS)
+    summary, submitted = Summary.of(case / "summary.csv", ("policy",)), submissions(sheet)
+    summary.columns |= {MACHINES, ACCELERATORS}
+    declared = dict(zip(sheet.texts["job_id"], sheet.numbers[WORK], strict=True))
+    theirs: dict[str, Results] = {}
+    for name in POLICY:
+        path = case / f"{PREFIX}{name}.csv"
+        if path.is_file():
+            with found.trying(_series(case, name)):
+                theirs[name] = published(path, sheet)
+    count = _count(summary)
+    for name, results in theirs.items():
+        series, source = _series(case, name), f"blox/{case.name}"
+        with found.trying(series):
+            names = tracked(sheet.texts["job_id"], [one.lives for one in theirs.values()], count)
+            _check_tracked(case / f"{PREFIX}{name}.csv", results.lives, names, declared)
+            request.tell(f"{series}: {POLICY[name]}")
+            rounds = Leases(length=ROUND_S, aligned=True)
+            ours = lives(jobs(sheet, nodes, _up, _up), nodes, POLICY[name], rounds, believed_steps=declared)
+            ours = {job: ours[job] for job in names}
+            found.rows += [
+                *compared(series, results.lives, ours, submitted, f"{source}/{PREFIX}{name}.csv", odd=results.odd),
+                *summary.beside(series, (name,), _told(ours, submitted), f"{source}/summary.csv"),
+            ]
+    if count is None:
+        note = "summary.csv does not say how many jobs are tracked: all from the first with a result to the last are"
+        found.notes.append(f"blox {case.name}: {note}")
+    tell_others(found, "blox", case, POLICY)
+    found.notes += summary.notes(f"blox {case.name}")
+
+
+def _series(case: Path, name: str) -> str:
+    return f"blox {case.name} {name}"
+
+
+def _count(summary: Summary) -> float | None:
+    """Return how many jobs a case tracks, the same under all policies: the most that its summary says."""
+    found = []
+    for name in POLICY:
+        with suppress(InvalidInput):  # that of one run, which is told where its numbers are compared
+            found.append(summary.number((name,), "n"))
+    return max((count for count in found if count is not None), default=None)
+
+
+def tracked(names: Sequence[str], results: Iterable[Collection[str]], count: float | None) -> list[str]:
+    """Return the tracked jobs: `count` that follow each other in the trace, those with most results of all runs.
+
+    Without a count they are all from the first job with a result to the last. `names` are the jobs of the trace.
+    """
+    everybody = list(results)
+    told = np.array([sum(name in one for one in everybody) for name in names])
+    if count is None:
+        there = np.flatnonzero(told)
+        return list(names[there[0] : there[-1] + 1]) if len(there) else []
+    size = min(max(int(count), 1), len(names))
+    before = np.concatenate(([0], np.cumsum(told)))
+    first = int(np.argmax(before[size:] - before[: len(before) - size]))
+    return list(names[first : first + size])
+
+
+def _check_tracked(path: Path, lives: Collection[str], names: Sequence[str], trace: Collection[str]) -> None:
+    """Raise InvalidInput for results of jobs of the trace that are not tracked."""
+    others = [name for name in lives if name in trace and name not in names]
+    if others:
+        rule = f"it has results of {len(others)} jobs that are not tracked, such as {others[0]!r}"
+        mend = f"leave them out, or mend n in summary.csv, by which {len(names)} jobs from {names[0]!r} on are tracked"
+        raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, mend=mend)])
+
+
+def _told(ours: Mapping[str, Life], submitted: Mapping[str, float]) -> dict[str, float]:
+    """Return what a summary tells of a run; that a job runs is seen at the end of its first round."""
+    seen = [life.start + ROUND_S - submitted[name] for name, life in ours.items()]
+    return {**totals(ours, submitted, ours), "avg_responsiveness_s": mean(seen)}
 
 
 def _up(seconds: float) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eunomia.model.job import InvalidJob, Job
 from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node
-from eunomia.reproduction.peers.running import Life
 from eunomia.reproduction.peers.sheet import Sheet, read
 
 MOST_MACHINES = 1_000_000
@@ -65,32 +64,20 @@ def submissions(sheet: Sheet) -> dict[str, float]:
 
 
 def machines(path: Path, columns: tuple[str, ...], accelerators: str) -> list[Node]:
-    """Return the machines that the first row of a table tells: their number is the product of `columns`."""
+    """Return the machines that each row of a table tells: their number is the product of `columns`.
+
+    Raises InvalidInput for none of them, and for rows that tell different ones.
+    """
     sheet = read(path, numbers=(*columns, accelerators))
+    problems = Problems(str(path))
+    for name, values in sheet.numbers.items():
+        for row, value in enumerate(values, 2):
+            if value != values[0]:
+                rule, mend = f"row 2 says {values[0]:g}, and there is one cluster", "give each its own folder"
+                problems.add(rule, mend, row=row, column=name, value=value)
+    problems.raise_if_any()
     count, size = math.prod(sheet.numbers[name][0] for name in columns), sheet.numbers[accelerators][0]
     if not (1 <= count <= MOST_MACHINES and size >= 1):
         rule = f"it tells {count:g} machines of {size:g} accelerators"
         raise InvalidInput([Problem(file=str(path), row=2, rule=rule, mend="a cluster has at least one of each")])
     return [Node(type="gpu", accelerators=int(size))] * int(count)
-
-
-def published(path: Path, stops: str = "") -> dict[str, Life]:
-    """Return what a peer reports of each job: when it ended and, with the column `stops`, when it began."""
-    columns = ("start_time", stops) if stops else ()
-    sheet = read(path, numbers=("end_time", *columns), texts=("job_id",))
-    names, ends = sheet.texts["job_id"], sheet.numbers["end_time"]
-    problems, seen = Problems(str(path)), set[str]()
-    for row, name in enumerate(names, 2):
-        if name in seen:
-            problems.add("a job has one result", "keep one of its rows", row=row, column="job_id", value=name)
-        seen.add(name)
-    problems.raise_if_any()
-    begun, stopped = (sheet.numbers[name] for name in columns) if stops else [[math.nan] * len(names)] * 2
-    return {name: Life(*life) for name, *life in zip(names, begun, ends, stopped, strict=True)}
-
-
-def untouched(case: Path, prefix: str, compared: Iterable[str]) -> list[str]:
-    """Return a note that names the results of a case that are not compared; none where all are."""
-    known = {f"{prefix}{name}.csv" for name in compared}
-    others = sorted(path.name for path in case.glob("jobs_*.csv") if path.name not in known)
-    return [f"{case.name}: not compared: {', '.join(others)}"] if others else []

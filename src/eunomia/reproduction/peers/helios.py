@@ -15,15 +15,19 @@ it work by gang size (`STOP_COST_S`), which counts as remaining time at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from operator import add
 from pathlib import Path
 
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.reproduction.peers.cases import cases, jobs, machines, published, submissions, trace, untouched
+from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia.reproduction.peers.comparing import Found, compared
 from eunomia.reproduction.peers.costly import CostlyStops
-from eunomia.reproduction.peers.running import lives
+from eunomia.reproduction.peers.results import PREFIX, Held, published, tell_others
+from eunomia.reproduction.peers.running import Life, lives, mean
+from eunomia.reproduction.peers.sheet import Sheet
+from eunomia.reproduction.peers.summary import Summary, totals
 from eunomia.reproduction.table import Request
 
 POLICY = {
@@ -31,6 +35,7 @@ POLICY = {
     "sjf": "consolidated?order=remaining",
     "srtf": "consolidated?order=remaining&preempt=true",
 }
+PLACEMENT = "consolidate"
 LINGER_S = {"srtf": 1.0}
 STOP_COST_S = ((8, 60.0), (1, 30.0), (0, 7.0))  # of gangs with more accelerators than that
 
@@ -41,22 +46,51 @@ def is_here(folder: Path) -> bool:
 
 
 def reproduce(folder: Path, request: Request) -> Found:
-    """Compare every policy that has both results there and a policy here."""
+    """Compare every policy that has both results there and a policy here.
+
+    Raises InvalidInput where nothing can be compared.
+    """
     found = Found()
     for case in cases(folder):
-        sheet, nodes = trace(case, "duration"), machines(case / "cluster.csv", ("nodes",), "gpus_per_node")
-        for name, policy in POLICY.items():
-            path = case / f"jobs_{name}.csv"
-            if path.is_file():
-                series, source = f"helios {case.name} {name}", f"helios/{case.name}/{path.name}"
-                request.tell(f"{series}: {policy}")
-                held = jobs(sheet, nodes, partial(add, LINGER_S.get(name, 0.0)))
-                measured = lives(held, nodes, policy, Leases(), world=CostlyStops(held, _stop_cost))
-                found.rows += compared(
-                    series, published(path, stops="preemptions"), measured, submissions(sheet), source
-                )
-        found.notes += [f"helios {note}" for note in untouched(case, "jobs_", POLICY)]
-    return found
+        with found.trying(f"helios {case.name}"):
+            _compare(case, request, found)
+    return found.settled()
+
+
+def _compare(case: Path, request: Request, found: Found) -> None:
+    """Add the rows of one case."""
+    sheet, nodes = trace(case, "duration"), machines(case / "cluster.csv", ("nodes",), "gpus_per_node")
+    summary, submitted = Summary.of(case / "summary.csv", ("policy", "placement")), submissions(sheet)
+    for name, policy in POLICY.items():
+        path = case / f"{PREFIX}{name}.csv"
+        if not path.is_file():
+            continue
+        series, source, linger = f"helios {case.name} {name}", f"helios/{case.name}", LINGER_S.get(name, 0.0)
+        with found.trying(series):
+            held = partial(_held, linger=linger)
+            theirs = published(path, sheet, stops="preemptions", waits="queue", held=held)
+            request.tell(f"{series}: {policy}")
+            lasting = jobs(sheet, nodes, partial(add, linger))
+            ours = lives(lasting, nodes, policy, Leases(), world=CostlyStops(lasting, _stop_cost))
+            found.rows += [
+                *compared(series, theirs.lives, ours, submitted, f"{source}/{path.name}", odd=theirs.odd),
+                *summary.beside(series, (name, PLACEMENT), _told(ours, sheet, held), f"{source}/summary.csv"),
+            ]
+    tell_others(found, "helios", case, POLICY)
+    found.notes += summary.notes(f"helios {case.name}")
+
+
+def _told(ours: Mapping[str, Life], sheet: Sheet, held: Held) -> dict[str, float]:
+    """Return what a summary tells of a run."""
+    names, size, work = sheet.texts["job_id"], sheet.numbers["num_gpu"], sheet.numbers["duration"]
+    found = totals(ours, submissions(sheet), names)
+    busy = [held(work[row], size[row], ours[name].stops) for row, name in enumerate(names)]
+    return {**found, "avg_queue_s": found["avg_jct_s"] - mean(busy)}
+
+
+def _held(work: float, accelerators: float, stops: float, *, linger: float) -> float:
+    """Return the seconds in which a job holds its accelerators; what stops cost it is made up before it ends."""
+    return work + linger + stops * _stop_cost(int(accelerators))
 
 
 def _stop_cost(accelerators: int) -> float:

@@ -21,13 +21,18 @@ class Sheet:
     texts: Mapping[str, list[str]]
 
 
-def read(path: Path, numbers: Sequence[str] = (), texts: Sequence[str] = ()) -> Sheet:
-    """Return these columns of a CSV file, which may be gzipped.
+def read(
+    path: Path, numbers: Sequence[str] = (), texts: Sequence[str] = (), *, maybe: Sequence[str] = (), rest: bool = False
+) -> Sheet:
+    """Return these columns of a CSV file, which may be gzipped; those of `maybe` are numbers that it may lack.
 
-    Raises InvalidInput for what is missing, empty or not a finite number.
+    With `rest` all other columns are texts. Raises InvalidInput for what is missing, empty or not a finite number.
     """
     problems = Problems(str(path))
     header, rows = _rows(path)
+    numbers = (*numbers, *(name for name in maybe if name in header))
+    if rest:
+        texts = (*texts, *(name for name in header if name not in (*numbers, *texts)))
     for name in (*numbers, *texts):
         if name not in header:
             problems.add("the file has no such column", f"its columns are {', '.join(header)}", column=name)

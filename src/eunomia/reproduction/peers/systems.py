@@ -18,8 +18,8 @@ SYSTEMS = ("tiresias", "blox", "helios", "pollux", "shockwave", "astraea")
 def reproduce(request: Request) -> Table:
     """Compare with every system in the reference folder, laid out like data/peers or data/peers/<system>.
 
-    What is wrong in the files of one system is a row that is outside, and the others are compared. Raises InvalidInput
-    when there is none, and for what is wrong in the only one.
+    What is wrong in the files of one run, case or system is a row that is outside, and the others are compared. Raises
+    InvalidInput when there is none, and for what is wrong in the only one.
     """
     folder = request.folder("data/peers")
     whole = Found()
@@ -38,7 +38,7 @@ def reproduce(request: Request) -> Table:
         except InvalidInput as error:
             if sum(map(bool, places.values())) == 1:
                 raise
-            found = Found(rows=list(failures({system: str(error)})))
+            found = Found(rows=list(failures({system: " | ".join(str(error).splitlines())})))
         whole.rows += found.rows
         whole.notes += found.notes
         whole.figures += found.figures

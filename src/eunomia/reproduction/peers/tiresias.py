@@ -20,15 +20,16 @@ the trace come to, and only reported.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.policy import Policy
-from eunomia.reproduction.peers.cases import cases, jobs, machines, published, submissions, trace, untouched
+from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia.reproduction.peers.comparing import Found, compared
-from eunomia.reproduction.peers.running import lives
+from eunomia.reproduction.peers.results import PREFIX, published, tell_others
+from eunomia.reproduction.peers.running import Life, lives, mean
 from eunomia.reproduction.peers.sheet import Sheet, read
+from eunomia.reproduction.peers.summary import Summary, totals
 from eunomia.reproduction.peers.tiresias_lists import LeastIndexFirst, Lists
 from eunomia.reproduction.peers.tiresias_yarn import FirstMachines
 from eunomia.reproduction.table import Request
@@ -51,7 +52,9 @@ OURS: Mapping[str, str] = {
     "count_dlas-gpu-2": "tiresias?limits=3250,7200&placement=anywhere&promote=2",
     "count_gittins_patched": "tiresias?index=gittins&gittins=authors&limits=none&placement=anywhere",
 }
-RESULTS, GITTINS, SAMPLES = "jobs_", "count_gittins_patched", "yarn-gput1000.csv"
+NOT_PLAYED = ("gandiva_gandiva",)  # slices of time
+GITTINS, SAMPLES = "count_gittins_patched", "yarn-gput1000.csv"
+COUNTED = ("num_switch", "num_node_p_switch")
 
 
 def is_here(folder: Path) -> bool:
@@ -60,47 +63,62 @@ def is_here(folder: Path) -> bool:
 
 
 def reproduce(folder: Path, request: Request) -> Found:
-    """Compare every schedule that has results there to the letter, and our policy with those that it comes from."""
+    """Compare every schedule that has results there to the letter, and our policy with those that it comes from.
+
+    Raises InvalidInput where nothing can be compared.
+    """
     found = Found()
     for case in cases(folder):
-        sheet = trace(case, "duration")
-        known = {**POLICY, GITTINS: (LeastIndexFirst(_samples(folder, sheet)), Leases())}
-        for schedule, (policy, mechanism) in known.items():
-            checked = schedule != GITTINS or (folder / SAMPLES).is_file()
-            _compare(case, sheet, schedule, policy, mechanism, request, found, checked=checked)
-        for schedule, policy in OURS.items():
-            _compare(case, sheet, schedule, policy, RECALL, request, found, checked=False)
-        found.notes += [f"tiresias {note}" for note in untouched(case, RESULTS, known)]
+        with found.trying(f"tiresias {case.name}"):
+            _compare(folder, case, request, found)
     if not (folder / SAMPLES).is_file():
         found.notes.append(f"tiresias gittins: {SAMPLES} is not in {folder}; it learnt from the trace instead")
-    return found
+    return found.settled()
 
 
-def _compare(
-    case: Path,
-    sheet: Sheet,
-    schedule: str,
-    policy: str | Policy,
-    mechanism: Leases,
-    request: Request,
-    found: Found,
-    *,
-    checked: bool,
-) -> None:
-    """Add the rows of one schedule, if it has results; those that are not checked are reported."""
-    path = case / f"{RESULTS}{schedule}.csv"
-    if not path.is_file():
-        return
-    placement, _, name = schedule.partition("_")
-    series = f"tiresias {case.name} {name}" + (f" ({placement})" if placement != "count" else "")
-    if schedule in OURS and policy == OURS[schedule]:
-        series += f", our {policy}"
-    request.tell(f"{series}: {policy if isinstance(policy, str) else policy.info.name}")
-    nodes = machines(case / "cluster_spec.csv", ("num_switch", "num_node_p_switch"), "num_gpu_p_node")
-    measured = lives(jobs(sheet, nodes, float), nodes, policy, mechanism)
-    source = f"tiresias/{case.name}/{path.name}"
-    rows = compared(series, published(path, stops="preempt"), measured, submissions(sheet), source)
-    found.rows += rows if checked else [replace(row, tolerance=None) for row in rows]
+def _compare(folder: Path, case: Path, request: Request, found: Found) -> None:
+    """Add the rows of one case."""
+    sheet, nodes = trace(case, "duration"), machines(case / "cluster_spec.csv", COUNTED, "num_gpu_p_node")
+    summary = Summary.of(case / "summary.csv", ("schedule", "placement"))
+    held, submitted = jobs(sheet, nodes, float), submissions(sheet)
+    known = {**POLICY, GITTINS: (LeastIndexFirst(_samples(folder, sheet)), Leases())}
+    for schedule, (policy, mechanism) in known.items():
+        path = case / f"{PREFIX}{schedule}.csv"
+        if not path.is_file():
+            continue
+        placement, _, name = schedule.partition("_")
+        series = f"tiresias {case.name} {name}" + (f" ({placement})" if placement != "count" else "")
+        source = f"tiresias/{case.name}"
+        with found.trying(series):
+            theirs = published(path, sheet, stops="preempt", waits="pending_time")
+            checked = schedule != GITTINS or (folder / SAMPLES).is_file()
+            request.tell(f"{series}: {policy if isinstance(policy, str) else policy.info.name}")
+            ours = lives(held, nodes, policy, mechanism)
+            found.rows += [
+                *compared(
+                    series, theirs.lives, ours, submitted, f"{source}/{path.name}", checked=checked, odd=theirs.odd
+                ),
+                *summary.beside(
+                    series, (name, placement), _told(ours, sheet), f"{source}/summary.csv", checked=checked
+                ),
+            ]
+            if schedule in OURS:
+                series += f", our {OURS[schedule]}"
+                request.tell(f"{series}: {OURS[schedule]}")
+                ours = lives(held, nodes, OURS[schedule], RECALL)
+                found.rows += compared(
+                    series, theirs.lives, ours, submitted, f"{source}/{path.name}", checked=False, odd=theirs.odd
+                )
+    tell_others(found, "tiresias", case, known, NOT_PLAYED)
+    found.notes += summary.notes(f"tiresias {case.name}")
+
+
+def _told(ours: Mapping[str, Life], sheet: Sheet) -> dict[str, float]:
+    """Return what a summary tells of a run."""
+    names = sheet.texts["job_id"]
+    found = totals(ours, submissions(sheet), names)
+    pending = found["avg_jct_s"] - mean(sheet.numbers["duration"])
+    return {**found, "avg_pending_s": pending, "jobs_in_trace": len(names)}
 
 
 def _samples(folder: Path, sheet: Sheet) -> tuple[float, ...]:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.astraea.inputs import Workload, options, workload
 from eunomia.reproduction.peers.astraea.sizing import KNOWN, Setting, setting
 from eunomia.reproduction.peers.astraea.ticks import Outcome, Ticks
-from eunomia.reproduction.peers.cases import cases
+from eunomia.reproduction.peers.cases import cases, trace
 from eunomia.reproduction.peers.comparing import Found, compared
+from eunomia.reproduction.peers.results import published
 from eunomia.reproduction.peers.running import Life
 from eunomia.reproduction.peers.sheet import read
+from eunomia.reproduction.peers.summary import Summary, totals
 from eunomia.reproduction.table import Request, Row, Table
 
 HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is told with four decimals
 COUNTED = ("lease_expiry_cnt", "resume_cnt", "total_pending_time")
 TOLD = "tenant_U_over_D_final"
+SUMMED = ("job_selection", "user_quota", "lease_s", "variant")
 DRAWN = "dynamic"  # the quota whose backfill is drawn, without a seed
 
 
@@ -41,33 +45,57 @@ def parity(request: Request) -> Table:
 
 
 def reproduce(folder: Path, request: Request) -> Found:
-    """Run every case with the options that the names of its results say, and compare."""
+    """Run every case with the options that the names of its results say, and compare.
+
+    Raises InvalidInput where nothing can be compared.
+    """
     found = Found()
     for case in cases(folder):
-        paths = sorted(case.glob("jobs_*.csv"))
-        drawn = [path for path in paths if options(path, upstream=False).quota == DRAWN]
-        found.notes += [f"{_series(path)}: not compared: it draws, without a seed, whom it lends to" for path in drawn]
-        runs = [path for path in paths if path not in drawn]
-        if not runs:
-            found.notes.append(f"astraea {case.name}: not compared: it has no result")
-            continue
-        jobs = workload(case)
-        how = setting(case, jobs, runs)
-        if case.name not in KNOWN:
-            found.notes.append(_guessed(case, runs[0], how))
-        jobs = replace(jobs, accelerators=how.accelerators)
-        for path in runs:
-            series = _series(path)
+        with found.trying(f"astraea {case.name}"):
+            _compare(case, request, found)
+    return found.settled()
+
+
+def _compare(case: Path, request: Request, found: Found) -> None:
+    """Add the rows of one case."""
+    runs: list[Path] = []
+    for path in sorted(case.glob("jobs_*.csv")):
+        with found.trying(_series(path)):
+            if options(path, upstream=False).quota == DRAWN:
+                note = "not compared: it draws, without a seed, whom it lends to"
+                found.notes.append(f"{_series(path)}: {note}")
+            else:
+                runs.append(path)
+    if not runs:
+        found.notes.append(f"astraea {case.name}: not compared: it has no result")
+        return
+    jobs, summary = workload(case), Summary.of(case / "summary.csv", SUMMED)
+    how, path = _setting(case, jobs, runs)
+    if case.name not in KNOWN:
+        found.notes.append(_guessed(case, path, how))
+    jobs = replace(jobs, accelerators=how.accelerators)
+    for path in runs:
+        series = _series(path)
+        with found.trying(series):
             request.tell(series)
             outcome = Ticks(jobs, options(path, upstream=how.upstream)).run()
-            found.rows += _beside(series, f"astraea/{case.name}/{path.name}", jobs, outcome, path)
-            found.rows += _tenants(series, case, path.stem.split(".")[1:], outcome.by_tenant(jobs.tenants))
-        found.notes += _dropped(case.name, jobs)
-    return found
+            found.rows += [
+                *_beside(series, f"astraea/{case.name}/{path.name}", jobs, outcome, path),
+                *_summed(series, summary, path, jobs, outcome),
+            ]
+    found.notes += [*_dropped(case.name, jobs), *summary.notes(f"astraea {case.name}")]
+
+
+def _setting(case: Path, jobs: Workload, runs: Sequence[Path]) -> tuple[Setting, Path]:
+    """Return how the case was run, and the first of its results that tells. Raises InvalidInput if none does."""
+    for path in runs[:-1]:
+        with suppress(InvalidInput):
+            return setting(case, jobs, [path]), path
+    return setting(case, jobs, runs[-1:]), runs[-1]
 
 
 def _series(path: Path) -> str:
-    return f"astraea {path.parent.name} {path.stem.partition('.')[2]}"
+    return f"astraea {path.parent.name} {path.stem.partition('.')[2] or path.stem}"
 
 
 def _guessed(case: Path, path: Path, how: Setting) -> str:
@@ -82,19 +110,10 @@ def _guessed(case: Path, path: Path, how: Setting) -> str:
 
 def _beside(series: str, source: str, jobs: Workload, outcome: Outcome, path: Path) -> list[Row]:
     """Return rows for lives, counts and fairness of the jobs that the artifact did not drop."""
-    sheet = read(path, numbers=("end_time", "preempt_cnt", "fairness", *COUNTED), texts=("job_id",))
-    theirs = {
-        name: Life(math.nan, end, stops)
-        for name, end, stops in zip(
-            sheet.texts["job_id"], sheet.numbers["end_time"], sheet.numbers["preempt_cnt"], strict=True
-        )
-    }
-    ours = {
-        name: Life(math.nan, end, stops)
-        for name, end, stops in zip(jobs.names, outcome.end.tolist(), outcome.preemptions.tolist(), strict=True)
-        if not math.isnan(end)
-    }
-    rows = compared(series, theirs, ours, dict(zip(jobs.names, jobs.submitted.tolist(), strict=True)), source)
+    sheet = read(path, numbers=("fairness", *COUNTED), texts=("job_id",))
+    theirs = published(path, trace(path.parent, "duration"), stops="preempt_cnt", begun=False)
+    ours, submitted = _lives(jobs, outcome), dict(zip(jobs.names, jobs.submitted.tolist(), strict=True))
+    rows = compared(series, theirs.lives, ours, submitted, source, odd=theirs.odd)
     row_of = {name: row for row, name in enumerate(jobs.names)}
     place = np.array([row_of[name] for name in sheet.texts["job_id"]])
     counts = (outcome.expiries, outcome.resumes, outcome.waited)
@@ -107,14 +126,12 @@ def _beside(series: str, source: str, jobs: Workload, outcome: Outcome, path: Pa
     return [*rows, _all_of(series, "jobs_dropped", len(jobs.names) - len(place), _vanished(outcome), source, "")]
 
 
-def _all_of(
-    series: str, quantity: str, published: int, measured: int, source: str, note: str, unit: str = "jobs"
-) -> Row:
+def _all_of(series: str, quantity: str, there: int, measured: int, source: str, note: str) -> Row:
     return Row(
         series=series,
         quantity=quantity,
-        unit=unit,
-        published=published,
+        unit="jobs",
+        published=there,
         measured=measured,
         tolerance=0.0,
         source=source,
@@ -122,39 +139,31 @@ def _all_of(
     )
 
 
-def _tenants(series: str, case: Path, run: list[str], measured: Mapping[str, float]) -> list[Row]:
-    """Return a row for the tenants' fairness at the end, which a summary tells by name or as the least and the most."""
-    path = case / "summary.csv"
-    if not path.is_file():
-        return []
-    said = read(path, texts=("job_selection", "user_quota", "lease_s", "variant", TOLD)).texts
-    lines = list(zip(said["job_selection"], said["user_quota"], said["lease_s"], said["variant"], strict=True))
-    wanted = (*run, "")[:4]
-    if wanted not in lines:
-        return []
-    ours = {**measured, "min": min(measured.values()), "max": max(measured.values())}
-    theirs = _told(path, said[TOLD][lines.index(wanted)], lines.index(wanted) + 2, ours)
-    near = sum(abs(ours[name] - value) <= HALF_A_DIGIT for name, value in theirs.items())
-    note = "the least and the most" if "min" in theirs else "to four decimals"
-    return [_all_of(series, "tenants_equal", len(theirs), near, f"astraea/{case.name}/{path.name}", note, "tenants")]
+def _lives(jobs: Workload, outcome: Outcome) -> dict[str, Life]:
+    """Return when each job ended that did, and how often it was stopped."""
+    return {
+        name: Life(math.nan, end, stops)
+        for name, end, stops in zip(jobs.names, outcome.end.tolist(), outcome.preemptions.tolist(), strict=True)
+        if not math.isnan(end)
+    }
 
 
-def _told(path: Path, told: str, row: int, known: Mapping[str, float]) -> dict[str, float]:
-    """Return the tenants' fairness as `NAME=NUMBER NAME=NUMBER …` tells it. Raises InvalidInput for anything else."""
-    problems, found = Problems(str(path)), {}
-    for word in told.split():
-        name, _, value = word.rpartition("=")
-        if name not in known:
-            rule, mend = "it names a tenant that the case has not", f"it has {', '.join(known)}"
-        else:
-            try:
-                found[name] = float(value)
-                continue
-            except ValueError:
-                rule, mend = "a tenant's fairness is a number", "write it as NAME=1.2345"
-        problems.add(rule, mend, row=row, column=TOLD, value=word)
-    problems.raise_if_any()
-    return found
+def _summed(series: str, summary: Summary, path: Path, jobs: Workload, outcome: Outcome) -> list[Row]:
+    """Return a row for what a summary tells of a run, tenants' fairness by name or as the least and the most too."""
+    ours, ended = _lives(jobs, outcome), ~np.isnan(outcome.end)
+    fairness = np.round(outcome.fairness[ended], 4)
+    numbers = {
+        **totals(ours, dict(zip(jobs.names, jobs.submitted.tolist(), strict=True)), ours),
+        "jobs_in_trace": len(jobs.names),
+        "job_fairness_mean": float(fairness.mean()) if len(fairness) else math.nan,
+        "jobs_fairness_lt_0.95": int((fairness < 0.95).sum()),
+        "jobs_fairness_gt_1.05": int((fairness > 1.05).sum()),
+        "avg_lease_expiries": float(outcome.expiries[ended].mean()) if len(fairness) else math.nan,
+    }
+    tenants = outcome.by_tenant(jobs.tenants)
+    words = {TOLD: {**tenants, "min": min(tenants.values()), "max": max(tenants.values())}}
+    run = (*path.stem.split(".")[1:], "")[:4]
+    return summary.beside(series, run, numbers, f"astraea/{path.parent.name}/{summary.path.name}", words=words)
 
 
 def _vanished(outcome: Outcome) -> int:

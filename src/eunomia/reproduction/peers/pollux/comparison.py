@@ -8,7 +8,7 @@ job that is not equal is then not a mistake (`scattered`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from eunomia.core.belief import Belief
@@ -16,6 +16,7 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
+from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node, Topology
 from eunomia.reproduction.peers.comparing import Found, compared
 from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings
@@ -23,13 +24,14 @@ from eunomia.reproduction.peers.pollux.scattered import INSTALL, has_qhull
 from eunomia.reproduction.peers.pollux.schedulers import OracleOptimus, TwoQueues
 from eunomia.reproduction.peers.pollux.training import Training
 from eunomia.reproduction.peers.pollux.world import MinuteWorld
-from eunomia.reproduction.peers.running import Life
-from eunomia.reproduction.peers.sheet import read
+from eunomia.reproduction.peers.running import Life, mean
+from eunomia.reproduction.peers.sheet import Sheet, read
+from eunomia.reproduction.peers.summary import Summary
 from eunomia.reproduction.table import Request
 from eunomia.run import InlineAdviser, run
 from eunomia.throughputs import load
 
-RESULTS = "upstream_jct_by_job_load1.0.csv"
+RESULTS, MEANS, LOAD = "upstream_jct_by_job_load1.0.csv", "upstream_avg_jct.csv", "1.0"
 NODES = [Node(type="t4", accelerators=4)] * 16
 POLICIES = ("tiresias", "optimus")
 NEAR = 0.02  # of a mean JCT, where step times are not quite the same
@@ -45,33 +47,70 @@ def is_here(folder: Path) -> bool:
 
 
 def reproduce(folder: Path, request: Request) -> Found:
-    """Compare the two schedulers on every workload of the results."""
+    """Compare the two schedulers on every workload. Raises InvalidInput where nothing can be compared."""
     found = Found()
     inputs = next((place for place in folder.resolve().parents if (place / WORKLOADS).is_file()), None)
     if inputs is None or not (inputs / MEASURED).is_dir():
         found.notes.append(f"pollux: {WORKLOADS} and {MEASURED} stand in no folder above {folder}: nothing was run")
         return found
-    published = read(folder / RESULTS, numbers=POLICIES, texts=("workload", "name"))
+    path, summary = folder / RESULTS, Summary.of(folder / MEANS, ("load", "policy"))
+    published = read(path, numbers=POLICIES, texts=("workload", "name"), rest=True)
     measured = profiles(inputs / MEASURED)
+    near = None if has_qhull() else NEAR
     for policy in POLICIES:
-        for workload, jobs in trainings(inputs / WORKLOADS, measured).items():
-            rows = [row for row, name in enumerate(published.texts["workload"]) if name == workload]
-            theirs = {published.texts["name"][row]: published.numbers[policy][row] for row in rows}
-            if theirs:
-                series = f"pollux {workload} {policy}"
+        means: dict[str, float] = {}
+        workloads = trainings(inputs / WORKLOADS, measured)
+        for workload, jobs in workloads.items():
+            series, submitted = f"pollux {workload} {policy}", {job.name: job.submitted for job in jobs}
+            with found.trying(series):
+                theirs = _lives(_jct(path, published, workload, policy), submitted)
                 request.tell(series)
                 ends = completions(jobs, policy)
-                submitted = {job.name: job.submitted for job in jobs}
-                near = None if has_qhull() else NEAR
-                source = f"pollux/{RESULTS}"
-                found.rows += compared(series, _lives(theirs, submitted), ends, submitted, source, near=near)
+                means[workload] = mean([ends[job.name].end - job.submitted for job in jobs])
+                found.rows += compared(series, theirs, ends, submitted, f"pollux/{RESULTS}", near=near)
+        series = f"pollux {policy}"
+        with found.trying(series):
+            if len(means) == len(workloads):
+                means["mean_avg_jct_s"] = mean(list(means.values()))
+            source, checked = f"pollux/{MEANS}", has_qhull()
+            found.rows += summary.beside(series, (LOAD, policy), means, source, checked=checked)
+    found.failed |= _strangers(path, published, trainings(inputs / WORKLOADS, measured))
+    others = sorted(published.texts.keys() - {"workload", "name"})
+    if others:
+        found.notes.append(f"pollux: {RESULTS}: not compared: columns {', '.join(others)}")
+    found.notes += summary.notes("pollux")
     if not has_qhull():
         found.notes.append(f"pollux: {OTHER_TIMES}; {INSTALL} to take theirs")
-    return found
+    return found.settled()
+
+
+def _jct(path: Path, published: Sheet, workload: str, policy: str) -> dict[str, float]:
+    """Return the JCT of each job of a workload. Raises InvalidInput for none, and for jobs that have two."""
+    rows = [row for row, name in enumerate(published.texts["workload"]) if name == workload]
+    names = [published.texts["name"][row] for row in rows]
+    problems = Problems(str(path))
+    if not rows:
+        problems.add(f"it has no result of {workload}", "give the whole file", column="workload")
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            problems.add("a job has one result", "keep one of its rows", row=rows[place] + 2, column="name", value=name)
+    problems.raise_if_any()
+    return {name: published.numbers[policy][row] for name, row in zip(names, rows, strict=True)}
+
+
+def _strangers(path: Path, published: Sheet, known: Collection[str]) -> dict[str, InvalidInput]:
+    """Return, by their names, the workloads of the results that nobody can run."""
+    rule, mend = "there is no such workload", f"it is one of {', '.join(known)}"
+    return {
+        f"pollux {name}": InvalidInput([Problem(file=str(path), column="workload", value=name, rule=rule, mend=mend)])
+        for name in dict.fromkeys(published.texts["workload"])
+        if name not in known
+    }
 
 
 def _lives(jct: Mapping[str, float], submitted: Mapping[str, float]) -> dict[str, Life]:
-    return {name: Life(float("nan"), submitted[name] + seconds) for name, seconds in jct.items()}
+    """Return when each job ended; one that was never submitted here is left for `compared` to find."""
+    return {name: Life(float("nan"), submitted.get(name, 0.0) + seconds) for name, seconds in jct.items()}
 
 
 def completions(trainings: list[Training], policy: str) -> dict[str, Life]:

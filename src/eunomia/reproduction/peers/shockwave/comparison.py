@@ -59,38 +59,63 @@ def is_here(folder: Path) -> bool:
 
 
 def reproduce(folder: Path, request: Request) -> Found:
-    """Compare four policies with the simulated and the physical runs."""
+    """Compare four policies with the simulated and the physical runs. Raises InvalidInput where none can be."""
     found, rates = Found(), read_rates(folder / RATES)
     trace = min(folder.glob("*.trace"))
+    read_trace(trace, rates)
     curves: list[Curve] = []
     for asked in POLICIES:
         series = f"shockwave {asked.run} {asked.point}".strip()
-        request.tell(f"{series}: {asked.policy}")
-        jobs = read_trace(trace, rates)
-        rounds = Rounds(CAPACITY, asking(asked.policy, TYPE, CAPACITY))
-        makespan = rounds.run(jobs)
-        jct = [rounds.completed[job.name] - job.submitted for job in jobs]
-        measured = mean(jct), makespan
-        theirs = _simulated(folder / SIMULATED / "summary.csv", asked.run)
-        found.rows += _beside(series, f"shockwave/{SIMULATED}/summary.csv", theirs, measured, (asked.near, asked.near))
-        if asked.real:
-            theirs = _real(folder / PAIRED / "jct_by_job.csv", f"{asked.run}_phys", jobs)
-            near, source = (REAL_JCT, REAL_MAKESPAN), f"shockwave/{PAIRED}/jct_by_job.csv"
-            found.rows += _beside(f"{series} physical", source, theirs, measured, near)
-            curves += _curves(folder / SIMULATED, asked.run, jct)
+        with found.trying(series):
+            jobs = read_trace(trace, rates)
+            simulated = _simulated(folder / SIMULATED / "summary.csv", asked.run)
+            by_job = _by_job(folder / SIMULATED / "jct_by_job.csv", asked.run, jobs)
+            real = _real(folder / PAIRED / "jct_by_job.csv", f"{asked.run}_phys", jobs)
+            if simulated is None:
+                found.notes.append(f"{series}: not compared: {SIMULATED}/summary.csv says nothing of it")
+            if real is None and asked.real:
+                found.notes.append(f"{series} physical: not compared: {PAIRED}/jct_by_job.csv says nothing of it")
+            request.tell(f"{series}: {asked.policy}")
+            rounds = Rounds(CAPACITY, asking(asked.policy, TYPE, CAPACITY))
+            makespan = rounds.run(jobs)
+            jct = [rounds.completed[job.name] - job.submitted for job in jobs]
+            measured, source = (mean(jct), makespan), f"shockwave/{SIMULATED}/summary.csv"
+            found.rows += _beside(series, source, simulated, measured, (asked.near, asked.near))
+            if asked.real:
+                near, source = (REAL_JCT, REAL_MAKESPAN), f"shockwave/{PAIRED}/jct_by_job.csv"
+                found.rows += _beside(f"{series} physical", source, real, measured, near)
+                curves += _curves(asked.run, by_job, jct)
     if curves:
         found.figures.append(_figure(curves))
-    found.notes.append(f"shockwave: compared are {', '.join(dict.fromkeys(asked.run for asked in POLICIES))}")
-    return found
+    names = ", ".join(dict.fromkeys(asked.run for asked in POLICIES))
+    found.notes.append(
+        f"shockwave: compared are {names}, in mean JCT and makespan; no other column of the summaries is"
+    )
+    return found.settled()
 
 
 def _simulated(path: Path, run: str) -> tuple[float, float] | None:
     """Return mean JCT and makespan of a simulated run; None where it is not there."""
-    summary = read(path, numbers=("avg_jct_s", "makespan_s"), texts=("run",)) if path.is_file() else None
-    if summary is None or run not in summary.texts["run"]:
+    if not path.is_file():
         return None
-    place = summary.texts["run"].index(run)
-    return summary.numbers["avg_jct_s"][place], summary.numbers["makespan_s"][place]
+    summary = read(path, numbers=("avg_jct_s", "makespan_s"), texts=("run",))
+    places = [place for place, name in enumerate(summary.texts["run"]) if name == run]
+    if len(places) > 1:
+        rule, mend = "a run has one line", "keep one of them"
+        raise InvalidInput([Problem(file=str(path), row=places[1] + 2, column="run", value=run, rule=rule, mend=mend)])
+    return next(((summary.numbers["avg_jct_s"][at], summary.numbers["makespan_s"][at]) for at in places), None)
+
+
+def _by_job(path: Path, run: str, jobs: list[Training]) -> list[float] | None:
+    """Return the JCT of each job in one run; None where it is not there. Raises InvalidInput for other jobs."""
+    if not path.is_file():
+        return None
+    sheet = read(path, maybe=(run,), rest=True)
+    jct = sheet.numbers.get(run)
+    if jct is not None and len(jct) != len(jobs):
+        rule = f"it has {len(jct)} jobs, the trace {len(jobs)}"
+        raise InvalidInput([Problem(file=str(path), rule=rule, mend="give results of this trace")])
+    return jct
 
 
 def _real(path: Path, run: str, jobs: list[Training]) -> tuple[float, float] | None:
@@ -98,12 +123,9 @@ def _real(path: Path, run: str, jobs: list[Training]) -> tuple[float, float] | N
 
     Its summary is not asked for the makespan: that of finish-time fairness ends before the last job of that run.
     """
-    if not path.is_file():
+    jct = _by_job(path, run, jobs)
+    if jct is None:
         return None
-    jct = read(path, numbers=(run,)).numbers[run]
-    if len(jct) != len(jobs):
-        rule = f"it has {len(jct)} jobs, the trace {len(jobs)}"
-        raise InvalidInput([Problem(file=str(path), rule=rule, mend="give results of this trace")])
     return mean(jct), max(job.submitted + seconds for job, seconds in zip(jobs, jct, strict=True))
 
 
@@ -131,13 +153,11 @@ def _beside(
     ]
 
 
-def _curves(folder: Path, name: str, jct: list[float]) -> list[Curve]:
-    path = folder / "jct_by_job.csv"
-    if not path.is_file():
+def _curves(name: str, theirs: list[float] | None, jct: list[float]) -> list[Curve]:
+    if theirs is None:
         return []
     part = [(k + 1) / len(jct) for k in range(len(jct))]
-    theirs = sorted(read(path, numbers=(name,)).numbers[name])
-    return [Curve(name=name, x=theirs, y=part, published=True), Curve(name=name, x=sorted(jct), y=part)]
+    return [Curve(name=name, x=sorted(theirs), y=part, published=True), Curve(name=name, x=sorted(jct), y=part)]
 
 
 def _figure(curves: list[Curve]) -> Figure:
