@@ -95,6 +95,31 @@ def test_whoever_has_no_share_waits_though_accelerators_are_idle() -> None:
     assert where["lost_fragmentation_accelerator_s"] == 0.0
 
 
+@pytest.mark.parametrize("x", [0.25, 0.5, 1 - 1e-4])
+def test_whoever_has_a_part_of_its_time_waits_for_the_rest(x: float) -> None:
+    """Four accelerators, two gangs of two on one of the types each: what is idle is held back until b has gone."""
+    shares = Shares(np.array([[x, 0.0], [0.0, 1.0]]))  # of who is left, the last: a then has all of its time
+    figures, where = played(Fixed(shares), [job("a", size=2), job("b", size=2)])
+    assert figures.jobs["finished_s"].tolist() == pytest.approx([100 + 100 * (1 - x), 100.0])
+    assert where["lost_held_back_accelerator_s"] == pytest.approx(200 * (1 - x))
+    assert where["lost_no_demand_accelerator_s"] == pytest.approx(200 * (1 - x))
+
+
+@pytest.mark.parametrize("x", [1.0, 1 - 1e-9])
+def test_whoever_has_all_of_its_time_but_for_roundings_waits_for_nothing(x: float) -> None:
+    figures, where = played(Fixed(Shares(np.array([[x / 2, x / 2]]))), [job("a", size=2), job("b", 200.0, size=2)])
+    assert figures.jobs["finished_s"].tolist() == pytest.approx([100.0, 300.0])
+    assert (where["lost_held_back_accelerator_s"], where["lost_fragmentation_accelerator_s"]) == (0.0, 0.0)
+    assert where["lost_no_demand_accelerator_s"] == pytest.approx(4 * 300 - 2 * 200)
+
+
+def test_both_of_a_pair_that_share_all_their_time_wait_for_nothing() -> None:
+    pair = Rows(np.array([0]), np.array([0]), partner=np.array([1]))
+    _, where = played(Fixed(Shares(np.array([1.0]), pair)), [job("a", steps=30.0), job("b", steps=30.0)])
+    assert where["lost_held_back_accelerator_s"] == 0.0
+    assert where["lost_no_demand_accelerator_s"] == pytest.approx(3 * 50.0)
+
+
 def test_between_two_questions_the_last_answer_holds_and_newcomers_wait() -> None:
     figures, _ = played(MaxMinFairness(), [job("a", steps=500.0), job("b", 10.0)], gap_s=300.0)
     assert figures.jobs["first_started_s"].tolist() == [0.0, 300.0]

@@ -15,7 +15,10 @@ from eunomia.experiment.compare import cases, compare, prices_of_fairness, write
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.deserved import of_jobs, spans_of
 from eunomia.metrics.fairness import jain
+from eunomia.metrics.hours import hours_of
 from eunomia.metrics.owned import owned_by
+from eunomia.metrics.sharing import sharing_of
+from eunomia.metrics.steps import Steps
 from eunomia.model.decisions import Decision, Refuse, Start
 from eunomia.model.events import Event, JobCancelled, JobFinished, JobSubmitted, JobUpdated, Moment, NodeLost
 from eunomia.model.job import Job
@@ -145,6 +148,50 @@ def test_long_term_fairness_over_time_looks_back_a_day_and_has_gaps_where_nothin
     assert late.ltgf[0, 0] == pytest.approx(1)
     assert np.isnan(late.ltgf[0, 30])
     assert late.ltgf[0, -1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("days", [1e6, 1e12, 1e24])
+@pytest.mark.parametrize("tenants", [1, 30])
+def test_of_very_long_runs_many_hours_are_taken_together_and_every_accelerator_second_is_counted(
+    days: float, tenants: int
+) -> None:
+    end, names = days * 86_400.0, [f"u{n:02}" for n in range(tenants)]
+    comes = [job(f"j{name}", name, end) for name in names]
+    sits = [sit(f"j{name}", n) for n, name in enumerate(names)]
+    ends = [JobFinished(f"j{name}", 1) for name in names]
+    seats = (Node(type="gpu", accelerators=tenants),)
+    ear = Metrics(Topology.of(seats), one_type(), {})
+    for at, events, decisions in ((0.0, comes, sits), (end, ends, [])):
+        ear.hear(Moment(at, tuple(events)), decisions)
+    tree = Tenants.of(names, {})
+    whole = (np.zeros(1), np.ones((1, tenants)))
+    one = (np.array([0.0, end]), np.array([1.0, 0.0]))
+    hours = hours_of(ear, tree, [one] * tenants, [one] * tenants, whole)
+    bins = len(hours.edges) - 2  # the last may be shorter
+    assert bins * tenants <= 2_000_000 and bins * tenants**2 <= 50_000_000
+    assert bins >= min(days * 24, 50_000_000 / tenants**2, 2_000_000 / tenants) / 2
+    assert (hours.edges[0], hours.edges[-1]) == (0.0, end) and (np.diff(hours.edges) > 0).all()
+    for kept in (hours.asked, hours.deserved, hours.entitled, hours.held[:, :, 0]):
+        assert kept.sum(axis=0) == pytest.approx(np.full(tenants, end))
+    assert sharing_of(tree.names, hours, np.zeros(tenants, dtype=np.int64)).ltgf == pytest.approx(1.0)
+
+
+def test_of_ordinary_runs_every_hour_stands_alone() -> None:
+    """Three years of 40 tenants, and ten of 20: whole hours from the first submission, and the end."""
+    for years, tenants in ((3, 40), (10, 20), (200, 1)):
+        end = years * 8766 * 3600.0 + 1800.0
+        ear = heard_by(Job(job_id="a", total_steps=1.0, submitted=5400.0), end, tenants)
+        assert hours_of(*ear).edges.tolist() == [5400.0, *(3600.0 * n for n in range(2, years * 8766 + 1)), end]
+
+
+def heard_by(one: Job, end: float, tenants: int) -> tuple[Metrics, Tenants, list[Steps], list[Steps], Steps]:
+    """Return what `hours_of` is given of a run with one job, in which nobody asks for anything."""
+    ear = Metrics(Topology.of(TWO), one_type(), {})
+    ear.hear(Moment(one.submitted, (JobSubmitted(one),)), [sit(one.job_id, 0)])
+    ear.hear(Moment(end, (JobFinished(one.job_id, 1),)), [])
+    names = ["-", *(f"u{n}" for n in range(1, tenants))]
+    nothing = (np.zeros(1), np.zeros(1))
+    return ear, Tenants.of(names, {}), [nothing] * tenants, [nothing] * tenants, (np.zeros(1), np.ones((1, tenants)))
 
 
 def test_the_definitions_of_finish_time_fairness_stand_side_by_side() -> None:

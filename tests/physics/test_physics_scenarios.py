@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eunomia import simulate
+from eunomia.backends.simulated import stillness
 from eunomia.backends.simulated.stillness import MOST, MOST_ASKED, Stillness
 from eunomia.experiment.simulation import Result
 from eunomia.experiment.wiring import set_up
@@ -278,6 +281,47 @@ def test_where_something_always_changes_it_is_given_up_in_the_end(away: int, wak
     stillness = Stillness()
     assert not any(stillness.is_final(True, away, wakes) for _ in range(most - 1))
     assert stillness.is_final(True, away, wakes)
+    assert f"given up: in {most:,} moments nobody ran" in stillness.told
     assert not stillness.is_final(False, away, wakes)
     assert not stillness.is_final(True, away, wakes)
     assert stillness.is_final(True, away=0, wakes=False)
+
+
+@pytest.mark.parametrize("physics", [None, {"placement": "themis"}])
+def test_a_run_in_which_restarts_eat_every_lease_is_given_up_and_says_so(
+    physics: dict[str, Any] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stillness, "LOOK", 200)
+    trace = tmp_path / "jobs.csv"
+    rows = "".join(f"j{m},0,12,1000,any\n" for m in range(4))
+    trace.write_text(f"job_id,submitted_s,scale_factor,duration_s,job_type\n{rows}", encoding="utf-8")
+    for restore_s, finished in ((100.0, 4), (300.0, 0)):
+        result = simulate(
+            asked(
+                physics,
+                workload={"trace": str(trace)},
+                throughputs={"source": "uniform"},
+                policy={"name": "astraea"},
+                mechanism={"length_s": 300.0},
+                overheads={"restore_s": restore_s},
+                world={},
+            )
+        )
+        assert result.summary["jobs_finished"] == finished
+        assert any("given up: in 200 moments jobs were started" in note for note in result.notes) == (not finished)
+
+
+def test_somebody_who_gains_or_ends_or_sits_on_is_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stillness, "LOOK", 1)
+
+    def gives_up(*looks: tuple[int, list[float], list[int]]) -> list[bool]:
+        watch = Stillness()
+        return [
+            watch.goes_nowhere(left, partial(lambda s, e: (np.array(s), np.array(e)), steps, epoch))
+            for left, steps, epoch in looks
+        ]
+
+    assert gives_up((2, [5.0, 0.0], [3, 0]), (2, [5.0, 0.0], [0, 4])) == [False, True]
+    assert gives_up((2, [5.0, 0.0], [3, 0]), (2, [5.0, 1.0], [0, 4])) == [False, False]
+    assert gives_up((2, [5.0, 0.0], [3, 0]), (1, [5.0, 0.0], [0, 4])) == [False, False]
+    assert gives_up((2, [5.0, 0.0], [3, 0]), (2, [5.0, 0.0], [3, 0])) == [False, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -63,6 +64,32 @@ def test_few_rows_as_one_program_have_the_level_of_the_textbook_program(one: Ins
     assert_it_fits(found, one, one.need * found.objective)
 
 
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.sampled_from([0.0, 1.0, 1e3]), st.booleans(), st.booleans())
+def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
+    one: Instance, oldness: float, others: bool, few: bool
+) -> None:
+    """As under pairs: a job that has ended, but of whose end nobody has heard."""
+    rng = np.random.default_rng(len(one.need))
+    idle = rng.random(len(one.need)) < 0.5 if others else np.ones(len(one.need), dtype=bool)
+    need = np.where(idle, 0.0, one.need)
+    base = np.where(idle, rng.choice([0.0, 1.0], len(need)), need * rng.uniform(0.5, 2, len(need)))
+    age = np.where(idle, rng.choice([0.0, 1.0, 1e6], len(need)), oldness * base)
+    asking = replace(one, need=need)
+
+    def level_of(**more: np.ndarray) -> Level:
+        more["second"] = one.rate
+        return highest_level(one.rate, one.size, one.capacity, need, **more) if few else many(asking, **more)
+
+    found = level_of(base=base, age=age)
+    young = level_of(base=np.where(idle, 1.0, base), age=np.where(idle, 0.0, age))
+    assert found.objective == pytest.approx(young.objective, rel=1e-9)
+    left = base - age * found.objective
+    asked = np.divide(need * found.objective, left, out=np.zeros(len(need)), where=~idle)
+    assert np.isfinite(found.x).all()
+    assert_it_fits(found, one, asked)
+
+
 @given(kinds(), st.integers(0, 2**32 - 1))
 def test_what_rows_of_one_sort_get_together_is_dealt_out_so_that_each_has_its_need(one: Instance, seed: int) -> None:
     rows = Rows(one.rate.T, np.zeros(len(one.need)), one.size, one.need, None, None, None)
@@ -102,7 +129,7 @@ def test_rows_of_few_sorts_of_speeds_reach_the_level_that_their_ages_allow(one: 
     assert many(Instance(one.rate, one.size, one.capacity, need, one.weight)).objective == pytest.approx(1, rel=1e-8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(problems(most_rows=20, decades=2), st.integers(0, 2**32 - 1))
 def test_rows_with_an_age_have_the_level_that_bisection_finds(one: Instance, seed: int) -> None:
     capacity = np.maximum(one.capacity, 1.0)

@@ -179,6 +179,28 @@ def test_rows_with_ages_of_their_own_reach_the_level_of_the_program_over_pairs_o
         assert share_of_what_is_asked(t * (1 + 1e-8)) <= 1 + 1e-10
 
 
+@given(problems(most_rows=8), st.sampled_from([0.0, 1.0, 1e3]), st.booleans())
+@EXAMPLES
+def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
+    one: Instance, oldness: float, others: bool
+) -> None:
+    """A job that has ended, but of whose end nobody has heard: no steps, and perhaps no time alone either."""
+    rows = len(one.of)
+    idle = one.rng.random(rows) < 0.5 if others else np.ones(rows, dtype=bool)
+    need = np.where(idle, 0.0, np.exp(one.rng.normal(0, 1, rows)))
+    base = np.where(idle, one.rng.choice([0.0, 1.0], rows), one.rng.uniform(0.5, 2, rows) * need)
+    age = np.where(idle, one.rng.choice([0.0, 1.0, 1e6], rows), oldness * base)
+    tables = one.rate, one.beside, one.size, one.of, one.capacity
+    found = highest_shared_level_own(*tables, need, base=base, age=age)
+    young = highest_shared_level_own(*tables, need, base=np.where(idle, 1.0, base), age=np.where(idle, 0.0, age))
+    assert found.shared.objective == pytest.approx(young.shared.objective, rel=1e-9)
+    rates = received(one, found.entries())  # whoever asks for nothing may get what is left over
+    t = found.shared.objective
+    asked = np.divide(need * t, base - age * t, out=np.zeros(rows), where=~idle)
+    assert (rates[one.able()] >= (asked * (1 - 1e-9))[one.able()]).all()
+    assert t == 0 or (need > 0).any()
+
+
 @given(problems())
 @settings(max_examples=20)
 def test_needs_may_lie_twelve_decades_apart(one: Instance) -> None:

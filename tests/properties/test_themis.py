@@ -254,7 +254,7 @@ def told(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
 def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str) -> None:
     """The answer is given without one; where somebody could sit better, or waits, there has to be one."""
     quick = moved = 0
-    for seed in range(60):
+    for seed in range(120):
         policy = Themis(f=(0.0, 0.5, 0.8)[seed % 3], indivisible=indivisible)  # type: ignore[arg-type]
         view = everybody_sits(a_view(policy, seed), seed)
         rng = np.random.default_rng(seed)
@@ -278,7 +278,7 @@ def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(i
             assert all(np.array_equal(answer.memory[name], values) for name, values in held.memory.items())
         else:
             moved += told(held) != kept
-    assert quick > 10
+    assert quick > 20
     assert moved > 0
 
 

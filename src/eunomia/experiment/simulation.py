@@ -128,7 +128,7 @@ def simulate(
             backend = UntilEnded(backend, measured)
         run(setup.scheduler(), backend, adviser, observers)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
-    notes = setup.notes + measured_note(measured, setup.jobs)
+    notes = (*setup.notes, *measured_note(measured, setup.jobs), *filter(None, (world.given_up,)))
     spent = timing(wall, cpu, adviser, setup)
     record = None if record_to is None else Record(record_to)
     return Result(scenario=scenario, figures=figures, timing=spent, notes=notes, record=record, refusals=refusals.why)

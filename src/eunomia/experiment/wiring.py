@@ -19,6 +19,7 @@ from eunomia.experiment.noise import NoisySpeeds
 from eunomia.experiment.outages import demand_progress
 from eunomia.experiment.policy import find_policy
 from eunomia.experiment.searching import is_searching, is_told_losses, tuners_of
+from eunomia.experiment.short_leases import demand_time_to_work
 from eunomia.experiment.tenancy import tenants_of
 from eunomia.experiment.workload import Workload, workload_of
 from eunomia.failures.retrying import Adaptive
@@ -172,6 +173,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
     )
     _demand_prices(setup)
     demand_progress(scenario, setup.jobs, truth, topology, setup.overheads)
+    demand_time_to_work(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
     return setup
 
 

@@ -15,7 +15,9 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.tenants import Tenants
 
 HOUR_S = 3600.0
-_MOST = 50_000_000  # hours × tenants²; where there would be more, several hours are taken together
+# Where there would be more than either of these, several hours are taken together: the one is time, the other memory.
+_MOST_PAIRS = 50_000_000  # hours × tenants²
+_MOST_CELLS = 2_000_000  # hours × tenants: 228 years of one tenant
 
 
 class Hours(NamedTuple):
@@ -67,10 +69,11 @@ def entitled(parent: Ints, own: Floats, owed: Floats) -> Floats:
 
 
 def _edges(heard: Heard, tenants: int) -> Floats:
-    """Return whole hours from the first submission, and the end of the run."""
+    """Return whole hours from the first submission, and the end of the run; several at once where they are many."""
     begin = min((job.submitted for job in heard.jobs), default=0.0)
     end = max(heard.end_s, begin)
     first, last = math.floor(begin / HOUR_S), math.ceil(end / HOUR_S)
-    together = math.ceil((last - first) * tenants**2 / _MOST) or 1
-    inside = np.arange(first + together, last, together) * HOUR_S
-    return np.unique(np.concatenate(([begin], inside, [end])))
+    cells = (last - first) * tenants
+    together = max(math.ceil(cells * tenants / _MOST_PAIRS), math.ceil(cells / _MOST_CELLS), 1)
+    inside = (first + together * np.arange(1.0, -(-(last - first) // together))) * HOUR_S
+    return np.unique(np.concatenate(([begin], inside[inside < end], [end])))

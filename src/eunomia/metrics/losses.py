@@ -4,7 +4,8 @@
 
 What seats in use were lost to, the world says (`model.losses`). Seats that nobody held are told apart here: nobody
 waited; somebody waited, but every gang was wider than what was free of the type; or a gang would have fitted and was
-held back, by the policy's order, by a reservation, or by a round that had not ended.
+held back, by the policy's order, by a reservation, or by a round that had not ended. Where time flows without seats,
+who receives a part of its time waits for the rest, and any part of an accelerator would be of use to it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from eunomia.metrics.heard import Heard
+from eunomia.metrics.owned import demand_of
+from eunomia.metrics.steps import combined, summed
 from eunomia.model.arrays import Floats
 from eunomia.model.losses import HELD_FOR, Losses
 
@@ -21,6 +24,7 @@ IDLE_BY = ("no_demand", "fragmentation", "held_back")
 OUT_OF_SERVICE = "out_of_service"
 LOST = (*HELD_FOR, *IDLE_BY, OUT_OF_SERVICE)
 Curve = tuple[Floats, Floats]  # times, and the value from each on; before the first of them as said
+_ROUNDING = 1e-6  # of what is asked for: whoever misses no more than that, by a solver's rounding, waits for nothing
 
 
 def name_of(what: str) -> str:
@@ -36,12 +40,24 @@ def losses_of(heard: Heard, losses: Losses | None) -> dict[str, float | None]:
         heard.topology.capacity(),
         [heard.busy(j) for j in types],
         [heard.gone(j) for j in types],
-        heard.narrowest(),
+        _least(heard),
         begin,
         max(heard.end_s, begin),
     )
     lost: dict[str, float | None] = {**(losses.lost if losses else dict.fromkeys(HELD_FOR)), **idle}
     return {"useful_accelerator_s": losses.useful if losses else None, **{name_of(what): lost[what] for what in LOST}}
+
+
+def _least(heard: Heard) -> Curve:
+    """Return the narrowest gang that waits, inf = nobody; where time flows 0 if somebody does not receive all of it."""
+    flows = heard.column("epoch")[~np.isnan(heard.column("first"))] == 0  # who sits does so in epochs from 1 on
+    if not flows.any():
+        return heard.narrowest()
+    ended = heard.column("ended")
+    until = np.where(np.isnan(ended), heard.end_s, ended)
+    (asked,) = demand_of(heard, np.zeros(len(until), dtype=np.int64), until, 1)
+    received = summed([curve for _, _, curve in heard.held()])
+    return combined(lambda all, some: np.where(some < all * (1 - _ROUNDING), 0.0, np.inf), asked, received)
 
 
 def idle_by_cause(

@@ -68,10 +68,13 @@ def _parts(amount: Floats) -> Floats:
 
 
 def ltgf_over_time(hours: Hours) -> tuple[Floats, Floats]:
-    """Return times, (point,), and received ÷ deserved in the 24 hours before each, (tenant, point)."""
+    """Return times, (point,), and received ÷ deserved in the 24 hours before each, (tenant, point).
+
+    Where a stretch of time is longer than that, it is those of the stretch.
+    """
     ends = hours.edges[1:]
     kept = np.unique(np.linspace(0, max(len(ends) - 1, 0), min(POINTS, len(ends))).round().astype(int))
-    first = np.searchsorted(hours.edges, ends[kept] - WINDOW_S)
+    first = np.minimum(np.searchsorted(hours.edges, ends[kept] - WINDOW_S), kept)
     sums = [
         np.concatenate((np.zeros((1, each.shape[1])), np.cumsum(each, axis=0)))
         for each in (hours.held.sum(axis=2), hours.deserved)

@@ -110,7 +110,10 @@ def highest_level(
 
 
 def _rows(rate: Floats, size: Floats, need: Floats, base: Floats | None, age: Floats | None) -> Rows:
-    """Return the table by columns."""
+    """Return the table by columns. Who needs nothing asks for nothing, however old it is."""
+    asks = np.asarray(need) > 0
+    base = None if base is None else np.where(asks, base, 1.0)
+    age = None if age is None else np.where(asks, age, 0.0)
     n = len(size)
     T = np.ascontiguousarray(np.asarray(rate, dtype=float).T)
     a = np.ascontiguousarray(need, dtype=float)

@@ -51,6 +51,8 @@ class FluidWorld:
         self._cancels = [(when, n, event) for n, (when, event) in enumerate(_drawn(self._jobs, mishaps, cancels))]
         heapq.heapify(self._cancels)
 
+    given_up = ""  # time flows until all is done or nobody receives any
+
     def losses(self, until: float) -> Losses:
         """Return what was received up to the end of the run, which is over, was good for."""
         self._flow_to(until)

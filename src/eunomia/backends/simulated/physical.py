@@ -16,9 +16,10 @@ from eunomia.backends.simulated.account import Account, Lease
 from eunomia.backends.simulated.gang import Gang
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.outages import Fault, Outages
-from eunomia.backends.simulated.stillness import Stillness
+from eunomia.backends.simulated.stillness import Stillness, sitting
 from eunomia.backends.simulated.surroundings import Surroundings
 from eunomia.failures.retrying import BY_MACHINE
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
     Event,
@@ -137,6 +138,8 @@ class PhysicalWorld:
             away = self._outages.away if still else 0
             if math.isinf(at) or self._stillness.is_final(still, away, self._wake < math.inf):
                 return
+            if math.isinf(arrival) and self._stillness.goes_nowhere(self._left, self._look):
+                return
             self._at = at
             events: list[Event] = []
             while arrived < len(self._jobs) and self._jobs[arrived].submitted == at:
@@ -151,6 +154,15 @@ class PhysicalWorld:
                 events = [events[i] for i in self._shuffles.permutation(len(events))]
             if events:
                 yield Moment.of(at, events)
+
+    @property
+    def given_up(self) -> str:
+        """Why the run was ended before its jobs were done, if it was."""
+        return self._stillness.told
+
+    def _look(self) -> tuple[Floats, Ints]:
+        rows = np.array([(gang.safe, gang.rate, gang.epoch) for gang in self._all], dtype=float)
+        return rows[:, 0], sitting(rows[:, 1], rows[:, 2].astype(np.int64))
 
     def _is_still(self) -> bool:
         """Say whether nobody sits, and all that is still true of what is to come are machines that go or come back."""

@@ -19,7 +19,7 @@ from eunomia.backends.simulated.ends import no_ends
 from eunomia.backends.simulated.gangs import ENDED, FAILED, FINE, FINISHED, GANG
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.rates import Rates
-from eunomia.backends.simulated.stillness import Stillness
+from eunomia.backends.simulated.stillness import Stillness, sitting
 from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, losses_of
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
@@ -112,6 +112,8 @@ class SimulatedWorld:
             still = arrival == ending == math.inf and not (self._reports or self._cancels)
             if self._stillness.is_final(still, self._away, self._wake < math.inf):
                 return
+            if arrival == math.inf and self._stillness.goes_nowhere(self._left, self._look):
+                return
             if later and later[0][0] < at:
                 at = later[0][0]
             if at == math.inf:
@@ -130,6 +132,15 @@ class SimulatedWorld:
                 events.append(Woken())
             if events:
                 yield Moment.of(at, events)
+
+    @property
+    def given_up(self) -> str:
+        """Why the run was ended before its jobs were done, if it was."""
+        return self._stillness.told
+
+    def _look(self) -> tuple[Floats, Ints]:
+        gangs = self._gangs
+        return gangs["safe"].copy(), sitting(gangs["rate"], gangs["epoch"])
 
     def _reported(self) -> list[Event]:
         """Return what those that stopped at this instant wrote into their checkpoints."""

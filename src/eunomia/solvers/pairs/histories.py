@@ -60,10 +60,10 @@ class SharedByRow:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What each row asks for: need · t / (base − age · t)."""
+    """What each row asks for: need · t / (base − age · t), and 0 whatever the others are where need is 0."""
 
     need: Floats  # (row,)
-    base: Floats  # (row,)
+    base: Floats  # (row,) above 0 where need is
     age: Floats  # (row,)
 
 
@@ -102,8 +102,8 @@ class _Asks:
     def of_class(self, each: int, t: float) -> Floats:
         """Return r of the rows of one class."""
         here = slice(self.start[each], self.start[each + 1])
-        rates: Floats = self.need[here] * t / (self.base[here] - self.age[here] * t)
-        return rates
+        need, left = self.need[here], self.base[here] - self.age[here] * t
+        return np.divide(need * t, left, out=np.zeros(len(need)), where=need > 0)
 
     def reached(self, rate: Floats) -> float:
         """Return the highest t at which no row asks for more than it gets, rate (row,); 0 if none asks."""
@@ -144,7 +144,8 @@ def highest_shared_level_own(
 
     of (row,) class of each row; rate (class, column), beside (class, class, column), size (class,), capacity
     (column,) as in `highest_shared_level`, and second (class,) too; need ≥ 0, base > 0 (1 if left out) and age ≥ 0
-    (0 if left out) (row,). Rows that no column serves, or that need nothing, do not hold t down.
+    (0 if left out) (row,). Rows that no column serves, or that need nothing, do not hold t down; the base of a row
+    that needs nothing may be 0.
     Raises NoOptimum when the gap is above 1e-9.
     """
     ones, zeros = np.ones(len(of)), np.zeros(len(of))
@@ -353,6 +354,8 @@ def _asked(
     value, slope, mass = np.zeros(len(of)), np.zeros(len(of)), np.zeros(len(of))
     for d in range(len(of)):
         for i in range(start[of[d]], start[of[d] + 1]):
+            if need[i] == 0.0:  # whatever its base: it may have nothing left to do, and be long past its end
+                continue
             left = base[i] - age[i] * t
             r = need[i] * t / left
             if r > threshold[d]:
