@@ -22,6 +22,7 @@ from eunomia.solvers.auction.prices import relaxed
 BIDDERS, ROWS, ACCELERATORS = 40, 64, 256
 MACHINES = np.repeat([8, 16, 2], [16, 6, 16])  # accelerators of each, as Themis' simulator is believed to have them
 TYPES = np.array([86, 85, 85])
+SPEEDS = (1.0, 0.6, 0.3)  # of those types, where a row names one
 DRAWS, OTHERS = 21, 2
 
 
@@ -53,6 +54,23 @@ def three_types(rng: np.random.Generator) -> Bids:
         take.append(counts)
         worth.append(np.log(0.01 + value) * rng.uniform(0.3, 1))
     return _tables(take, worth, TYPES)
+
+
+def one_type_a_row(rng: np.random.Generator) -> Bids:
+    """Return so many of one type in each row, in steps of a gang; what exceeds a demand is worth no more."""
+    take, worth, capacity = [], [], np.array([96, 80, 80])
+    for _ in range(BIDDERS):
+        elapsed, left, ideal = rng.uniform(0, 2e4), rng.lognormal(9, 1), rng.lognormal(10, 0.6)
+        gang, demand = rng.choice([1, 2, 4]), rng.choice([8, 16, 32])
+        counts, rho = np.zeros((ROWS, 3), dtype=np.int64), np.full(ROWS, 1e6)
+        for row in range(1, ROWS):
+            k, n = divmod(row - 1, ROWS // 3)
+            counts[row, k] = (n + 1) * gang
+            rho[row] = (elapsed + left / (min(counts[row, k], demand) * SPEEDS[k])) / ideal
+        fits = (counts <= capacity).all(axis=1)
+        take.append(counts[fits])
+        worth.append(-np.log(rho[fits]))
+    return _tables(take, worth, capacity)
 
 
 def machines(rng: np.random.Generator) -> Bids:
@@ -97,6 +115,7 @@ def by_ours(bids: Bids) -> Floats:
 STRUCTURES: Mapping[str, Callable[[np.random.Generator], Bids]] = {
     "one class": one_class,
     "3 types": three_types,
+    "3 types, one a row": one_type_a_row,
     "38 machines": machines,
 }
 

@@ -118,7 +118,7 @@ def test_other_prices_prove_less_but_nothing_false(bids: Bids) -> None:
         for tried in (price, better):
             found = best_rows(rows, bids.worth, who, tried, empty, EXACT.widest)
             if not found.proven:
-                found, _ = settled(rows, bids.worth, who, found, 10, EXACT.work)
+                found, _ = settled(rows, bids.worth, who, tried, found, 10, EXACT.work)
             assert found.proven
             assert abs(found.objective - by_highs(bids)) < CLOSE
 

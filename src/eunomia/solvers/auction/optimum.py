@@ -3,11 +3,13 @@
     maximise Σ_i v_i,b(i)   subject to   Σ_i n_i,b(i),k ≤ C_k for each class k
 
 Bidders are served layer by layer (`layers`) with wider and wider layers until nothing that could be better was let go.
-Where that does not come to an end, `deepening` goes on.
+Where it is known about how far below the bound the best lies, only what is that good is looked for at first. Where
+that does not come to an end, `deepening` goes on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +23,7 @@ from eunomia.solvers.auction.prices import surplus
 CLOSE = 1e-9  # of a sum of logarithms: what is nearer is the same
 WIDTHS = (64, 1024, 8192, 65536)
 WORK = 400_000  # states times classes of the widest layer
+NARROWEST, WIDER = 1 / 256, 2.0  # the first window, as a part of the gap at least; each one over the one before
 HOPELESS = 0.5  # share of the gap that a layer of 1024 states must have closed for wider ones to be tried
 
 
@@ -49,11 +52,13 @@ class Best:
         return self.bound <= self.objective + CLOSE
 
 
-def best_rows(rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints, widest: int) -> Best:
+def best_rows(
+    rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints, widest: int, window: float = np.inf
+) -> Best:
     """Return the best rows of the bidders `who`, (turn,).
 
-    `price` (class,) sets how well layers can be judged, `known` (turn,) are rows that fit together, and `widest` is the
-    most states of a layer.
+    `price` (class,) sets how well layers can be judged, `known` (turn,) are rows that fit together, `widest` is the
+    most states of a layer, and `window` how far below the bound of these prices the best is believed to be, if known.
     """
     loss = np.empty(len(worth))
     gain, chosen = surplus(rows, worth, price, who, loss)
@@ -61,7 +66,7 @@ def best_rows(rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints
     if not found.proven and (rows.take[chosen].sum(axis=0) <= rows.capacity).all():
         found = better(found, chosen, worth)
     if not found.proven:
-        found = _by_layers(rows, worth, who, price, loss, gain, found, widest)
+        found = _by_layers(rows, worth, who, price, loss, gain, found, widest, window)
     return replace(found, bound=max(found.bound, found.objective))
 
 
@@ -72,26 +77,46 @@ def better(found: Best, row: Ints, worth: Floats) -> Best:
 
 
 def _by_layers(
-    rows: Packed, worth: Floats, who: Ints, price: Floats, loss: Floats, gain: Floats, found: Best, widest: int
-) -> Best:
-    """Widen the layers until the answer is proven, or that is too much work."""
+    rows: Packed, worth: Floats, who: Ints, price: Floats, loss: Floats, gain: Floats, found: Best, widest: int,
+    window: float,
+) -> Best:  # fmt: skip
+    """Search the windows, then widen the layers until the answer is proven, or that is too much work."""
     order = np.argsort(-rows.most[who].sum(axis=1), kind="stable")  # who takes most leaves the fewest ways to go on
     turn, first = who[order], found.bound
     seen = frames(rows, turn)
     line = np.lexsort((loss, np.repeat(np.arange(len(rows.begin) - 1), np.diff(rows.begin))))
-    for width in WIDTHS:
-        if width > WIDTHS[0] and (width > widest or width * len(price) > WORK):
-            break
-        value, chosen, lost = sweep(
-            rows, worth, price, turn, gain[order], loss, line, *seen, found.objective + CLOSE / 2, width
-        )
+
+    def swept(found: Best, bar: float, width: int) -> Best:
+        value, chosen, lost = sweep(rows, worth, price, turn, gain[order], loss, line, *seen, bar, width)
         if value > found.objective:
             row = np.empty_like(chosen)
             row[order] = unfolded(rows, worth, turn, seen, chosen)
             assert row.min() >= 0
             found = better(found, row, worth)
-        found = replace(found, bound=min(found.bound, max(lost, found.objective)))
-        closed = first - found.bound
-        if found.proven or (width > WIDTHS[0] and closed < HOPELESS * (first - found.objective) and len(price) > 8):
+        return replace(found, bound=min(found.bound, max(lost, found.objective)))
+
+    widths = [w for w in WIDTHS if w == WIDTHS[0] or (w <= widest and w * len(price) <= WORK)]
+    if np.isfinite(window):
+        found = _in_windows(swept, found, window, [w for w in widths[1:] if w < WIDTHS[-1]])
+    for width in widths:
+        if found.proven:
             break
+        found = swept(found, found.objective + CLOSE / 2, width)
+        closed = first - found.bound
+        if width > WIDTHS[0] and closed < HOPELESS * (first - found.objective) and len(price) > 8:
+            break
+    return found
+
+
+def _in_windows(swept: Callable[[Best, float, int], Best], found: Best, window: float, widths: list[int]) -> Best:
+    """Look for what lies in the window below the bound, then in wider ones; with wider layers where one overflows."""
+    first, level = found.bound, 0
+    window = max(window, NARROWEST * (first - found.objective))
+    while level < len(widths) and not found.proven:
+        bar = max(first - window, found.objective + CLOSE / 2)
+        found = swept(found, bar, widths[level])
+        if found.bound > bar:
+            level += 1  # better ones were let go
+        else:
+            window = WIDER * max(window, first - found.bound)
     return found

@@ -17,9 +17,9 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.contention import among, contenders, filled, nothing
 from eunomia.solvers.auction.deepening import settled
-from eunomia.solvers.auction.optimum import EXACT, WIDTHS, Best, Effort, best_rows
+from eunomia.solvers.auction.optimum import EXACT, Best, Effort
 from eunomia.solvers.auction.packed import Packed, packed
-from eunomia.solvers.auction.prices import STEPS, lowered, relaxed_prices
+from eunomia.solvers.auction.rest import Rest
 
 _log = logging.getLogger(__name__)
 AGAIN = 4000, 200  # times that some bidders are served again, where the fair rows and others' best are not settled
@@ -73,18 +73,17 @@ def searched(bids: Bids, effort: Effort) -> Partial:
     Where the work ends before the fair rows are proven, no proof of others' best is tried, which is no easier.
     """
     rows, worth, everybody = packed(bids), np.ascontiguousarray(bids.worth, dtype=float), np.arange(bids.bidders)
-    fair, price, work = _fair(rows, worth, everybody, effort)
+    rest = Rest(rows, worth, effort)
+    fair, work = _fair(rows, worth, everybody, rest, effort)
     share, least = np.ones((2, bids.bidders))
     winners, told = np.flatnonzero(bids.take[fair.row].any(axis=1)), work
     for n, i in enumerate(winners.tolist()):  # who takes nothing costs nobody anything
         others, row = everybody[everybody != i], np.delete(fair.row, i)
-        known = filled(rows.begin, rows.take, worth, rows.capacity, others, row)
-        cheaper = lowered(rows, worth, price, others, float(worth[known].sum()), STEPS)
-        alone = best_rows(rows, worth, others, cheaper, known, effort.widest)
+        alone = rest.best(others, filled(rows.begin, rows.take, worth, rows.capacity, others, row))
         if not alone.proven and effort.work > 0:
             may = work // (len(winners) - n) if fair.proven else 0
-            alone, rest = settled(rows, worth, others, alone, AGAIN[1], may)
-            work -= may - rest
+            alone, left = settled(rows, worth, others, rest.price, alone, AGAIN[1], may)
+            work -= may - left
         share[i], least[i] = np.exp(worth[row].sum() - alone.objective), np.exp(worth[row].sum() - alone.bound)
         if told - work > LONG:
             told = work
@@ -92,19 +91,13 @@ def searched(bids: Bids, effort: Effort) -> Partial:
     return Partial(fair.row, bids.take[fair.row], share, least, fair.objective, fair.bound)
 
 
-def _fair(rows: Packed, worth: Floats, everybody: Ints, effort: Effort) -> tuple[Best, Floats, int]:
-    """Return the fair rows, prices (class,) near those of the linear relaxation, and the work that is left."""
+def _fair(rows: Packed, worth: Floats, everybody: Ints, rest: Rest, effort: Effort) -> tuple[Best, int]:
+    """Return the fair rows and the work that is left."""
     table = rows.begin, rows.take, worth, rows.capacity
-    known = filled(*table, everybody, nothing(*table[:2]))
-    price = lowered(rows, worth, np.zeros(len(rows.capacity)), everybody, float(worth[known].sum()), STEPS)
-    fair = best_rows(rows, worth, everybody, price, known, WIDTHS[0])  # before the relaxation is solved
-    if fair.proven:
-        return fair, price, effort.work
-    price = relaxed_prices(rows, worth, everybody)
-    fair = best_rows(rows, worth, everybody, price, fair.row, effort.widest)
+    fair = rest.best(everybody, filled(*table, everybody, nothing(*table[:2])))
     if fair.proven or effort.work == 0:
-        return fair, price, effort.work
+        return fair, effort.work
     may = effort.work // FAIR
     _log.warning("auction: %d bidders, %d classes: searched row by row, which may take a minute", *rows.most.shape)
-    fair, rest = settled(rows, worth, everybody, fair, AGAIN[0], may)
-    return fair, price, effort.work - may + rest
+    fair, left = settled(rows, worth, everybody, rest.price, fair, AGAIN[0], may)
+    return fair, effort.work - may + left

@@ -36,13 +36,32 @@ def relaxed(rows: Packed, worth: Floats, *, whole: bool = False) -> Program:
     )
 
 
+class Relaxation:
+    """The linear relaxation, kept: without one bidder it is solved again from the last basis, in a few steps."""
+
+    def __init__(self, rows: Packed, worth: Floats):
+        """Take the rows of all bidders and what they are worth, (row,)."""
+        self.bidders, self.away = len(rows.begin) - 1, np.empty(0, dtype=np.int64)
+        self.program = relaxed(rows, worth)
+
+    def prices(self, who: Ints) -> Floats:
+        """Return the prices (class,) at which L of the bidders `who` is lowest."""
+        away = np.setdiff1d(np.arange(self.bidders), who)
+        for bidders, side in ((self.away, 1.0), (away, 0.0)):
+            if len(bidders):
+                self.program.change_sides(bidders, side, side)
+        self.away = away
+        return np.maximum(self.program.solve().row_price[self.bidders :], 0.0)
+
+
 def relaxed_prices(rows: Packed, worth: Floats, who: Ints) -> Floats:
     """Return the prices (class,) at which L of the bidders `who` is lowest."""
-    bidders = len(rows.begin) - 1
-    program, away = relaxed(rows, worth), np.setdiff1d(np.arange(bidders), who)
-    if len(away):
-        program.change_sides(away, 0.0, 0.0)
-    return np.maximum(program.solve().row_price[bidders:], 0.0)
+    return Relaxation(rows, worth).prices(who)
+
+
+def ceiling(rows: Packed, worth: Floats, price: Floats, who: Ints) -> float:
+    """Return L of the bidders `who`: no rows of theirs are worth more together."""
+    return float(surplus(rows, worth, price, who, np.empty(len(worth)))[0].sum() + price @ rows.capacity)
 
 
 @njit(cache=True)
