@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -121,7 +122,18 @@ def test_a_folder_without_a_case_is_refused(tmp_path: Path) -> None:
 
 def test_a_case_without_results_is_told(tmp_path: Path) -> None:
     written(tmp_path / "mine", "0,ann,1,0,5")
-    assert parity(Request(reference=tmp_path)).notes == ("astraea mine: not compared: it has no result",)
+    with pytest.raises(InvalidInput, match="mine: it has no result; put its jobs"):  # and there is no other case
+        parity(Request(reference=tmp_path))
+
+
+def test_a_case_without_the_order_of_its_tenants_is_a_run_that_failed(peers: Path, tmp_path: Path) -> None:
+    whole = some_of(peers, tmp_path, "fake500", ["jobs_fake.fifo.fair.1800.csv"])
+    shutil.copytree(whole / "fake500", whole / "nameless")
+    (whole / "nameless" / "names.lst").unlink()
+    failed, *rows = parity(Request(reference=whole)).rows
+    assert (failed.series, failed.quantity) == ("astraea nameless", "runs that failed")
+    assert "names.lst: it cannot be read: No such file" in failed.note
+    assert all(row.within for row in rows)
 
 
 @pytest.mark.parametrize(

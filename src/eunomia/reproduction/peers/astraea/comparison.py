@@ -59,7 +59,11 @@ def reproduce(folder: Path, request: Request) -> Found:
 def _compare(case: Path, request: Request, found: Found) -> None:
     """Add the rows of one case."""
     runs: list[Path] = []
-    for path in sorted(case.glob("jobs_*.csv")):
+    results = sorted(case.glob("jobs_*.csv"))
+    if not results:
+        mend = "put its jobs_*.csv there, or take the folder away"
+        raise InvalidInput([Problem(file=str(case), rule="it has no result", mend=mend)])
+    for path in results:
         with found.trying(_series(path)):
             if options(path, upstream=False).quota == DRAWN:
                 note = "not compared: it draws, without a seed, whom it lends to"
@@ -67,7 +71,6 @@ def _compare(case: Path, request: Request, found: Found) -> None:
             else:
                 runs.append(path)
     if not runs:
-        found.notes.append(f"astraea {case.name}: not compared: it has no result")
         return
     jobs, summary = workload(case), Summary.of(case / "summary.csv", SUMMED)
     how, path = _setting(case, jobs, runs)

@@ -97,6 +97,9 @@ def _tenants(case: Path) -> tuple[list[str], Floats]:
     path = case / "names.lst"
     try:
         names = [name for name in path.read_text(encoding="utf-8").split() if name in share]
+    except OSError as error:
+        mend = "write there the names of the tenants in the order in which they are served, one a line"
+        raise InvalidInput([Problem(file=str(path), rule=f"it cannot be read: {error.strerror}", mend=mend)]) from None
     except UnicodeDecodeError as error:
         problem = Problem(file=str(path), rule=f"it is no UTF-8: {error.reason}", mend="save it as UTF-8")
         raise InvalidInput([problem]) from None
