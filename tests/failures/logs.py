@@ -3,6 +3,41 @@
 LOGS: list[tuple[str, int, str]] = [
     (
         "CPU out of memory",
+        1,
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n",
+    ),
+    (
+        "CPU out of memory",
+        1,
+        "The node was low on resource: memory. Container main was using 120Gi, request is 64Gi.\n",
+    ),
+    (
+        "CPU out of memory",
+        1,
+        "[ERROR] [launch.py:321:sigkill_handler] ['python', 'train.py'] exits with return code = -9\n",
+    ),
+    (
+        "Model ckpt error",
+        1,
+        "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge\n",
+    ),
+    (
+        "CUDA ver. mismatch",
+        1,
+        "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (8, 9, 2) but found (8, 7, 0).\n",
+    ),
+    (
+        "Incorrect inputs",
+        1,
+        "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error.\n\nRepository Not Found for url: x\n",
+    ),
+    (
+        "CUDA failure",
+        1,
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 1\n",
+    ),
+    (
+        "CPU out of memory",
         4,
         """[2024-05-02 10:01:00] loading 41 GB of features
 Traceback (most recent call last):
