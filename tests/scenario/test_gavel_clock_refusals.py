@@ -39,6 +39,7 @@ def test_a_plain_scenario_is_set_up() -> None:
         ({"world": {"replay_status": True}}, "replay_status"),
         ({"mechanism": {"visit": ["v101"]}}, "v100"),
         ({"mechanism": {"visit": "v100"}}, "list"),
+        ({"mechanism": {"visit": ["v100", "v100"]}}, "names a type twice"),
     ],
 )
 def test_what_it_cannot_book_is_named(tables: dict[str, Any], said: str) -> None:
@@ -68,3 +69,16 @@ round_s = -1\nfill = "yes"\ncredit_s = "half"\nsticky = false\nvisit = "v100"\nm
 def test_a_cluster_of_types_that_it_never_visits_is_refused() -> None:
     assert "visit = []" in complaints({"a100": 4})
     assert complaints({"a100": 4}, {"visit": []}) == ""
+
+
+def test_types_that_are_never_visited_are_told() -> None:
+    def told(cluster: dict[str, int], **more: Any) -> list[str]:
+        workload = {"generator": "gavel", "jobs": 3, "rate_per_hour": 5}
+        policy = {"name": "gavel:max_min_fairness_perf"}
+        said = {"cluster": {"accelerators": cluster}, "workload": workload, "policy": policy}
+        notes = set_up(scenario_from_dict({**said, "mechanism": {"name": "gavel", **more}}, Path())).notes
+        return [note for note in notes if "mechanism.visit" in note]
+
+    assert told({"v100": 4, "k80": 4}) == []
+    assert told({"v100": 4, "k80": 4}, visit=[]) == []
+    assert told({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: nobody ever runs there."]

@@ -104,6 +104,9 @@ def _unvisited(scenario: Scenario, visit: Any) -> list[Problem]:
     types = scenario.cluster.types
     if not isinstance(visit, list | tuple) or not all(isinstance(name, str) for name in visit):
         return [_problem(scenario, "visit", "must be a list of accelerator types", 'give ["v100", "k80"]', str(visit))]
+    if len(set(visit)) < len(visit):
+        twice = next(name for name in visit if list(visit).count(name) > 1)
+        return [_problem(scenario, "visit", "names a type twice", "name each type once", twice)]
     if tuple(visit) != DEFAULT_VISIT:
         return [
             _problem(scenario, "visit", "the cluster has no such type", nearest(name, types), name)
@@ -114,6 +117,14 @@ def _unvisited(scenario: Scenario, visit: Any) -> list[Problem]:
         return []
     rule = f"no type of the cluster is ever used: Gavel visits {', '.join(visit)} alone"
     return [_problem(scenario, "visit", rule, "give visit = [], which is the cluster's order", ", ".join(types))]
+
+
+def unused_types(mechanism: Mechanism, types: Sequence[str]) -> tuple[str, ...]:
+    """Return a note about types of the cluster that Gavel's clock never visits."""
+    if not isinstance(mechanism, GavelRounds) or not mechanism.visit:
+        return ()
+    idle = [name for name in types if name not in mechanism.visit]
+    return (f"mechanism.visit names no {', '.join(idle)}: nobody ever runs there.",) if idle else ()
 
 
 def _habits(name: str, policy: Policy) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.core.scheduler import Scheduler
 from eunomia.experiment import physics
-from eunomia.experiment.mechanism import Mechanism, mechanism_of
+from eunomia.experiment.mechanism import Mechanism, mechanism_of, unused_types
 from eunomia.experiment.noise import NoisySpeeds
 from eunomia.experiment.outages import demand_progress
 from eunomia.experiment.policy import find_policy
@@ -168,6 +168,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
             *physics.notes(scenario),
             *_idle(scenario, policy, work.jobs),
             *_exceeded(policy, mechanism, topology, work.jobs),
+            *unused_types(mechanism, topology.types),
         ),
         neighbours=physics.neighbours_of(scenario),
     )
