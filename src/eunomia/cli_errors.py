@@ -72,7 +72,10 @@ def _place() -> Path | None:
     """Return where the command that is running was told to write. A write that fails does not say its file."""
     # What knows of the command is a part of typer or a package of its own, by version; its classes say which.
     home = typer.Context.__mro__[1].__module__.replace("core", "globals")
-    command = import_module(home).get_current_context(silent=True)
+    try:
+        command = import_module(home).get_current_context(silent=True)
+    except (ImportError, AttributeError):  # then it is not known
+        return None
     said = {} if command is None else command.params
     return next((said[name] for name in ("out", "to") if isinstance(said.get(name), Path)), None)
 

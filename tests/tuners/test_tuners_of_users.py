@@ -51,6 +51,31 @@ class Greedy(FirstOnly):
         return "t0"
 
 
+class Watcher(FirstOnly):
+    def submitted(self, job):
+        return Wishes(watch={job.job_id: float("nan")})
+
+
+class Lister(FirstOnly):
+    def submitted(self, job):
+        return Wishes(watch=[job.job_id])
+
+
+class Talker(FirstOnly):
+    def measured(self, job_id, steps, loss):
+        return Wishes(events=["stop"])
+
+
+class Broken(FirstOnly):
+    def measured(self, job_id, steps, loss):
+        return {}["no such thing"]
+
+
+class Unmade(FirstOnly):
+    def __init__(self, seed):
+        {}["no such thing"]
+
+
 class NoTuner:
     def begin(self, app, trials):
         return NOTHING
@@ -85,6 +110,7 @@ def test_a_class_in_a_file_owns_the_trials_and_gets_its_parameters(scene: Scene,
         ("{own}:NoTuner", {}, "has no tuner 'NoTuner'"),
         ("{own}:FirstOnly", {"parameters": {"keep": 2}}, "it takes kept, steps"),
         ("{own}:FirstOnly", {"parameters": {"kept": 0}}, "keep one at least"),
+        ("{own}:Unmade", {}, "KeyError: 'no such thing'"),
         ("{own}:FirstOnly", {"eta": 4}, "does nothing with tuner"),
         ("halving", {"parameters": {"kept": 2}}, "does nothing with tuner"),
     ],
@@ -103,6 +129,10 @@ def test_a_tuner_that_cannot_be_made_is_refused_by_name(
         ("Careless", "ended() returned NoneType; return Wishes"),
         ("Thief", "measured() names 'alone', which is no trial of its app"),
         ("Greedy", "ask() returned str; return a list of job ids"),
+        ("Watcher", "submitted() watches 't0' for nan steps; give a number"),
+        ("Lister", "submitted() watches what is no mapping"),
+        ("Talker", "measured() wishes 'stop', which is no event of a user"),
+        ("Broken", "KeyError: 'no such thing'"),
     ],
 )
 def test_what_can_be_nobodys_wish_is_the_tuners_mistake(scene: Scene, own: str, name: str, said: str) -> None:

@@ -45,14 +45,14 @@ def outside_tuner(scenario: Scenario, number: int) -> Tuner:
     try:
         inspect.signature(cls).bind(seed=scenario.seed + number, **said.parameters)
         made: Tuner = cls(seed=scenario.seed + number, **said.parameters)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # code of others may fail in any way
         file, row = scenario.where(("apps", "parameters") if said.parameters else ("apps", "tuner"))
         taken = ", ".join(name for name in inspect.signature(cls).parameters if name != "seed") or "no other"
         problem = Problem(
             file=file,
             row=row,
             column="apps.parameters",
-            rule=f"{said.tuner}: {error}",
+            rule=f"{said.tuner}: {type(error).__name__}: {error}",
             mend=f"its class is made with seed = and with [apps.parameters]; it takes {taken}",
         )
         raise InvalidInput([problem]) from error

@@ -5,7 +5,8 @@ grants seats must see which leases have ended for that. One that does not look i
 theirs: each lease then begins with what a start costs, and where that is all of the lease, nothing is ever done.
 
 Where leases end together they go on by themselves while nobody waits. So there it must be certain that somebody does:
-that at some common end there are more such jobs than there is room for, even had each run alone since it came.
+that at some common end there are more such jobs than there is room for, even had each run alone since it came. Who
+else gets nowhere is found while it runs (`backends/simulated/stillness.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 
+LEAVING = ("locality", "consolidated", "quincy", "gandiva_original")  # they do not look at whose leases have ended
+
 
 def demand_time_to_work(
     scenario: Scenario,
@@ -36,10 +39,10 @@ def demand_time_to_work(
     overheads: Overheads,
 ) -> None:
     """Raise InvalidInput when jobs would spend every lease but their first on starting again."""
-    if not isinstance(mechanism, Leases) or math.isinf(mechanism.length) or _may_renew(policy):
+    if not isinstance(mechanism, Leases) or math.isinf(mechanism.length) or policy.info.name not in LEAVING:
         return
-    if scenario.world.backend != "simulated":
-        return  # where a start takes what it takes
+    if scenario.world.backend != "simulated" or _may_end_otherwise(scenario):
+        return
     least = [(job, _least_s(job, speeds, topology)) for job in jobs if _restart_s(job, overheads) >= mechanism.length]
     first_s = max(mechanism.length - overheads.start_s, 0.0)  # of work in its first lease
     stuck = [(job, seconds) for job, seconds in least if first_s < seconds < math.inf]
@@ -48,9 +51,11 @@ def demand_time_to_work(
         raise _refusal(scenario, policy, stuck[0][0], overheads, mechanism.length)
 
 
-def _may_renew(policy: Policy) -> bool:
-    """Say whether gangs may keep their seats when their leases end, as under shares and orders the core sees to it."""
-    return policy.info.door != "grants" or policy.info.renews or "until" in policy.info.needs
+def _may_end_otherwise(scenario: Scenario) -> bool:
+    """Say whether jobs may end before they have done all their steps: by users, searches or fates."""
+    world = scenario.world
+    killed = world.cancel_fraction > 0 or world.replay_status or scenario.physics.fates != "off"
+    return killed or scenario.apps.tuner != "off"
 
 
 def _restart_s(job: Job, overheads: Overheads) -> float:

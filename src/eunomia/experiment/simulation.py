@@ -44,6 +44,7 @@ class Result:
     notes: tuple[str, ...]
     record: Record | None = None
     refusals: Mapping[str, str] = field(default_factory=dict)  # job id → why
+    given_up: str = ""  # why the run was ended before its jobs were done, if it was
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -58,7 +59,7 @@ class Result:
     @property
     def endings(self) -> tuple[str, ...]:
         """Return what became of the jobs that did not finish, and why; nothing when all did."""
-        return endings(self.summary, self.jobs, self.refusals)
+        return (*endings(self.summary, self.jobs, self.refusals), *filter(None, (self.given_up,)))
 
     def write(self, folder: Path) -> None:
         """Write summary.json, jobs.csv, tenants.csv, timing.json, and apps.csv where there are apps, into a folder."""
@@ -128,10 +129,18 @@ def simulate(
             backend = UntilEnded(backend, measured)
         run(setup.scheduler(), backend, adviser, observers)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
-    notes = (*setup.notes, *measured_note(measured, setup.jobs), *filter(None, (world.given_up,)))
+    notes = setup.notes + measured_note(measured, setup.jobs)
     spent = timing(wall, cpu, adviser, setup)
     record = None if record_to is None else Record(record_to)
-    return Result(scenario=scenario, figures=figures, timing=spent, notes=notes, record=record, refusals=refusals.why)
+    return Result(
+        scenario=scenario,
+        figures=figures,
+        timing=spent,
+        notes=notes,
+        record=record,
+        refusals=refusals.why,
+        given_up=world.given_up,
+    )
 
 
 def timing(wall: float, cpu: float, adviser: InlineAdviser, setup: Setup) -> dict[str, float | int | None]:

@@ -29,6 +29,8 @@ _NO_FLOATS: Floats = np.empty(0)
 class FluidWorld:
     """Virtual time, true throughputs, and users who change their minds. No job is ever started: its epoch is 0."""
 
+    given_up = ""  # time flows until all is done or nobody receives any
+
     def __init__(
         self, jobs: Sequence[Job], topology: Topology, speeds: Speeds, *, mishaps: Mishaps | None = None, seed: int = 0
     ):
@@ -50,8 +52,6 @@ class FluidWorld:
         _, cancels, *_ = np.random.default_rng(seed).spawn(4)  # the same jobs as where gangs sit
         self._cancels = [(when, n, event) for n, (when, event) in enumerate(_drawn(self._jobs, mishaps, cancels))]
         heapq.heapify(self._cancels)
-
-    given_up = ""  # time flows until all is done or nobody receives any
 
     def losses(self, until: float) -> Losses:
         """Return what was received up to the end of the run, which is over, was good for."""

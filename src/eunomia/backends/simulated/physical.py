@@ -113,7 +113,8 @@ class PhysicalWorld:
         self._wake = math.inf
         self._at = 0.0
         self._left = len(self._jobs)  # jobs that have not ended
-        self._sitting, self._stillness = 0, Stillness()  # gangs that sit now
+        self._sitting, self._starts = 0, 0  # gangs that sit now; that were started
+        self._stillness = Stillness()
         for when, event in self._mishaps.cancellations(self._jobs, np.random.default_rng(cancels)):
             self._push(when, event)
         self._outages = Outages(topology, self._mishaps.node, self._mishaps.rack, outages)
@@ -136,9 +137,9 @@ class PhysicalWorld:
             at = min(arrival, self._heap[0][0] if self._heap else math.inf, self._wake)
             still = math.isinf(arrival) and self._is_still()
             away = self._outages.away if still else 0
-            if math.isinf(at) or self._stillness.is_final(still, away, self._wake < math.inf):
+            if math.isinf(at) or self._stillness.is_final(self._at, still, away, self._wake < math.inf):
                 return
-            if math.isinf(arrival) and self._stillness.goes_nowhere(self._left, self._look):
+            if math.isinf(arrival) and self._stillness.goes_nowhere(self._starts, self._left, self._look):
                 return
             self._at = at
             events: list[Event] = []
@@ -307,6 +308,7 @@ class PhysicalWorld:
             self._settle(gang)
             self._reckon(gang)
         self._sitting += len(gangs)
+        self._starts += len(gangs)
         self._refresh(changed)
 
     def _open(self, gang: Gang) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 
-MOST = 10_000  # moments that are waited for in vain while some machine or other is away
-MOST_ASKED = 1_000  # and while all are there, and the scheduler wants to be woken
-LOOK = 5_000  # moments between two looks at what was done
-_STARTS = "jobs were started and stopped, and none got any further; a restart may cost more than a lease lasts."
+PATIENCE_S = 30 * 86_400.0  # for which nobody sits, and
+MOMENTS = 1_000  # that pass meanwhile, and
+OUTAGES = 10_000  # comings and goings of machines, where some machine or other is always away
+STARTS = 5_000  # of gangs, after which somebody has to have got somewhere
 
 Look = Callable[[], tuple[Floats, Ints]]
 
@@ -21,40 +21,51 @@ class Stillness:
 
     def __init__(self) -> None:
         self.told = ""
-        self._still = self._moments = 0
+        self._since: float | None = None  # when somebody sat last
+        self._moments = self._outages = self._away = 0
+        self._starts = 0
         self._seen: tuple[int, Floats, Ints] | None = None
 
-    def is_final(self, still: bool, away: int, wakes: bool) -> bool:
+    def is_final(self, at: float, still: bool, away: int, wakes: bool) -> bool:
         """Say whether those that wait will wait for ever, after a moment.
 
         `still`: nobody sits and nobody is to come; `away` machines that are; `wakes`: the scheduler will be woken. Who
-        is not seated with all machines there will not be with fewer, and nothing else is new.
+        is not seated with all machines there will not be with fewer. While something is away or to be waited for, only
+        long waiting tells.
         """
-        self._still = self._still + 1 if still else 0
-        most = MOST if away else MOST_ASKED if wakes else 0
-        if not still or self._still < most:
+        if not still:
+            self._since, self._moments, self._outages = None, 0, 0
             return False
-        if most:
-            self.told = f"The run was given up: in {most:,} moments nobody ran and none of those that wait was seated."
+        if not (away or wakes):
+            return True
+        self._since = at if self._since is None else self._since
+        self._moments += 1
+        self._outages += away != self._away
+        self._away = away
+        if at - self._since < PATIENCE_S or self._moments < MOMENTS or (away and self._outages < OUTAGES):
+            return False
+        self.told = f"given up: nobody ran for {PATIENCE_S / 86_400:.0f} days, and none of those that wait was seated"
         return True
 
-    def goes_nowhere(self, left: int, look: Look) -> bool:
-        """Say whether nobody has got anywhere for long, though jobs start and stop.
+    def goes_nowhere(self, starts: int, left: int, look: Look) -> bool:
+        """Say whether nobody has got anywhere in `STARTS` starts.
 
-        `left` jobs have not ended; `look` returns of each job the steps that nothing takes away, and the epoch in which
-        it sits, 0 = it does not, (job,) each. Asked after every moment from which on no job is to come.
+        `starts` of gangs so far; `left` jobs have not ended; `look` returns of each job the steps that nothing takes
+        away, and the epoch in which it sits, 0 = it does not, (job,) each. Asked from when on no job is to come.
         """
-        self._moments += 1
-        if self._moments < LOOK:
+        if starts - self._starts < STARTS:
             return False
-        self._moments = 0
+        self._starts = starts
         before, (steps, epoch) = self._seen, look()
         self._seen = left, steps, epoch
         if before is None or before[0] != left or (steps > before[1]).any():
             return False
         if ((epoch == before[2]) & (epoch > 0)).any():  # somebody sat all the time
             return False
-        self.told = f"The run was given up: in {LOOK:,} moments {_STARTS}"
+        self.told = (
+            f"given up: jobs were started {STARTS:,} times, and none got any further; a restart may cost more than a "
+            "lease lasts"
+        )
         return True
 
 

@@ -87,7 +87,8 @@ class SimulatedWorld:
         self._wake = math.inf
         self._at = 0.0
         self._left = len(self._jobs)  # jobs that have not ended
-        self._away, self._stillness = 0, Stillness()  # machines that are away now
+        self._away, self._starts = 0, 0  # machines that are away now; gangs that were started
+        self._stillness = Stillness()
         for when, event in self._mishaps.cancellations(self._jobs, cancels):
             self._push(when, event)
         self._cancels = len(self._later)  # still to come
@@ -113,9 +114,9 @@ class SimulatedWorld:
             still = (
                 still and not self._gangs["rate"].any()
             )  # who has done all that it may sits on, with no end foreseen
-            if self._stillness.is_final(still, self._away, self._wake < math.inf):
+            if self._stillness.is_final(self._at, still, self._away, self._wake < math.inf):
                 return
-            if arrival == math.inf and self._stillness.goes_nowhere(self._left, self._look):
+            if arrival == math.inf and self._stillness.goes_nowhere(self._starts, self._left, self._look):
                 return
             if later and later[0][0] < at:
                 at = later[0][0]
@@ -221,6 +222,7 @@ class SimulatedWorld:
                 pass
 
     def _start(self, order: Starts) -> None:
+        self._starts += len(order.jobs)
         rows, mates = self._register.rows(order.jobs), self._register.rows(order.partners)
         rates, limits = self._rates, order.max_steps
         self._limited |= limits is not None

@@ -107,7 +107,7 @@ class _Watch:
 
     def hear(self, task: Task, answer: Answer) -> None:
         """Note how a run ended."""
-        if "errno" in answer:  # the other runs would fail as this one did
+        if "errno" in answer and self._store.holds(answer["file"]):  # the other runs would fail as this one did
             raise OSError(answer["errno"], os.strerror(answer["errno"]), str(self._store.out))
         row = self._left.pop(task["hash"])
         if "error" in answer:

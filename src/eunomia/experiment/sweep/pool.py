@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any
 
 Task = Mapping[str, Any]
-Answer = Mapping[str, Any]  # {} = done, else "error" and "traceback", and "errno" of a full disk
+Answer = Mapping[str, Any]  # {} = done, else "error" and "traceback", and "errno" and "file" of a full disk
 SINGLE = ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM", "NUMEXPR")  # each worker has one thread
 WORKER = "eunomia.experiment.sweep.worker"
 LAST_BYTES = 2000  # of what a dead worker said

@@ -73,6 +73,10 @@ class Store:
             finally:
                 self._remove_drafts()
 
+    def holds(self, file: str | None) -> bool:
+        """Say whether a file is one of the sweep's; a write that fails does not say which it was."""
+        return file is None or Path(file).resolve().is_relative_to(self.out.resolve())
+
     def _remove_drafts(self) -> None:
         for draft in self._runs.glob(".*"):
             shutil.rmtree(draft, ignore_errors=True)

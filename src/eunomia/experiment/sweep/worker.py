@@ -59,14 +59,17 @@ def _answer(asked: dict[str, Any], answers: TextIO, work: Work) -> None:
 def attempt(asked: dict[str, Any], work: Work = simulated) -> dict[str, Any]:
     """Make one run; return {} or, when it failed, why. A failing policy may raise whatever it likes.
 
-    A disk that is full is told by its `errno`: no other run could be written either.
+    A disk that is full is told by its `errno` and, where it is known, the file: no other run could be written either.
     """
     try:
         work(asked)
     except (Exception, SystemExit) as error:
         trace = "".join(traceback.format_exception(error)).splitlines()[-LINES:]
         why = {"error": f"{type(error).__name__}: {error}", "traceback": trace}
-        return {**why, "errno": error.errno} if isinstance(error, OSError) and error.errno in DISK else why
+        if isinstance(error, OSError) and error.errno in DISK:
+            file = error.filename
+            return {**why, "errno": error.errno, "file": file if isinstance(file, str) else None}
+        return why
     return {}
 
 
