@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from eunomia import simulate
 from eunomia.model.view import View
-from eunomia.policies.partners import NO_PAIR, partners
+from eunomia.policies.partners import NO_PAIR, REMEMBERED, memory_of, partners
 
 
 def together(number: Sequence[float], paired_at: Sequence[float], size: Sequence[int]) -> list[tuple[int, int]]:
@@ -34,6 +35,18 @@ def test_a_pair_are_two_of_one_size_with_one_number_of_one_answer() -> None:
     assert together([0.0, 0.0], [60.0, 90.0], [1, 1]) == []
     assert together([0.0, 0.0], [60.0, 60.0], [1, 2]) == []
     assert together([0.0, 0.0, 0.0], [60.0] * 3, [1, 1, 1]) == []
+
+
+def test_two_answers_of_one_instant_are_told_apart() -> None:
+    """A and B are paired, A rests, B and C are paired at once, and A comes back with the number that it had."""
+    size = {"scale_factor": np.ones(2)}
+    fresh = {name: np.full(2, value) for name, value in REMEMBERED.items()}
+    view = View(at=100.0, seed=0, jobs=2, types=("v100",), columns=size, memory=fresh)
+    first = memory_of(view, np.array([0.0, 0.0]))
+    without_a = {"pair": np.array([0.0, NO_PAIR]), "paired_at": np.array([first["paired_at"][1], NO_PAIR])}
+    second = memory_of(replace(view, memory=without_a), np.array([0.0, 0.0]))
+    numbers = [first["pair"][0], *second["pair"]], [first["paired_at"][0], *second["paired_at"]]
+    assert together(*numbers, [1, 1, 1]) == [(1, 2)]
 
 
 def searches(seed: int) -> str:

@@ -34,5 +34,6 @@ def numbered(view: View, m: Ints, n: Ints) -> Floats:
 
 
 def memory_of(view: View, pair: Floats) -> dict[str, Array]:
-    """Return what is to be remembered of pair numbers, (job,)."""
-    return {"pair": pair, "paired_at": np.full(view.jobs, view.at)}
+    """Return what is to be remembered of pair numbers, (job,); a second answer of one instant counts as a later one."""
+    before = view.memory["paired_at"].max(initial=NO_PAIR)
+    return {"pair": pair, "paired_at": np.full(view.jobs, max(view.at, np.nextafter(before, np.inf)))}
