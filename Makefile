@@ -31,6 +31,10 @@ demo: env ## compare policies on a small cluster; writes demo-out/report.html
 test: env ## run the tests, but for the slow ones
 	@$(PYTEST) -m 'not slow' $(PYTEST_FLAGS)
 
+.PHONY: test-slow
+test-slow: env ## run the slow tests, which `test` leaves out
+	@$(PYTEST) -m slow $(PYTEST_FLAGS)
+
 .PHONY: test-all
 test-all: env ## run all tests
 	@$(PYTEST) $(PYTEST_FLAGS)
