@@ -111,9 +111,8 @@ class SimulatedWorld:
             arrival, ending = arrivals[arrived], next_end.item()
             at = self._at if self._reports else min(arrival, ending, self._wake)
             still = arrival == ending == math.inf and not (self._reports or self._cancels)
-            still = (
-                still and not self._gangs["rate"].any()
-            )  # who has done all that it may sits on, with no end foreseen
+            # Who has done all that it may sits on, with no end foreseen.
+            still = still and not self._gangs["rate"].any()
             if self._stillness.is_final(self._at, still, self._away, self._wake < math.inf):
                 return
             if arrival == math.inf and self._stillness.goes_nowhere(self._starts, self._left, self._look):
