@@ -4,58 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
+from tests.watched import Watched
 
 from eunomia.contract.worlds import one_type
-from eunomia.core.belief import Belief
 from eunomia.core.claims import HOURS
-from eunomia.core.mechanisms.leases import Leases
-from eunomia.core.scheduler import Scheduler
-from eunomia.model.answers import Order, Rows
-from eunomia.model.decisions import Ask
-from eunomia.model.events import Answered, Event, JobFinished, JobSubmitted, Moment
+from eunomia.model.events import JobFinished, JobSubmitted
 from eunomia.model.job import Job
-from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.tenants import Tenant, Tenants
-from eunomia.model.topology import Node, Topology
-from eunomia.model.view import COLUMNS, View
+from eunomia.model.topology import Node
 
 
-@dataclass(frozen=True)
-class Looker:
-    """First come, first served, with all columns in view."""
-
-    shown: list[View] = field(default_factory=list)
-    info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="looker", door="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
-    )
-
-    def decide(self, view: View) -> Order:
-        self.shown.append(view)
-        jobs = np.arange(view.jobs)
-        return Order(Rows(jobs, np.zeros_like(jobs)))
-
-
-class World:
-    """Eight accelerators, and somebody who looks whenever something happens."""
-
-    def __init__(self, tenants: Mapping[str, Tenant] | None = None):
-        self.policy = Looker()
-        topology = Topology.of([Node(type="v100", accelerators=8)])
-        belief = Belief(one_type())
-        self.core = Scheduler(
-            topology, self.policy.info, Leases(length=math.inf, aligned=False, recall=True), belief, tenants=tenants
-        )
-
-    def tell(self, at: float, *events: Event) -> View:
-        decided = self.core.handle(Moment.of(at, events))
-        for ask in [one for one in decided if isinstance(one, Ask)]:
-            self.core.handle(Moment.of(at, (Answered(ask.asked, self.policy.decide(ask.view)),)))
-        return self.policy.shown[-1]
+def eight(tenants: Mapping[str, Tenant] | None = None) -> Watched:
+    """Return a core on eight accelerators."""
+    return Watched([Node(type="v100", accelerators=8)], one_type(), tenants)
 
 
 def come(name: str, at: float, **said: Any) -> JobSubmitted:
@@ -63,7 +27,7 @@ def come(name: str, at: float, **said: Any) -> JobSubmitted:
 
 
 def test_a_job_deserves_its_part_of_its_tenants_quota_but_never_more_than_it_asks_for() -> None:
-    world = World({"a": Tenant(weight=3.0), "b": Tenant(weight=1.0)})
+    world = eight({"a": Tenant(weight=3.0), "b": Tenant(weight=1.0)})
     world.tell(0, come("one", 0, tenant="a", scale_factor=8), come("two", 0, tenant="b", scale_factor=1))
     view = world.tell(100, come("three", 100, tenant="a", scale_factor=2))
     assert view.deserved.tolist() == [600.0, 100.0, 0.0]  # 6 of 8 are a's; two asks for 1 of b's 2
@@ -72,7 +36,7 @@ def test_a_job_deserves_its_part_of_its_tenants_quota_but_never_more_than_it_ask
 
 
 def test_the_hours_of_a_tenant_say_what_it_used_deserved_and_was_entitled_to() -> None:
-    world = World({"a": Tenant(quota=2.0), "b": Tenant()})
+    world = eight({"a": Tenant(quota=2.0), "b": Tenant()})
     world.tell(0, come("one", 0, tenant="a", scale_factor=4))
     view = world.tell(5400, come("two", 5400, tenant="b"))
     assert view.tenants.names == ("a", "b")
@@ -83,7 +47,7 @@ def test_the_hours_of_a_tenant_say_what_it_used_deserved_and_was_entitled_to() -
 
 
 def test_hours_long_past_are_forgotten() -> None:
-    world = World()
+    world = eight()
     world.tell(0, come("one", 0))
     view = world.tell(3600.0 * 1000, come("two", 3.6e6))
     assert len(view.hourly) == HOURS
@@ -91,7 +55,7 @@ def test_hours_long_past_are_forgotten() -> None:
 
 
 def test_an_apps_rivals_are_the_apps_alive_on_average_over_its_own_life() -> None:
-    world = World()
+    world = eight()
     world.tell(0, come("a1", 0, app="a"), come("a2", 0, app="a"))
     world.tell(100, come("b", 100))
     view = world.tell(200, come("c", 200))
@@ -102,7 +66,7 @@ def test_an_apps_rivals_are_the_apps_alive_on_average_over_its_own_life() -> Non
 
 
 def test_what_ended_counts_for_its_app_and_as_a_sample_of_service() -> None:
-    world = World()
+    world = eight()
     world.tell(0, come("a1", 0, app="a", scale_factor=2), come("a2", 0, app="a"))
     view = world.tell(50, JobFinished("a1", 1), come("b", 50))
     assert view.apps.service.tolist() == [100.0, 0.0]
@@ -110,7 +74,7 @@ def test_what_ended_counts_for_its_app_and_as_a_sample_of_service() -> None:
 
 
 def test_waits_and_starts_are_of_now_and_the_first_start_stays() -> None:
-    world = World()
+    world = eight()
     world.tell(0, come("one", 0, scale_factor=8))
     view = world.tell(30, come("two", 30))
     assert (view.wait.tolist(), view.started.tolist()) == ([0.0, 0.0], [0.0, math.inf])

@@ -2,71 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.watched import Watched
 
 from eunomia.contract.worlds import Rates
-from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
-from eunomia.core.scheduler import Scheduler
-from eunomia.model.answers import Order, Rows
 from eunomia.model.apps import Paused
-from eunomia.model.decisions import Ask
 from eunomia.model.events import (
-    Answered,
-    Event,
     JobCancelled,
     JobPaused,
     JobResumed,
     JobSubmitted,
     JobUpdated,
-    Moment,
 )
 from eunomia.model.job import Job
-from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.topology import Node, Topology
-from eunomia.model.view import COLUMNS, View
+from eunomia.model.view import View
 from eunomia.policies.grants.themis.bidding import bid_tables
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.policies.grants.themis.seen import HOLDS, Seen, ended_leases, look, offers
 from eunomia.policies.grants.themis.surviving import surviving
 
 
-@dataclass(frozen=True)
-class Looker:
-    """Seats everybody whom there is room for, in order, on the first type that can run it; all columns in view."""
-
-    shown: list[View] = field(default_factory=list)
-    info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="looker", door="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
-    )
-
-    def decide(self, view: View) -> Order:
-        self.shown.append(view)
-        jobs = np.arange(view.jobs)
-        return Order(Rows(jobs, np.argmax(view.throughput, axis=1)))
-
-
-class World:
-    """Four fast and eight slow accelerators. A job makes 2 steps/s on the fast ones and 1 on the slow ones."""
-
-    def __init__(self) -> None:
-        self.policy = Looker()
-        topology = Topology.of([Node(type="fast", accelerators=4), Node(type="slow", accelerators=8)])
-        belief = Belief(Rates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)}))
-        leases = Leases(length=math.inf, aligned=False, recall=True)
-        self.core = Scheduler(topology, self.policy.info, leases, belief, checked=True)
-
-    def tell(self, at: float, *events: Event) -> View:
-        decided = self.core.handle(Moment.of(at, events))
-        for ask in [one for one in decided if isinstance(one, Ask)]:
-            self.core.handle(Moment.of(at, (Answered(ask.asked, self.policy.decide(ask.view)),)))
-        return self.policy.shown[-1]
+def twelve() -> Watched:
+    """Return four fast and eight slow accelerators. A job makes 2 steps/s on the fast ones and 1 on the slow ones."""
+    nodes = [Node(type="fast", accelerators=4), Node(type="slow", accelerators=8)]
+    return Watched(nodes, Rates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)}))
 
 
 def come(name: str, steps: float, size: int, app: str = "search") -> JobSubmitted:
@@ -81,7 +45,7 @@ def facts(view: View) -> list[list[float]]:
 
 def test_a_paused_job_is_told_with_its_app_and_only_while_it_rests() -> None:
     """a makes 2 steps/s on the fast accelerators: at 30 s it has done 60 of 200; resting adds nothing."""
-    world = World()
+    world = twelve()
     view = world.tell(0, come("a", 200, 4), come("b", 1000, 1), come("c", 1e4, 8, app="x"))
     assert facts(view) == []
     view = world.tell(30, JobPaused("a"))
@@ -100,7 +64,7 @@ def test_a_paused_job_is_told_with_its_app_and_only_while_it_rests() -> None:
 
 
 def test_of_a_paused_job_that_is_given_up_nothing_is_left_but_what_it_attained() -> None:
-    world = World()
+    world = twelve()
     world.tell(0, come("a", 200, 4), come("b", 1e4, 1), come("z", 1e4, 1, app="z"))
     world.tell(30, JobPaused("a"))
     view = world.tell(40, JobCancelled("a"), come("c", 5, 1, app="z"))
@@ -111,7 +75,7 @@ def test_of_a_paused_job_that_is_given_up_nothing_is_left_but_what_it_attained()
 
 
 def test_paused_jobs_of_other_apps_are_told_to_nobody() -> None:
-    world = World()
+    world = twelve()
     world.tell(0, come("a", 200, 1, "x"), come("b", 100, 1, "y"), come("c", 300, 1, "z"), come("d", 50, 1, "z"))
     view = world.tell(10, JobPaused("b"), JobPaused("d"))
     assert view.apps.names == ("x", "z")
@@ -136,7 +100,7 @@ def test_paused_work_has_to_be_done_on_the_seats_that_the_app_holds() -> None:
     accelerator-seconds. b, alone 500 s on one of them, sits from then on and has 490 s left at 40 s. On one seat both
     take 770 s more. T_cluster: b's 500 s, for all is 900 accelerator-seconds on five.
     """
-    world = World()
+    world = twelve()
     world.tell(0, come("a", 200, 4), come("b", 1000, 1))
     world.tell(30, JobPaused("a"))
     seen = seen_in(world.tell(40, come("c", 10, 1, app="x")))
@@ -149,7 +113,7 @@ def test_paused_work_has_to_be_done_on_the_seats_that_the_app_holds() -> None:
 def of_one_app(remaining: Sequence[float], size: Sequence[int], paused: Paused, capacity: int) -> Seen:
     """Return what Themis sees of an app of these jobs, all of which wait, one step a second, nothing done yet."""
     jobs = len(remaining)
-    world = World()
+    world = twelve()
     view = shown(world.tell(0, *[come(f"j{m}", remaining[m], size[m]) for m in range(jobs)]))
     node = Node(type="fast", accelerators=capacity)
     columns = {
@@ -196,7 +160,7 @@ def test_an_app_is_not_done_before_its_longest_job_could_be_at_best() -> None:
 
 def test_a_paused_job_counts_on_the_fastest_type_that_could_give_it_seats() -> None:
     """A gang of 8 does not fit on the four fast accelerators: 100 steps are 100 s on the slow ones."""
-    world = World()
+    world = twelve()
     view = world.tell(0, come("a", 100, 8), come("b", 10, 1))
     view = world.tell(0, JobPaused("a"), come("c", 10, 1))
     jobs = surviving(shown(view))
@@ -210,7 +174,7 @@ def test_a_pause_changes_nothing_of_the_time_alone_and_nothing_once_it_is_over(s
     be if everybody only waited, and what is told of rests is just what is told of the same jobs when they are back.
     """
     rng = np.random.default_rng(seed)
-    world, names = World(), [f"t{m}" for m in range(8)]
+    world, names = twelve(), [f"t{m}" for m in range(8)]
     drawn = zip(rng.integers(50, 900, 8).tolist(), rng.integers(1, 4, 8).tolist(), strict=True)
     jobs = [come(names[m], steps, size, app="xy"[m % 2]) for m, (steps, size) in enumerate(drawn)]
     view, resting = world.tell(0, *jobs, come("u", 1e5, 8, "x"), come("v", 1e5, 1, "y")), set[str]()

@@ -1,0 +1,52 @@
+"""A core by hand: told what happens, and showing at each moment all that a policy could see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.answers import Order, Rows
+from eunomia.model.decisions import Ask
+from eunomia.model.events import Answered, Event, Moment
+from eunomia.model.policy import RECALLABLE, PolicyInfo
+from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant
+from eunomia.model.topology import Node, Topology
+from eunomia.model.view import COLUMNS, View
+
+
+@dataclass(frozen=True)
+class Looker:
+    """First come, first served, each on its fastest type, with all columns in view."""
+
+    shown: list[View] = field(default_factory=list)
+    info: ClassVar[PolicyInfo] = PolicyInfo(
+        name="looker", door="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
+    )
+
+    def decide(self, view: View) -> Order:
+        self.shown.append(view)
+        return Order(Rows(np.arange(view.jobs), np.argmax(view.throughput, axis=1)))
+
+
+class Watched:
+    """A core on these nodes, and somebody who looks whenever something happens."""
+
+    def __init__(self, nodes: Sequence[Node], speeds: Speeds, tenants: Mapping[str, Tenant] | None = None):
+        self.policy = Looker()
+        leases = Leases(length=math.inf, aligned=False, recall=True)
+        belief = Belief(speeds)
+        self.core = Scheduler(Topology.of(nodes), self.policy.info, leases, belief, tenants=tenants, checked=True)
+
+    def tell(self, at: float, *events: Event) -> View:
+        decided = self.core.handle(Moment.of(at, events))
+        for ask in [one for one in decided if isinstance(one, Ask)]:
+            self.core.handle(Moment.of(at, (Answered(ask.asked, self.policy.decide(ask.view)),)))
+        return self.policy.shown[-1]
