@@ -15,7 +15,7 @@ from eunomia.solvers.auction.layers import sweep
 from eunomia.solvers.auction.optimum import EXACT, best_rows
 from eunomia.solvers.auction.packed import packed
 from eunomia.solvers.auction.partial import partial_allocation
-from eunomia.solvers.auction.prices import lowered, relaxed_prices, surplus
+from eunomia.solvers.auction.prices import Relaxation, lowered, surplus
 
 CLOSE = 1e-7
 
@@ -88,7 +88,7 @@ def test_a_layer_of_any_width_tells_truly_what_it_found_and_what_it_lost(bids: B
     kept = bids.useful()
     bids = Bids(bids.bidder[kept], bids.take[kept], bids.worth[kept], bids.capacity)
     rows, who, loss = packed(bids), np.arange(bids.bidders), np.empty(len(kept))
-    price = relaxed_prices(rows, bids.worth, who)
+    price = Relaxation(rows, bids.worth).prices(who)
     gain, _ = surplus(rows, bids.worth, price, who, loss)
     line = np.lexsort((loss, bids.bidder))
     seen = frames(rows, who)

@@ -14,7 +14,7 @@ from eunomia.solvers.auction.deepening import settled
 from eunomia.solvers.auction.optimum import EXACT, Best, Effort
 from eunomia.solvers.auction.packed import packed
 from eunomia.solvers.auction.partial import partial_allocation, searched
-from eunomia.solvers.auction.prices import relaxed_prices, surplus
+from eunomia.solvers.auction.prices import Relaxation, surplus
 from eunomia.solvers.auction.search import search
 
 CLOSE = 1e-8
@@ -80,7 +80,7 @@ def test_wherever_the_work_ends_the_bound_is_true_and_the_rows_fit(bids: Bids, w
     rows, who = packed(bids), np.arange(bids.bidders)
     nothing = rows.begin[:-1]
     known = Best(nothing, float(bids.worth[nothing].sum()), np.inf)
-    found, left = settled(rows, bids.worth, who, relaxed_prices(rows, bids.worth, who), known, work % 3, work)
+    found, left = settled(rows, bids.worth, who, Relaxation(rows, bids.worth).prices(who), known, work % 3, work)
     best = by_hand(bids)
     assert found.objective <= best + CLOSE
     assert found.bound >= best - CLOSE

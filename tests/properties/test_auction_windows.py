@@ -20,7 +20,7 @@ from eunomia.solvers.auction.deepening import by_program
 from eunomia.solvers.auction.optimum import EXACT, Best, Effort, best_rows
 from eunomia.solvers.auction.packed import packed
 from eunomia.solvers.auction.partial import partial_allocation, searched
-from eunomia.solvers.auction.prices import Relaxation, ceiling, relaxed_prices, surplus
+from eunomia.solvers.auction.prices import Relaxation, ceiling, surplus
 from eunomia.solvers.auction.rest import Rest
 
 CLOSE = 1e-8
@@ -75,7 +75,7 @@ def empty_rows(bids: Bids) -> Ints:
 @given(natural(), st.sampled_from([0.0, 1e-6, 0.01, 0.3, 100.0]), st.sampled_from([64, 1024, 65536]))
 def test_whatever_window_is_searched_first_the_best_is_found(bids: Bids, window: float, widest: int) -> None:
     rows, who, known = packed(bids), np.arange(bids.bidders), empty_rows(bids)
-    for price in (np.zeros(len(bids.capacity)), relaxed_prices(rows, bids.worth, who)):
+    for price in (np.zeros(len(bids.capacity)), Relaxation(rows, bids.worth).prices(who)):
         found, best = best_rows(rows, bids.worth, who, price, known, widest, window), by_table(bids)
         assert found.objective <= best + CLOSE
         assert found.bound >= best - CLOSE
@@ -104,7 +104,7 @@ def test_prices_kept_warm_bound_as_well_as_those_found_anew(bids: Bids, random: 
     random.shuffle(turns)
     for away in turns:
         who = everybody[everybody != away]
-        warm, anew = relaxation.prices(who), relaxed_prices(rows, bids.worth, who)
+        warm, anew = relaxation.prices(who), Relaxation(rows, bids.worth).prices(who)
         assert abs(ceiling(rows, bids.worth, warm, who) - ceiling(rows, bids.worth, anew, who)) < CLOSE
         assert ceiling(rows, bids.worth, warm, who) >= by_table(bids, away) - CLOSE
 
@@ -115,7 +115,7 @@ def test_the_general_solver_among_the_rows_that_may_be_better_finds_the_best(
     bids: Bids, away: int, start: bool
 ) -> None:
     rows, who = packed(bids), np.delete(np.arange(bids.bidders), min(away, bids.bidders - 1))
-    price, loss = relaxed_prices(rows, bids.worth, who), np.full(len(bids.worth), np.inf)
+    price, loss = Relaxation(rows, bids.worth).prices(who), np.full(len(bids.worth), np.inf)
     gain, _ = surplus(rows, bids.worth, price, who, loss)
     most, row = float(gain.sum() + price @ bids.capacity), empty_rows(bids)[who]
     known = best_rows(rows, bids.worth, who, price, row, 1).row if start else row

@@ -71,7 +71,3 @@ def _in_gavels_rounds(table: dict[str, Any], tuner: str) -> Iterator[Finding]:
         if tuner != "off" and table.get(key) is not None:
             rule = "Gavel's rounds count the jobs that are still to come, and here the search says which those are"
             yield Finding(("apps", key), table[key], rule, "leave it out, or choose another mechanism")
-
-
-def _default(key: str) -> Any:
-    return Apps.model_fields[key].get_default(call_default_factory=True)

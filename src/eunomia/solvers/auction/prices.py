@@ -54,11 +54,6 @@ class Relaxation:
         return np.maximum(self.program.solve().row_price[self.bidders :], 0.0)
 
 
-def relaxed_prices(rows: Packed, worth: Floats, who: Ints) -> Floats:
-    """Return the prices (class,) at which L of the bidders `who` is lowest."""
-    return Relaxation(rows, worth).prices(who)
-
-
 def ceiling(rows: Packed, worth: Floats, price: Floats, who: Ints) -> float:
     """Return L of the bidders `who`: no rows of theirs are worth more together."""
     return float(surplus(rows, worth, price, who, np.empty(len(worth)))[0].sum() + price @ rows.capacity)
