@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eunomia.core.belief import Belief
 from eunomia.core.state import State
+from eunomia.kernels import kernel
 from eunomia.model.answers import ANYWHERE, InvalidAnswer, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.life import Stage
@@ -58,7 +58,7 @@ def _rows_of(shares: Shares, jobs: int, types: int) -> tuple[Rows, Floats]:
     return Rows(job, type), np.clip(shares.x[job, type], 0.0, 1.0)
 
 
-@njit(cache=True)
+@kernel()
 def _plain(job: Ints, type: Ints, active: Ints, types: int, stage: Ints) -> Ints:
     """Return the rows of the job table that plain rows name; nothing if a row is wrong or a job has ended."""
     found = np.empty(len(job), dtype=np.int64)

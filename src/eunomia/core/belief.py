@@ -7,11 +7,10 @@ which may differ from the truth.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eunomia.core.columns import Columns
 from eunomia.core.tables import DONE, RATE_SINCE
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.curves import Curve
 from eunomia.model.job import Job
@@ -20,7 +19,7 @@ from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
 from eunomia.throughputs.tensors import largest_tensor
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _hear(rows: Ints, steps: Floats, at: float, floats: Floats) -> None:
     """Write down how many steps these jobs have safely done, and that they make more from then on at the earliest."""
     for m in range(len(rows)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from eunomia.core.tables import (
     ALIVE,
@@ -32,7 +31,7 @@ from eunomia.core.tables import (
     Tables,
     tables,
 )
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
 from eunomia.model.life import Stage
 from eunomia.placing.index import free_chain, take
@@ -40,14 +39,14 @@ from eunomia.placing.index import free_chain, take
 _WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _reckon(t: Tables, row: int, at: float) -> None:
     """Count the steps that a job is believed to have done since its rate began."""
     floats = t.belief_floats
     floats[DONE, row] += max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _receive(t: Tables, row: int, at: float) -> None:
     """Write what a job received on its seats into the ledger; from now on it receives nothing."""
     held = at - t.ledger_floats[SERVED_SINCE, row]
@@ -57,7 +56,7 @@ def _receive(t: Tables, row: int, at: float) -> None:
     t.ledger_floats[SERVED_SINCE, row] = at  # it waits from now on
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _leave_alone(t: Tables, row: int, mate: int, at: float) -> None:
     """Give a pair's lease to the one that stays."""
     kind = t.ints[ON_TYPE, mate]
@@ -71,7 +70,7 @@ def _leave_alone(t: Tables, row: int, mate: int, at: float) -> None:
         seat = t.after[seat]
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def rise(t: Tables, row: int, at: float) -> None:
     """Take a job off its seats: it waits. A partner stays on them alone."""
     ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
@@ -89,7 +88,7 @@ def rise(t: Tables, row: int, at: float) -> None:
     t.counts[WAITING] += 1
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
     """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
     ints = t.ints
@@ -106,7 +105,7 @@ def _sit_one(t: Tables, row: int, mate: int, kind: int, shape: int, first: int, 
     t.counts[WAITING] -= 1
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def sit(t: Tables, row: int, mate: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
     """Give seats that the floor has taken to a job that waits, or to two that share them."""
     size = len(seats)
@@ -120,7 +119,7 @@ def sit(t: Tables, row: int, mate: int, kind: int, shape: int, seats: Ints, at: 
         t.ints[HELD, mate], t.floats[UNTIL, mate] = 0, until
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _forget(t: Tables, row: int) -> None:
     """Take a job that ended out of the active rows."""
     alive = t.counts[ALIVE]
@@ -134,7 +133,7 @@ def _forget(t: Tables, row: int) -> None:
 # ---- steps called from outside --------------------------------------------------------------------------------------
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def leave(row: int, at: float, stage: int, gone: bool, *arrays: Any) -> None:
     """Take a job off its seats, if it has any; it is in `stage` now, and no longer among the active rows if `gone`."""
     t = tables(*arrays)
@@ -145,7 +144,7 @@ def leave(row: int, at: float, stage: int, gone: bool, *arrays: Any) -> None:
         _forget(t, row)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def come_back(row: int, at: float, *arrays: Any) -> None:
     """Put a job that is not among the active rows back into its place there: it waits from now on."""
     t = tables(*arrays)
@@ -160,7 +159,7 @@ def come_back(row: int, at: float, *arrays: Any) -> None:
     t.ledger_floats[SERVED_SINCE, row] = at
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def stop_all(rows: Ints, at: float, *arrays: Any) -> None:
     """Take these jobs off their seats: they wait."""
     t = tables(*arrays)
@@ -168,7 +167,7 @@ def stop_all(rows: Ints, at: float, *arrays: Any) -> None:
         rise(t, row, at)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def start_all(
     lead: Ints, mate: Ints, kind: Ints, shape: Ints, first: Ints, seats: Ints, at: float, until: float, *arrays: Any
 ) -> None:

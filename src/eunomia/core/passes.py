@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from eunomia.core.moves import rise, sit
 from eunomia.core.tables import (
@@ -29,7 +28,7 @@ from eunomia.core.tables import (
     Tables,
     tables,
 )
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Floats, Ints
 from eunomia.placing.choose import RESERVE, Candidates, Seated, choose_into, choose_spare_into
@@ -56,7 +55,7 @@ def sheets(jobs: int, types: int, devices: int) -> tuple[Ints, Ints, Ints]:
     return np.empty((_COLUMNS, rows), np.int64), np.empty((2, devices + 2), np.int64), np.empty(told, np.int64)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _open(t: Tables, at: float, opening: int, opened: Ints, free: Ints) -> int:
     """Write down the jobs whose seats may be given anew now, in row order, and what is free then; return how many."""
     count = 0
@@ -74,7 +73,7 @@ def _open(t: Tables, at: float, opening: int, opened: Ints, free: Ints) -> int:
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _busy(t: Tables, busy: Ints) -> int:
     """Write down the jobs that hold seats, in row order; return how many."""
     count = 0
@@ -85,7 +84,7 @@ def _busy(t: Tables, busy: Ints) -> int:
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _stop(t: Tables, row: int, at: float, stops: Ints, epochs: Ints, count: int) -> int:
     """Stop a job and whoever shares with it, unless they have stopped already; return how many stopped so far."""
     mate = t.ints[PARTNER, row]
@@ -97,7 +96,7 @@ def _stop(t: Tables, row: int, at: float, stops: Ints, epochs: Ints, count: int)
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _renew(t: Tables, opened: Ints, gangs: int, paper: Ints, until: float) -> int:
     """Let those who keep their seats have them until then; write them down in row order and return how many."""
     count = 0
@@ -115,7 +114,7 @@ def _renew(t: Tables, opened: Ints, gangs: int, paper: Ints, until: float) -> in
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _largest_first(gangs: int, paper: Ints, place: Ints) -> int:
     """Write down who sits down anew, the largest first so that they sit close, else as they stand; return how many.
 
@@ -139,7 +138,7 @@ def _largest_first(gangs: int, paper: Ints, place: Ints) -> int:
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _told(t: Tables, counts: tuple[int, ...], paper: Ints, seats: Ints, told: Ints) -> int:
     """Write down what was done, which is cheaper to hand out as one array than as nine; return how much it is."""
     stopped, renewed, started, missed, odd = counts
@@ -163,7 +162,7 @@ def _told(t: Tables, counts: tuple[int, ...], paper: Ints, seats: Ints, told: In
     return place + 3 * started
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _gangs(
     t: Tables,
     at: float,
@@ -197,7 +196,7 @@ def _gangs(
     return gangs
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _seat_all(
     t: Tables, gangs: int, within: Ints, paper: Ints, seats: Ints, at: float, until: float
 ) -> tuple[int, int, int]:
@@ -229,7 +228,7 @@ def _seat_all(
     return started, missed, odd
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def follow(
     at: float,
     until: float,
@@ -275,7 +274,7 @@ def follow(
     return length
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def seat_only(at: float, until: float, told: Ints, *arrays: Any) -> int:
     """Seat the one waiting job that fits, on its fastest type that has room; do nothing if several fit, or none does.
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placing.index import Index
 
@@ -54,7 +52,7 @@ class Tables(NamedTuple):
     up: Bools  # (node,)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def tables(
     ints: Ints,
     floats: Floats,

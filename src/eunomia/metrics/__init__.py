@@ -1,6 +1,5 @@
 """What observers hear, made into figures: JCT, queueing, utilisation, cost, finish-time fairness. Knows no world."""
 
-from eunomia import kernels as kernels  # tells numba where to keep them, before any is made
 from eunomia.metrics.figures import Figures, Metrics
 
 __all__ = ["Figures", "Metrics"]

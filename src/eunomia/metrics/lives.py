@@ -9,9 +9,8 @@ point and, at its end, how many points there are.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 UNFINISHED, FINISHED, FAILED, CANCELLED, REJECTED = range(5)
@@ -41,7 +40,7 @@ LIFE = np.dtype(
 POINT = np.dtype([("at", np.float64), ("value", np.int32), ("curve", np.int32)])
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def change(points: Array, last: Ints, now: Ints, at: float, curve: int, by: int) -> None:
     """Let a curve rise or fall; what happens to it at one instant is one point."""
     now[curve] += by
@@ -54,7 +53,7 @@ def change(points: Array, last: Ints, now: Ints, at: float, curve: int, by: int)
     points[place]["value"] = now[curve]
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _wait(waiting: Ints, now: Ints, points: Array, last: Ints, at: float, size: int, by: int) -> None:
     """One more gang of that size waits, or one less."""
     waiting[size] += by
@@ -68,7 +67,7 @@ def _wait(waiting: Ints, now: Ints, points: Array, last: Ints, at: float, size: 
         change(points, last, now, at, NARROWEST, (wider if wider < len(waiting) else 0) - least)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def submit(
     lives: Array,
     received: Floats,
@@ -88,13 +87,13 @@ def submit(
     _wait(waiting, now, points, last, at, size, 1)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _owned(life: Array, types: int, type: int) -> int:
     """Return the curve of what the job's tenant holds of a type."""
     return int(BUSY + (2 + life["owner"]) * types + type)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _unseat(lives: Array, received: Floats, now: Ints, points: Array, last: Ints, at: float, row: int) -> None:
     life = lives[row]
     type, mate = life["type"], life["mate"]
@@ -110,7 +109,7 @@ def _unseat(lives: Array, received: Floats, now: Ints, points: Array, last: Ints
     life["held"] = 0
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _seat(
     life: Array,
     waiting: Ints,
@@ -132,7 +131,7 @@ def _seat(
     life["since"], life["epoch"], life["held"], life["type"], life["mate"] = at, epoch, size, type, mate
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def start(
     lives: Array,
     received: Floats,
@@ -159,7 +158,7 @@ def start(
             _seat(lives[mate], waiting, now, points, last, at, mate_epochs[g], size, types, type, row)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def stop(
     lives: Array,
     received: Floats,
@@ -179,7 +178,7 @@ def stop(
             lives[rows[m]]["preemptions"] += save
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def receive(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
 ) -> None:
@@ -191,7 +190,7 @@ def receive(
             lives[row]["first"] = at
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def cease(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
 ) -> None:
@@ -201,7 +200,7 @@ def cease(
         _wait(waiting, now, points, last, at, int(lives[row]["size"]), 1)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _withdraw(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
 ) -> None:
@@ -213,7 +212,7 @@ def _withdraw(
     change(points, last, now, at, PRESENT, -1)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def pause(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
 ) -> bool:
@@ -225,7 +224,7 @@ def pause(
     return True
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def resume(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
 ) -> bool:
@@ -238,7 +237,7 @@ def resume(
     return True
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def end(
     lives: Array,
     received: Floats,
@@ -261,7 +260,7 @@ def end(
     return True
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def fail(
     lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int, epoch: int
 ) -> bool:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE, COUNTING
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 SKIP, STOP, RESERVE = 0, 1, 2
@@ -40,7 +39,7 @@ class Seated(NamedTuple):
     end: Floats  # (job,) when its seats are believed to come free; only read for RESERVE
 
 
-@njit(**COUNTING)
+@kernel(allocates=True)
 def _reservation(
     k: int, size: int, at: float, free: Ints, busy: Ints, seated: Seated, rows: Candidates, chosen: Ints, picked: int
 ) -> tuple[float, int]:
@@ -68,14 +67,14 @@ def _reservation(
     return shadow, max(left - size, 0)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _open_to(job: int, seated: Seated, taken: Ints, stamp: int) -> bool:
     """Say whether a job may be given seats: it is not settled, and has none or open ones."""
     may: bool = (taken[job] != stamp) & ((seated.on_type[job] < 0) | seated.open[job])
     return may
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _choose_skipping(
     rows: Candidates, line: Ints, seated: Seated, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Ints
 ) -> int:
@@ -104,7 +103,7 @@ def _choose_skipping(
     return picked
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def choose_into(
     rows: Candidates,
     line: Ints,
@@ -166,7 +165,7 @@ def choose_into(
     return picked
 
 
-@njit(cache=True)
+@kernel()
 def choose(
     rows: Candidates,
     line: Ints,
@@ -188,7 +187,7 @@ def choose(
     return chosen[:picked], kept[:picked] > 0
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def choose_spare_into(
     jobs: Ints,
     size: Ints,
@@ -227,7 +226,7 @@ def choose_spare_into(
     return picked
 
 
-@njit(cache=True)
+@kernel()
 def would_run(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Bools:
     """Return who of `jobs` would run if all seats were given anew in that order, gangs that do not fit skipped.
 
@@ -241,7 +240,7 @@ def would_run(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Bools
     return runs
 
 
-@njit(cache=True)
+@kernel()
 def would_sit(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Ints:
     """Return on which type each of `jobs` would run if all seats were given anew in that order, -1 = it would wait.
 

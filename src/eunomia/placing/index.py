@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Ints
 
 WORD, _SHIFT, _MASK = 32, 5, 31  # nodes in a word, which shifts and masks count; int64 words keep clear of the sign
@@ -33,7 +32,7 @@ class Index(NamedTuple):
     summary: Ints  # (type, count, word of words)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _bit_of(word: int) -> int:
     """Return the place of the lowest bit that is set."""
     word &= -word
@@ -51,7 +50,7 @@ def _bit_of(word: int) -> int:
     return place
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _put(ix: Index, k: int, count: int, node: int) -> None:
     word = node >> _SHIFT
     ix.words[k, count, word] |= 1 << (node & _MASK)
@@ -59,7 +58,7 @@ def _put(ix: Index, k: int, count: int, node: int) -> None:
     ix.filled[k, count] += 1
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _drop(ix: Index, k: int, count: int, node: int) -> None:
     word = node >> _SHIFT
     ix.words[k, count, word] &= ~(1 << (node & _MASK))
@@ -68,7 +67,7 @@ def _drop(ix: Index, k: int, count: int, node: int) -> None:
     ix.filled[k, count] -= 1
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _lowest(ix: Index, k: int, count: int) -> int:
     """Return the lowest node of type k with that many free; there is one."""
     for top in range(ix.summary.shape[2]):
@@ -79,7 +78,7 @@ def _lowest(ix: Index, k: int, count: int) -> int:
     return -1
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _recount(ix: Index, node: int, change: int) -> None:
     """Move a node to the list of its new count."""
     k, before = ix.node_type[node], ix.free[node]
@@ -91,7 +90,7 @@ def _recount(ix: Index, node: int, change: int) -> None:
         _put(ix, k, before + change, node)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _pick(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
     """Take the lowest free devices of a node, which is not counted anew; return how many seats are filled now."""
     device = ix.first[node]
@@ -104,13 +103,13 @@ def _pick(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
     return filled
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def fewest_nodes(ix: Index, k: int, z: int) -> int:
     """Return on how many nodes z accelerators of type k would sit now, packed closely; 0 = they do not fit."""
     return _fewest(ix.filled[k], z) if z <= ix.total[k] else 0
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _fewest(having: Ints, z: int) -> int:
     """Return how many nodes hold z accelerators, of which `having` (count,) nodes have so many each."""
     nodes, left = 0, z
@@ -123,7 +122,7 @@ def _fewest(having: Ints, z: int) -> int:
     return nodes
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _hole(ix: Index, k: int, z: int) -> int:
     """Return how many are free where a gang of z fits best on one node; 0 = no node has room for it."""
     for count in range(z, ix.nodes[k, 0] + 1):
@@ -132,7 +131,7 @@ def _hole(ix: Index, k: int, z: int) -> int:
     return 0
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
     """Say whether there are seats for a gang of z on type k, if asked for on no more nodes than it has to have."""
     if z > ix.total[k]:
@@ -140,7 +139,7 @@ def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
     return not (one_machine and fewest_nodes(ix, k, z) > _fewest(ix.nodes[k], z))
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool:
     """Take seats for a gang of z on type k: best fit on one node, else the fullest nodes; all of it or nothing."""
     if not _fits(ix, k, z, one_machine):
@@ -160,7 +159,7 @@ def seat_gang(ix: Index, k: int, z: int, one_machine: bool, seats: Ints) -> bool
     return True
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def seat_alike(ix: Index, k: int, z: int, one_machine: bool, seats: Ints, begun: Ints, listed: Ints) -> bool:
     """Do as `seat_gang` for one of many gangs of z: where one fits best, the next does while there is room.
 
@@ -182,7 +181,7 @@ def seat_alike(ix: Index, k: int, z: int, one_machine: bool, seats: Ints, begun:
     return True
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def count_begun(ix: Index, k: int, begun: Ints, listed: Ints) -> None:
     """Move the node that `seat_alike` took seats of to the list of its new count."""
     node = begun[k]
@@ -193,7 +192,7 @@ def count_begun(ix: Index, k: int, begun: Ints, listed: Ints) -> None:
         begun[k] = -1
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def take(ix: Index, devices: Ints) -> None:
     """Take just these devices, which are free."""
     place = 0
@@ -205,7 +204,7 @@ def take(ix: Index, devices: Ints) -> None:
         _recount(ix, node, first - place)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def free_chain(ix: Index, device: int, after: Ints, holder: Ints, up: Bools) -> None:
     """Free a chain of devices, of which `after` names the next, but for those of lost nodes; nobody holds them now."""
     while device >= 0:
@@ -221,7 +220,7 @@ def free_chain(ix: Index, device: int, after: Ints, holder: Ints, up: Bools) -> 
             _recount(ix, node, freed)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def give_back(ix: Index, devices: Ints, up: Bools) -> None:
     """Free these devices, but for those of lost nodes."""
     for device in devices:
@@ -230,7 +229,7 @@ def give_back(ix: Index, devices: Ints, up: Bools) -> None:
             _recount(ix, ix.node[device], 1)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def build(ix: Index) -> None:
     """Fill an empty index from `device_free`."""
     for device in range(len(ix.node)):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
 _BITS = 8  # of a number's place, sorted by at a time, in two turns
@@ -15,7 +14,7 @@ _PATIENCE = 2  # moves per number after which what is nearly sorted turns out no
 _NEAR = 2.0**-52  # of a spread: closer to the least than that is close
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _span(key: Floats) -> tuple[float, float]:
     """Return the least and the largest of some numbers. Four at a time, as each waits for the one before."""
     n, whole = len(key), len(key) & ~3
@@ -29,7 +28,7 @@ def _span(key: Floats) -> tuple[float, float]:
     return min(a, b, c, d), max(e, f, g, h)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _settle(key: Floats, order: Ints) -> bool:
     """Sort numbers that nearly stand in order by moving those that do not; False = they do not nearly."""
     left, before = _PATIENCE * len(order), key[order[0]]
@@ -50,7 +49,7 @@ def _settle(key: Floats, order: Ints) -> bool:
     return True
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place: Ints, half: Ints, order: Ints) -> bool:
     """Sort by key, equal ones as they stand; say whether it is done, which takes a `by` that spreads the numbers well.
 
@@ -83,7 +82,7 @@ def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place:
     return done
 
 
-@njit(cache=True)
+@kernel()
 def rising(key: Floats) -> Ints:
     """Return the places of finite numbers from the least to the largest; equal ones in order of their places."""
     n, order = len(key), np.arange(len(key))

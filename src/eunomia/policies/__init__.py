@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, cast
 
-from eunomia import kernels as kernels  # tells numba where to keep them, before any is made
 from eunomia.model.policy import Policy, check_values
 from eunomia.policies.presets import PRESETS
 

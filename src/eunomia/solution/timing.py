@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TypeVar
 
-from numba.core.event import TimingListener, install_listener
+from eunomia.kernels import PROCESS
 
 Answer = TypeVar("Answer")
 
@@ -19,12 +19,10 @@ def timed(policy: object, ask: Callable[[], Answer]) -> tuple[Answer, float, flo
 
     The first time that a policy is asked, and when anything was compiled, a brief question is asked twice.
     """
-    compiling = TimingListener()  # type: ignore[no-untyped-call]
-    began = perf_counter()
-    with install_listener("numba:compile", compiling):
-        answer = ask()
+    before, began = PROCESS.compiling_s, perf_counter()
+    answer = ask()
     took = perf_counter() - began
-    compiled = compiling.duration if compiling.done else 0.0
+    compiled = PROCESS.compiling_s - before
     first, own = type(policy) not in _loaded, took - compiled
     _loaded.add(type(policy))
     if own > BRIEF_S or not (first or compiled):

@@ -9,8 +9,8 @@ u_i + v_c ≤ cost_ic, equal where i is on c, prove the optimum.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.program import Infeasible
 
@@ -59,7 +59,7 @@ def _held(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
     return slot
 
 
-@njit(cache=True)
+@kernel()
 def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
     """Return the slot of each row, −1 from the first row on that cannot be held."""
     rows, slots = len(time), len(column)
@@ -106,7 +106,7 @@ def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
     return slot
 
 
-@njit(cache=True)
+@kernel()
 def _search(
     row: int,
     time: Floats,

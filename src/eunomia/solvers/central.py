@@ -12,8 +12,8 @@ computed from its price, not from the shares: their sum would have lost its last
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.barrier import solve_dense
 
@@ -64,13 +64,13 @@ def _followed(
     return x
 
 
-@njit(cache=True)
+@kernel()
 def _longest(value: float, change: float, step: float) -> float:
     """Return the step up to which a positive value stays so."""
     return min(step, -value / change) if change < 0.0 else step
 
 
-@njit(cache=True)
+@kernel()
 def _assemble(
     mu: float, T: Floats, s: Floats, a: Floats, x: Floats, z: Floats, w: Floats, y: Floats, q: Floats, u: Floats,
     v: Floats, p: Floats, through: Floats, fits: Floats, own: Floats, matrix: Floats, right: Floats,
@@ -115,7 +115,7 @@ def _assemble(
         matrix[K, K] += a[i] * a[i] / fits[i]
 
 
-@njit(cache=True)
+@kernel()
 def _steer(
     mu: float, found: Floats, T: Floats, s: Floats, a: Floats, x: Floats, z: Floats, w: Floats, y: Floats, q: Floats,
     u: Floats, v: Floats, p: Floats, through: Floats, fits: Floats, own: Floats, dx: Floats, dz: Floats, dw: Floats,
@@ -151,7 +151,7 @@ def _steer(
     return min(1.0, 0.95 * primal), min(1.0, 0.95 * dual)
 
 
-@njit(cache=True)
+@kernel()
 def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) -> Floats:
     """Follow the path from equal parts to its end; T (row, column), s, a, c (row,), N (column,).
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Ints
 
 _FREE = -1
@@ -50,7 +50,7 @@ def _words(column: Array) -> Ints:
     return np.ascontiguousarray(column, dtype=np.int64)
 
 
-@njit(cache=True)
+@kernel()
 def _hash(words: Any, row: int) -> int:
     """Mix the entries of a row into one number; no product leaves 63 bits, so plain Python does the same."""
     found = 0
@@ -61,7 +61,7 @@ def _hash(words: Any, row: int) -> int:
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _equal(words: Any, row: int, other: int) -> bool:
     for column in words:  # noqa: SIM110 - numba compiles no generator over a tuple
         if column[row] != column[other]:
@@ -69,7 +69,7 @@ def _equal(words: Any, row: int, other: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel()
 def _find(words: Any, rows: int) -> tuple[Ints, Ints, int]:
     """Return class of each row, first row of each class, number of classes: a table of open addresses that doubles."""
     of = np.empty(rows, np.int64)
@@ -92,7 +92,7 @@ def _find(words: Any, rows: int) -> tuple[Ints, Ints, int]:
     return of, representative, classes
 
 
-@njit(cache=True)
+@kernel()
 def _wider(table: Ints, words: Any, representative: Ints, classes: int) -> Ints:
     """Return the table with four times as many places."""
     wider = np.full(4 * len(table), _FREE, np.int64)

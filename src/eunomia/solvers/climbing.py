@@ -11,8 +11,8 @@ Steps are sorted once, by the least gain up to them: a larger gain behind a smal
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
 
@@ -28,7 +28,7 @@ def climb(gain: Floats, extra: Ints, resource: Ints, free: Ints) -> Ints:
     return _taken(row[line], step[line], extra, resource, free.astype(np.int64))
 
 
-@njit(cache=True)
+@kernel()
 def _taken(row: Ints, step: Ints, extra: Ints, resource: Ints, free: Ints) -> Ints:
     reached = np.zeros(len(resource), dtype=np.int64)
     left = free.sum()

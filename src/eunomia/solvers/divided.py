@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 _ROUNDING = 1e-12  # of a resource's total
@@ -113,7 +113,7 @@ def _first_out(level: Floats, flow: Floats, change: Floats, room: Floats) -> tup
     return float(stops[out]), out
 
 
-@njit(cache=True)
+@kernel()
 def _up_to_here(value: Floats, user: Ints) -> Floats:
     """Return running sums of value (row, axis) that begin anew with each user; a user's rows stand together."""
     sums = value.copy()
@@ -123,7 +123,7 @@ def _up_to_here(value: Floats, user: Ints) -> Floats:
     return sums
 
 
-@njit(cache=True)
+@kernel()
 def _from_here_on(value: Floats, user: Ints) -> Floats:
     """Return sums of value (row, axis) from each row to the last one of its user."""
     sums = value.copy()

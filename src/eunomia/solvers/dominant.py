@@ -12,8 +12,8 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
 _ROUNDING = 1e-9  # of a resource's total
@@ -45,7 +45,7 @@ def filling(tasks: Tasks, *, total: Floats, used: Floats, weight: Floats, strict
     return _fill(*tasks, total, total - used.sum(axis=0), slack, used, shares, weight, strict)
 
 
-@njit(cache=True)
+@kernel()
 def _fill(
     first: Ints,
     wanted: Floats,

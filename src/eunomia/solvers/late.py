@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.blocks import Groups, blocks_of
 from eunomia.solvers.linear import FEW, best_total
@@ -136,7 +136,7 @@ def _priced(rate: Floats, size: Floats, floor: Floats, weight: Floats, capacity:
     return late, max(float(weight.sum()) - won, 0.0)
 
 
-@njit(cache=True)
+@kernel()
 def _fitting(used: Floats, order: Ints, capacity: Floats) -> Bools:
     """Return which rows (row,) are kept when each in order is kept that still fits."""
     left = capacity * (1 + _ROUNDING)

@@ -9,12 +9,12 @@ implementation: columns from the first on, a free column before one that is held
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
 
-@njit(cache=True)
+@kernel()
 def served_first(time: Floats, waited: Floats) -> Ints:
     """Return the row that each machine serves first, (machine,); -1 = none.
 

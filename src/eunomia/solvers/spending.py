@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.few.road import FEW, few_total
 from eunomia.solvers.linear import best_total
@@ -40,7 +40,7 @@ def topped_up(x: Floats, second: Floats, size: Floats, capacity: Floats) -> Floa
     return filled
 
 
-@njit(cache=True)
+@kernel()
 def _fill(x: Floats, row: Ints, column: Ints, size: Floats, idle: Floats, spare: Floats) -> None:
     """Give each place in turn what idle time and spare capacity allow."""
     for place in range(len(row)):

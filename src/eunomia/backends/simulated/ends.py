@@ -9,23 +9,22 @@ jobs' own rows, as every change moves the entries of several others.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 ENTRY = np.dtype([("when", np.float64), ("foreseen", np.int64), ("row", np.int64)])
 IN_HEAP, FORESEEN, PLACES = 0, 1, 2
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _put(heap: Array, counts: Ints, place: int, when: float, foreseen: int, row: int) -> None:
     entry = heap[place]
     entry["when"], entry["foreseen"], entry["row"] = when, foreseen, row
     counts[PLACES + row] = place
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _sift(heap: Array, counts: Ints, length: int, place: int, when: float, foreseen: int, row: int) -> None:
     """Put an entry where it belongs, up or down from the hole at `place`."""
     while place > 0:
@@ -37,7 +36,7 @@ def _sift(heap: Array, counts: Ints, length: int, place: int, when: float, fores
     _sink(heap, counts, length, place, when, foreseen, row)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _sink(heap: Array, counts: Ints, length: int, place: int, when: float, foreseen: int, row: int) -> None:
     """Put an entry where it belongs, down from the hole at `place`."""
     while 2 * place + 1 < length:
@@ -56,7 +55,7 @@ def _sink(heap: Array, counts: Ints, length: int, place: int, when: float, fores
     _put(heap, counts, place, when, foreseen, row)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def forget_end(heap: Array, counts: Ints, row: int) -> None:
     """Take a gang out of the heap, if it is in it."""
     place = counts[PLACES + row]
@@ -70,7 +69,7 @@ def forget_end(heap: Array, counts: Ints, row: int) -> None:
         _sift(heap, counts, length, place, last["when"], last["foreseen"], last["row"])
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def forget_ends(heap: Array, counts: Ints, rows: Ints) -> None:
     """Take many gangs out of the heap at once: the others close up, and it is put in order again."""
     for row in rows:
@@ -87,7 +86,7 @@ def forget_ends(heap: Array, counts: Ints, rows: Ints) -> None:
         _sink(heap, counts, length, place, entry["when"], entry["foreseen"], entry["row"])
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def foresee_end(heap: Array, counts: Ints, row: int, when: float) -> None:
     """Put a gang into the heap, or move it to where its new end belongs; inf = no end is foreseen."""
     if when == np.inf:
@@ -101,7 +100,7 @@ def foresee_end(heap: Array, counts: Ints, row: int, when: float) -> None:
     counts[FORESEEN] += 1
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def note_next(heap: Array, counts: Ints, next_end: Floats) -> None:
     """Write the time of the next end into `next_end`, (1,); inf when none is foreseen."""
     next_end[0] = heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
 from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, TALLY, open_tally, tally, undo
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 ENDED = -1  # in the place of an epoch: no order concerns this job any more
@@ -45,7 +44,7 @@ GANG = np.dtype(
 )
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _advance(gang: Array, at: float) -> None:
     """Do the steps up to `at`; a gang that has done all it may idles on its seats."""
     if at <= gang["since"]:
@@ -60,7 +59,7 @@ def _advance(gang: Array, at: float) -> None:
     gang["since"] = at
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     """Foresee the end of a gang whose rate is known."""
     gang = gangs[row]
@@ -71,7 +70,7 @@ def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
     foresee_end(heap, counts, row, min(ends, gang["fails_at"]))
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _halt(
     gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float, save: bool, checkpoint_every: float
 ) -> None:
@@ -101,13 +100,13 @@ def _halt(
         _foresee(gangs, heap, counts, mate)
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _seat(gang: Array, kind: int, type: int, size: int, mate: int, epoch: int, limit: float) -> None:
     gang["kind"], gang["type"], gang["size"], gang["mate"] = kind, type, size, mate
     gang["epoch"], gang["limit"] = epoch, limit
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, fails_in: float) -> None:
     gang["since"] = at + (later_s[int(gang["saved"]), gang["size"]] if gang["ran"] else start_s)
     open_tally(gang, at)
@@ -116,7 +115,7 @@ def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, f
     gang["fails_at"] = gang["since"] + fails_in
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints, pair_of: Ints) -> bool:
     """Say whether a pair is to start of which nobody has looked up how fast the two go beside each other."""
     for g in range(len(rows)):
@@ -128,7 +127,7 @@ def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints,
     return False
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def start(
     gangs: Array,
     heap: Array,
@@ -188,7 +187,7 @@ def start(
     return FINE
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def stop(
     gangs: Array,
     heap: Array,
@@ -222,7 +221,7 @@ def stop(
     return count
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def allow(
     gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, rows: Ints, limits: Floats, all: float
 ) -> None:
@@ -237,7 +236,7 @@ def allow(
     note_next(heap, counts, next_end)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, row: int, alone: Floats) -> None:
     """A job is over, whatever it has done; it leaves its seats."""
     _halt(gangs, heap, counts, alone, row, at, True, 0.0)
@@ -245,7 +244,7 @@ def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, r
     note_next(heap, counts, next_end)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def end_due(
     gangs: Array,
     heap: Array,
@@ -283,7 +282,7 @@ def end_due(
     return count
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def settle(gangs: Array, at: float, alone: Floats) -> None:
     """Account for the seats of those that still run."""
     for row in range(len(gangs)):

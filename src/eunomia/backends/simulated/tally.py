@@ -7,9 +7,8 @@ work, and seats on which the steps of a lease are done. The formulas are those o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array
 from eunomia.model.losses import HELD_FOR, Losses
 
@@ -32,14 +31,14 @@ TALLY = [
 ]
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def open_tally(gang: Array, at: float) -> None:
     """A gang has seats from now on, and works from `since` on."""
     gang["mark"], gang["opened"], gang["base"] = at, gang["since"], gang["done"]
     gang["first"] = not gang["ran"]
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def tally(gang: Array, at: float, alone: float) -> None:
     """Account for its seats up to now. Its rate and partner were the same all the while; `alone` is its rate alone."""
     seats = gang["size"] * (0.5 if gang["mate"] >= 0 else 1.0)
@@ -59,7 +58,7 @@ def tally(gang: Array, at: float, alone: float) -> None:
     gang["mark"], gang["base"] = at, gang["done"]
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def undo(gang: Array, steps: float, alone: float) -> None:
     """So many steps have to be done again."""
     lost = steps * gang["size"] / alone

@@ -10,12 +10,11 @@ does not know, come last and only fill what would be idle.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eunomia.core.adoption import Question, sizes_of
 from eunomia.core.state import State
 from eunomia.core.tables import ON_TYPE, PARTNER, SHAPE, STAGE
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.life import Stage
@@ -25,13 +24,13 @@ _RUNS = int(Stage.RUNNING)
 _WORTH = 10.0  # seconds of debt for which a second may be spent on a change of seats
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _owed(x: float, lag: float, held: bool, elapsed: float) -> float:
     """Return what a row is owed after so many seconds: its share of them, but for those that it received on seats."""
     return lag + x * elapsed - (elapsed if held else 0.0)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _wishes(
     job: Ints,
     partner: Ints,
@@ -58,7 +57,7 @@ def _wishes(
     return count
 
 
-@njit(cache=True)
+@kernel()
 def _line(
     job: Ints,
     partner: Ints,
@@ -82,14 +81,14 @@ def _line(
     return order if count == len(job) else rows[order]
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
     """Let time pass for every row."""
     for row in range(len(x)):
         lag[row] = _owed(x[row], lag[row], held[row], elapsed)
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _note(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: Ints) -> None:
     """Write who sits as its row says."""
     for row in range(len(job)):

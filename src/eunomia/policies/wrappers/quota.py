@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo
@@ -103,7 +103,7 @@ class Quotas:
         return np.concatenate((line[within[line]], kept, line[~within[line] & ~runs[line]]))
 
 
-@njit(cache=True)
+@kernel()
 def _within(line: Ints, top: Ints, size: Ints, quota: Floats, alone: Bools) -> Bools:
     """Return whom the quotas hold, (job,): each tenant's jobs in line, who does not fit any more is passed over.
 

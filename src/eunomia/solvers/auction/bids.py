@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 
@@ -38,7 +38,7 @@ class Bids:
         return np.flatnonzero(_useful(self.begin(), self.take, self.worth, fits))
 
 
-@njit(cache=True)
+@kernel()
 def _useful(begin: Ints, take: Ints, worth: Floats, fits: Bools) -> Bools:
     useful = fits.copy()
     for i in range(len(begin) - 1):

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.auction.bids import Bids
 
 
-@njit(cache=True)
+@kernel()
 def nothing(begin: Ints, take: Ints) -> Ints:
     """Return the row of each bidder that takes nothing, (bidder,)."""
     row = begin[:-1].copy()
@@ -27,7 +27,7 @@ def nothing(begin: Ints, take: Ints) -> Ints:
     return row
 
 
-@njit(cache=True)
+@kernel()
 def filled(begin: Ints, take: Ints, worth: Floats, capacity: Ints, who: Ints, row: Ints) -> Ints:
     """Return rows that fit together and are worth no less than `row`, (turn,), which fit together too.
 
@@ -74,7 +74,7 @@ def _winners(take: Ints, capacity: Ints) -> int:
     return int(capacity[wanted].sum() // size[size > 0].min())
 
 
-@njit(cache=True)
+@kernel()
 def _stays(gain: Floats, winners: int) -> Bools:
     """Return which bidders have at most `winners` before them, (bidder,). gain (bidder, row)."""
     stays = np.ones(len(gain), dtype=np.bool_)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.packed import Packed
 
@@ -19,7 +19,7 @@ class Frames(NamedTuple):
     ends: Ints  # (turn + 1, group) where each group ends; -1 = no more
 
 
-@njit(cache=True)
+@kernel()
 def frames(rows: Packed, who: Ints) -> Frames:
     """Return what the bidders `who` can tell apart, served in that order."""
     turns, classes = len(who), len(rows.capacity)
@@ -35,7 +35,7 @@ def frames(rows: Packed, who: Ints) -> Frames:
     return Frames(most, group, ends)
 
 
-@njit(cache=True)
+@kernel()
 def _finer(label: Ints, alike: Ints) -> Ints:
     """Return labels (class,) that tell apart what either tells apart; a label is the first class that has it."""
     finer = np.arange(len(label))
@@ -47,7 +47,7 @@ def _finer(label: Ints, alike: Ints) -> Ints:
     return finer
 
 
-@njit(cache=True)
+@kernel()
 def _grouped(label: Ints, group: Ints, ends: Ints) -> bool:
     """Fill group and ends with the classes that share a label; say whether any do."""
     n, groups = 0, 0
@@ -67,7 +67,7 @@ def _grouped(label: Ints, group: Ints, ends: Ints) -> bool:
     return groups > 0
 
 
-@njit(cache=True)
+@kernel()
 def unfolded(rows: Packed, worth: Floats, who: Ints, seen: Frames, chosen: Ints) -> Ints:
     """Return the rows (turn,) that say of the classes themselves what `chosen` says of classes put in order.
 
@@ -91,7 +91,7 @@ def unfolded(rows: Packed, worth: Floats, who: Ints, seen: Frames, chosen: Ints)
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _row(rows: Packed, worth: Floats, bidder: int, taken: Ints, value: float) -> int:
     for row in range(rows.begin[bidder], rows.begin[bidder + 1]):
         if worth[row] == value and (rows.take[row] == taken).all():

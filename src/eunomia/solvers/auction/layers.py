@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.mixing import mixed
 from eunomia.solvers.auction.packed import Packed
 
 
-@njit(cache=True, forceinline=True)
+@kernel(forceinline=True)
 def _find(table: Ints, words: Ints, key: Ints) -> tuple[int, int]:
     """Return the place of a state in the table, and the state there or -1."""
     x: Any = 0
@@ -37,7 +37,7 @@ def _find(table: Ints, words: Ints, key: Ints) -> tuple[int, int]:
     return place, -1
 
 
-@njit(cache=True, forceinline=True)
+@kernel(forceinline=True)
 def _settle(rows: Packed, key: Ints, left: Ints, most: Ints, group: Ints, ends: Ints) -> None:
     """Fill `left` (class,) with what matters of a packed state: cut off, and in falling order within each group."""
     for k in range(len(left)):
@@ -53,7 +53,7 @@ def _settle(rows: Packed, key: Ints, left: Ints, most: Ints, group: Ints, ends: 
         begin = end
 
 
-@njit(cache=True)
+@kernel()
 def _narrowed(bound: Floats, count: int, width: int) -> tuple[Ints, float]:
     """Return the states with the best bounds, ascending, and the highest bound that is not among them."""
     least = np.partition(bound[:count], count - width)[count - width]
@@ -69,7 +69,7 @@ def _narrowed(bound: Floats, count: int, width: int) -> tuple[Ints, float]:
     return kept, lost
 
 
-@njit(cache=True)
+@kernel()
 def sweep(
     rows: Packed,
     worth: Floats,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.mixing import mixed
 
@@ -21,7 +21,7 @@ def likeness(begin: Ints, take: Ints, worth: Floats) -> Ints:
     return _likeness(begin, take, value.astype(np.int64) * draw[-1], draw[:-1])
 
 
-@njit(cache=True)
+@kernel()
 def _likeness(begin: Ints, take: Ints, value: Ints, draw: Ints) -> Ints:
     bidders, classes = len(begin) - 1, take.shape[1]
     alike = np.empty((bidders, classes), dtype=np.int64)

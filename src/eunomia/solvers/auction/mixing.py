@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from eunomia.kernels import kernel
 
 _HALF = 0x7FFFFFFF
 
 
-@njit(cache=True)
+@kernel()
 def mixed(x: Any) -> Any:
     """Return a number of 62 bits that looks drawn; x is at least 0 and below 2 ** 62."""
     for _ in range(2):

@@ -10,8 +10,8 @@ without one bidder. Where they do not come near enough, the general solver finds
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.packed import Packed
 from eunomia.solvers.program import INF, Program
@@ -59,7 +59,7 @@ def ceiling(rows: Packed, worth: Floats, price: Floats, who: Ints) -> float:
     return float(surplus(rows, worth, price, who, np.empty(len(worth)))[0].sum() + price @ rows.capacity)
 
 
-@njit(cache=True)
+@kernel()
 def surplus(rows: Packed, worth: Floats, price: Floats, who: Ints, loss: Floats) -> tuple[Floats, Ints]:
     """Return what each of `who` gains at these prices, and by which row; fill `loss` (row,), what rows fall short.
 
@@ -81,7 +81,7 @@ def surplus(rows: Packed, worth: Floats, price: Floats, who: Ints, loss: Floats)
     return best, chosen
 
 
-@njit(cache=True)
+@kernel()
 def lowered(rows: Packed, worth: Floats, price: Floats, who: Ints, target: float, steps: int) -> Floats:
     """Return prices with an L that is lower, if some are found; `target` is what the bound may come down to."""
     now, best = price.copy(), price.copy()

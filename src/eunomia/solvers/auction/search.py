@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.packed import Packed
 
@@ -32,7 +32,7 @@ class Nodes(NamedTuple):
     turn: Ints  # (row,) whose it is: a place in `who`
 
 
-@njit(cache=True)
+@kernel()
 def search(
     rows: Packed, loss: Floats, price: Floats, left: Ints, who: Ints, line: Ints, limit: float, work: int
 ) -> tuple[float, Ints, int]:
@@ -64,7 +64,7 @@ def search(
     return best, chosen, work
 
 
-@njit(cache=True)
+@kernel()
 def _root(rows: Packed, loss: Floats, left: Ints, who: Ints, line: Ints, limit: float) -> Nodes:
     """Return room for all nodes, with the first one in it."""
     deep, total = len(who) + 1, 0
@@ -88,7 +88,7 @@ def _root(rows: Packed, loss: Floats, left: Ints, who: Ints, line: Ints, limit: 
     return nodes
 
 
-@njit(cache=True)
+@kernel()
 def _fits(rows: Packed, row: int, left: Ints) -> bool:
     fits = True
     for e in range(rows.first[row], rows.first[row + 1]):
@@ -96,7 +96,7 @@ def _fits(rows: Packed, row: int, left: Ints) -> bool:
     return fits
 
 
-@njit(cache=True)
+@kernel()
 def _tighten(
     rows: Packed,
     nodes: Nodes,
@@ -144,7 +144,7 @@ def _tighten(
     return bound, looked
 
 
-@njit(cache=True)
+@kernel()
 def _measured(
     rows: Packed, nodes: Nodes, depth: int, loss: Floats, least: Floats, size: Ints, touched: Ints, usable: Ints,
     most: Ints,
@@ -174,7 +174,7 @@ def _measured(
     return bidders
 
 
-@njit(cache=True)
+@kernel()
 def _branch(
     rows: Packed, nodes: Nodes, depth: int, loss: Floats, price: Floats, spare: float, size: Ints, touched: Ints
 ) -> int:
@@ -192,7 +192,7 @@ def _branch(
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _descend(rows: Packed, nodes: Nodes, depth: int, loss: Floats) -> None:
     """Fill the node below, in which the row is taken that is tried."""
     taken, count, here, below = nodes.taken[depth], 0, nodes.row[depth], nodes.row[depth + 1]
@@ -207,7 +207,7 @@ def _descend(rows: Packed, nodes: Nodes, depth: int, loss: Floats) -> None:
     nodes.length[depth + 1], nodes.spent[depth + 1] = count, nodes.spent[depth] + loss[taken]
 
 
-@njit(cache=True)
+@kernel()
 def _without(nodes: Nodes, depth: int) -> None:
     """Take the row that was tried out of a node."""
     count = 0

@@ -9,13 +9,13 @@ level that gains most is where the rise of the cost passes the rise of t. That i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.few.simplex import STEPS, begin, enter, prices
 
 
-@njit(cache=True)
+@kernel()
 def _hull(T: Floats, cost: Floats, i: int, order: Ints) -> int:
     """Write the columns on row i's lower hull over speed, slowest first; return how many. It begins at (0, 0)."""
     K, found, speed, paid = len(cost), 0, 0.0, 0.0
@@ -33,7 +33,7 @@ def _hull(T: Floats, cost: Floats, i: int, order: Ints) -> int:
         speed, paid = T[best, i], cost[best]
 
 
-@njit(cache=True)
+@kernel()
 def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: float, high: float) -> float:
     """Return the level in low … high that gains most at these prices of one unit of each column."""
     K, n = T.shape
@@ -64,7 +64,7 @@ def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: 
     return high
 
 
-@njit(cache=True)
+@kernel()
 def _answer(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, t: float, x: Floats, demand: Floats) -> float:
     """Write the cheapest shares for level t (column, row) and their demand (column,); return what they cost."""
     K, n = T.shape
@@ -95,7 +95,7 @@ def _answer(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, t: flo
     return total
 
 
-@njit(cache=True)
+@kernel()
 def _equal(
     T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, top: float, x: Floats, demand: Floats
 ) -> float:
@@ -113,7 +113,7 @@ def _equal(
     return max(level, 0.0)
 
 
-@njit(cache=True)
+@kernel()
 def _worth(amount: Floats, value: Floats) -> float:
     """Return what the basis is worth."""
     total = 0.0
@@ -122,7 +122,7 @@ def _worth(amount: Floats, value: Floats) -> float:
     return total
 
 
-@njit(cache=True)
+@kernel()
 def highest(
     T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, top: float
 ) -> tuple[Floats, float, float, Floats]:

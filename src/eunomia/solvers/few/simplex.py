@@ -11,8 +11,8 @@ next to nothing, and where no answer gains, the prices are the proof (column gen
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 STEPS = 400  # more than any small problem takes; beyond it the general solver is asked
@@ -23,7 +23,7 @@ _ROUNDING = 1e-14  # of the largest worth
 _SINGULAR = 1e-14  # pivot below which a basis has no inverse worth having
 
 
-@njit(cache=True)
+@kernel()
 def begin(capacity: Floats, demand: Floats, worth: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return basis, its inverse, its members' amounts and worths: unused capacity, and one answer that fits.
 
@@ -38,7 +38,7 @@ def begin(capacity: Floats, demand: Floats, worth: float) -> tuple[Floats, Float
     return basis, inverse, amount, value
 
 
-@njit(cache=True)
+@kernel()
 def invert(basis: Floats, inverse: Floats, amount: Floats) -> bool:
     """Write the inverse of the basis and the amounts that reach all sides; return whether there is one."""
     size = len(basis)
@@ -71,7 +71,7 @@ def invert(basis: Floats, inverse: Floats, amount: Floats) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel()
 def prices(basis: Floats, inverse: Floats, value: Floats, price: Floats) -> int:
     """Write what each side of the basis is worth (row,), the last one that of one answer.
 
@@ -95,7 +95,7 @@ def prices(basis: Floats, inverse: Floats, value: Floats, price: Floats) -> int:
     return found
 
 
-@njit(cache=True)
+@kernel()
 def enter(basis: Floats, inverse: Floats, amount: Floats, value: Floats, column: Floats, worth: float) -> int:
     """Put an answer, or unused capacity, into the basis; return whose place it takes, -1 = nobody's.
 

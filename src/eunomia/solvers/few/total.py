@@ -9,13 +9,13 @@ the mixture of two columns that meets the floor and gains most.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.few.simplex import STEPS, begin, enter, prices
 
 
-@njit(cache=True)
+@kernel()
 def _mixture(T: Floats, gain: Floats, i: int, floor: float) -> tuple[int, int, float, float]:
     """Return two columns (−1 = idle), the first one's share, and the gain: the best that keeps the floor."""
     K = len(gain)
@@ -39,7 +39,7 @@ def _mixture(T: Floats, gain: Floats, i: int, floor: float) -> tuple[int, int, f
     return first, second, share, best
 
 
-@njit(cache=True)
+@kernel()
 def largest(
     worth: Floats, T: Floats, size: Floats, floor: Floats, capacity: Floats, x: Floats
 ) -> tuple[Floats, float, float]:

@@ -12,8 +12,8 @@ what was found for the one,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
 
@@ -74,7 +74,7 @@ class Bundles:
         return found
 
 
-@njit(cache=True)
+@kernel()
 def _gather(
     part: Floats, large: Ints, weight: Floats, speed: Floats, alone: int, of: Ints, amount: Floats, time: Floats
 ) -> None:
@@ -92,7 +92,7 @@ def _gather(
         time[of[i]] += weight[i]
 
 
-@njit(cache=True)
+@kernel()
 def _corners(gain: Floats, speed: Floats, alone: int, amount: Floats, time: Floats, base: Floats, tilt: Floats) -> None:
     """Turn the shares in `base` (bundle, column) into shares base + tilt · need of the rows of each stretch."""
     columns = gain.shape[1]
@@ -117,7 +117,7 @@ def _corners(gain: Floats, speed: Floats, alone: int, amount: Floats, time: Floa
             _pair_up(gain[b], mean, low, high, base[b], tilt[b])
 
 
-@njit(cache=True)
+@kernel()
 def _pair_up(gain: Floats, mean: float, low: Floats, high: Floats, base: Floats, tilt: Floats) -> None:
     """Write the mix of corners (below, above) by which what is below the mean makes up for what is above it."""
     below, above, whole = 0, 0, 0.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 OPEN = -2  # as left end: more than one edge is possible
@@ -18,7 +18,7 @@ _BLOCK = 256
 _FAST = {"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@kernel(fastmath=_FAST, error_model="numpy")
 def keep(rate: Floats, low: Floats, high: Floats, price: Any, width: Any, left: Array, right: Array) -> None:
     """Fill in the ends (row,) of each row's edge, or OPEN if it may change; −1 as left end is idle.
 
@@ -85,7 +85,7 @@ def keep(rate: Floats, low: Floats, high: Floats, price: Any, width: Any, left: 
             right[start + j] = np.int8(end1[j])
 
 
-@njit(cache=True)
+@kernel()
 def add_up(
     rate: Floats,
     load: Floats,
@@ -131,7 +131,7 @@ def add_up(
             base[begin] += load[i] - share
 
 
-@njit(cache=True)
+@kernel()
 def cut(
     rate: Floats,
     load: Floats,

@@ -8,8 +8,8 @@ others' lowest; and the row keeps to it while what it needs is between the ends.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 _BLOCK = 256
@@ -17,7 +17,7 @@ _HUGE = 1e200  # what stands for no end
 _FAST = {"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def floor_of(rate: Floats, free: Ints, o: int, nb: int, floor: Floats) -> None:
     """Write each lane's best rate on the free columns, 0 without any."""
     for j in range(nb):
@@ -28,7 +28,7 @@ def floor_of(rate: Floats, free: Ints, o: int, nb: int, floor: Floats) -> None:
             floor[j] = max(T[j], floor[j])
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@kernel(fastmath=_FAST, error_model="numpy", inline="always")
 def _certain(
     rate: Floats,
     priced: Ints,
@@ -68,7 +68,7 @@ def _certain(
         sure[j] = 1.0 if (own[j] >= other[j]) & within & (code[j] >= 0.0) else 0.0
 
 
-@njit(cache=True, fastmath=_FAST, error_model="numpy")
+@kernel(fastmath=_FAST, error_model="numpy")
 def first_edges(
     rate: Floats,
     priced: Ints,

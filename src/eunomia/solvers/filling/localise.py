@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats
 from eunomia.solvers.filling.crowd import Costs, Crowd
 from eunomia.solvers.prices.newton import balanced, widths
@@ -151,7 +151,7 @@ def _centre(side: Floats, bound: Floats, worth: Floats, moving: Bools) -> tuple[
     return result, radii
 
 
-@njit(cache=True)
+@kernel()
 def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]:
     """Return the centre and the square roots of its inverse curvature's diagonal, by Newton's steps from `start`."""
     cuts, n = side.shape
@@ -183,13 +183,13 @@ def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]
     return q, radius
 
 
-@njit(cache=True)
+@kernel()
 def _room(side: Floats, bound: Floats, q: Floats, room: Floats) -> None:
     for cut in range(len(bound)):
         room[cut] = (side[cut] * q).sum() - bound[cut]
 
 
-@njit(cache=True)
+@kernel()
 def _times(matrix: Floats, vector: Floats) -> Floats:
     found = np.empty(len(vector))
     for k in range(len(vector)):
@@ -197,7 +197,7 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _curvature(side: Floats, room: Floats) -> Floats:
     """Return the inverse of the barrier's curvature on Σ dq = 0."""
     n = side.shape[1]

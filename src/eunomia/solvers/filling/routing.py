@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.filling.bundles import Bundles, directions
 from eunomia.solvers.prices.response import walk
@@ -99,7 +99,7 @@ class Routing:
         return Routed(solved.objective * self.unit, price / worth.sum(), self.bundles.expand(share), traded)
 
 
-@njit(cache=True)
+@kernel()
 def edge(rate: Floats, price: Floats, level: float) -> tuple[int, int]:
     """Return the ends of the hull edge on which a level, up to the best rate, is cheapest; −1 is idle."""
     right = 0
@@ -122,7 +122,7 @@ def edge(rate: Floats, price: Floats, level: float) -> tuple[int, int]:
             left, low, paid = chosen, rate[chosen], price[chosen]
 
 
-@njit(cache=True, fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
+@kernel(fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
 def least_cost(rate: Floats, load: Floats, price: Floats, need: Floats, pace: Floats) -> tuple[float, float, Floats]:
     """Return what all needs, (row,), cost at the prices, how fast that grows at `pace`, and the loads (column,).
 
@@ -171,7 +171,7 @@ def ties(rate: Floats, price: Floats, need: Floats) -> int:
     return int(_ties(rate, price, need, directions(rate).of))
 
 
-@njit(cache=True)
+@kernel()
 def _ties(rate: Floats, price: Floats, need: Floats, of: Ints) -> int:
     """Return the number above; of (row,) is the class of each row."""
     columns = len(price)

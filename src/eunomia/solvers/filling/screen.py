@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.boxes import Box, Guess, Look, around, maybe_free, without_free
 from eunomia.solvers.filling.crowd import Crowd, Sums
@@ -126,7 +126,7 @@ def _levels(clock: Clock | None, guess: Guess, sure: Bools, box: Box) -> tuple[F
     return least, most
 
 
-@njit(cache=True)
+@kernel()
 def survey(
     room: Floats,
     weight: Floats,
@@ -147,7 +147,7 @@ def survey(
         rising_room[g] += room[i] if rises else 0.0
 
 
-@njit(cache=True, fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
+@kernel(fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
 def screen(
     rate: Floats,
     priced: Ints,

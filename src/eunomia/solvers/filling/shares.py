@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.edges import OPEN, cut
 from eunomia.solvers.filling.tree import Tree, unsure
@@ -60,14 +60,14 @@ class Shares:
         return over + max(float((lost / best).max()), float(late.max()), 0.0)
 
 
-@njit(cache=True, inline="always")
+@kernel(inline="always")
 def room_of(best: float, need: float) -> float:
     """Return the level at which a row is at its best rate: rounded so that its need there is not above that."""
     level = best / need
     return level * _BELOW if level * need > best else level
 
 
-@njit(cache=True)
+@kernel()
 def rise(room: Floats, weight: Floats, group: Ints, levels: Floats) -> Floats:
     """Return what rows have got, (row,), where their groups' v is `levels`, (group + 1,)."""
     got, flat = np.empty(len(room)), len(levels) == 1
@@ -77,7 +77,7 @@ def rise(room: Floats, weight: Floats, group: Ints, levels: Floats) -> Floats:
     return got
 
 
-@njit(cache=True)
+@kernel()
 def stop(
     rate: Floats,
     need: Floats,
@@ -113,7 +113,7 @@ def stop(
             rooms[o + j] = best[j]
 
 
-@njit(cache=True)
+@kernel()
 def serve(
     rate: Floats,
     load: Floats,
@@ -169,7 +169,7 @@ def serve(
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _ends(
     rate: Floats,
     need: Floats,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 Inner = Literal["share", "first"]
@@ -52,7 +52,7 @@ class Tree:
             _demand(rows, positive, "its weight must be finite and above 0", "row")
 
 
-@njit(cache=True)
+@kernel()
 def _sound(group: Ints, groups: int, weight: Floats) -> bool:
     """Return whether all rows have a group and a weight that they may have."""
     wrong = 0
@@ -153,7 +153,7 @@ def end_of(tree: Tree, room: Floats) -> float:
     return last * (1 + _ROUNDING * len(room))  # a sum in another order may be as much more
 
 
-@njit(cache=True)
+@kernel()
 def _together(moment: float, room: Floats, weight: Floats, got: Floats, pace: Floats) -> None:
     """Fill in what rows without groups have got, and their pace."""
     for row in range(len(room)):
@@ -162,7 +162,7 @@ def _together(moment: float, room: Floats, weight: Floats, got: Floats, pace: Fl
         pace[row] = weight[row] if moment <= stop else 0.0
 
 
-@njit(cache=True)
+@kernel()
 def sums_by_group(group: Ints, value: Floats, inside: int) -> Floats:
     """Return the sums of value (row,) over the rows of each group, (group + 1,), those at the top first.
 
@@ -178,7 +178,7 @@ def sums_by_group(group: Ints, value: Floats, inside: int) -> Floats:
     return whole
 
 
-@njit(cache=True)
+@kernel()
 def _plain_sums(group: Ints, value: Floats, inside: int) -> Floats:
     """Return the same where rounding does not matter."""
     whole = np.zeros(inside)
@@ -187,7 +187,7 @@ def _plain_sums(group: Ints, value: Floats, inside: int) -> Floats:
     return whole
 
 
-@njit(cache=True)
+@kernel()
 def _children(parent: Ints, inside: int) -> tuple[Ints, Ints]:
     """Return where the children of each node start, (inside + 1,), and the children in order."""
     start = np.zeros(inside + 1, dtype=np.int64)
@@ -202,7 +202,7 @@ def _children(parent: Ints, inside: int) -> tuple[Ints, Ints]:
     return start, child
 
 
-@njit(cache=True)
+@kernel()
 def _split(
     moment: float,
     start: Ints,
@@ -234,7 +234,7 @@ def _split(
                 pace[node] = weight[node] * rising if v <= stop else 0.0
 
 
-@njit(cache=True)
+@kernel()
 def _serve_in_order(children: Ints, room: Floats, got: Floats, pace: Floats, total: float, rising: float) -> None:
     """Give `total` to the first child up to its room, what is left to the next, and so on."""
     below, lost = 0.0, 0.0
@@ -247,7 +247,7 @@ def _serve_in_order(children: Ints, room: Floats, got: Floats, pace: Floats, tot
         below = after
 
 
-@njit(cache=True)
+@kernel()
 def _level(
     children: Ints, room: Floats, weight: Floats, total: float, rising: float, start: float
 ) -> tuple[float, float]:
@@ -267,7 +267,7 @@ def _level(
         v, first = (total - full) / slope, False
 
 
-@njit(cache=True)
+@kernel()
 def _full(children: Ints, room: Floats, weight: Floats, v: float) -> tuple[float, float]:
     """Return Σ room of the children that are full at v, and Σ weight of the others; in blocks, for less rounding."""
     full, slope = 0.0, 0.0
@@ -279,7 +279,7 @@ def _full(children: Ints, room: Floats, weight: Floats, v: float) -> tuple[float
     return full, slope
 
 
-@njit(cache=True, fastmath={"reassoc", "nsz"})
+@kernel(fastmath={"reassoc", "nsz"})
 def _full_of(children: Ints, room: Floats, weight: Floats, v: float) -> tuple[float, float]:
     full, slope = 0.0, 0.0
     for node in children:

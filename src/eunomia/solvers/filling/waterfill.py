@@ -23,8 +23,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.filling.narrow import Settled
@@ -101,7 +101,7 @@ def fill(
     return filled.spread(of, count)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _room(rate: Floats, usable: Ints, need: Floats) -> Floats:
     """Return the highest level that each row could have, (row,), on the `usable` columns; rate (column, row)."""
     room = np.zeros(len(need))

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes
 from eunomia.solvers.pairs.activities import ALONE
@@ -113,7 +113,7 @@ class _Room:
         return Entries(self.first[here][kept], self.second[here][kept], self.column[here][kept], self.share[here][kept])
 
 
-@njit(cache=True)
+@kernel()
 def _overlaps(
     mine: Ints, left: Ints, theirs: Ints, right: Ints, unit: float, first: Ints, second: Ints, share: Floats
 ) -> int:

@@ -25,8 +25,8 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.pairs.activities import ALONE, Activities, activities, fastest, reach
@@ -346,7 +346,7 @@ def _thresholds(program: SharingProgram) -> tuple[Ints, Floats]:
     return np.array([c for c, _ in new], dtype=np.int64), np.array([r for _, r in new])
 
 
-@njit(cache=True)
+@kernel()
 def _asked(
     need: Floats, base: Floats, age: Floats, start: Ints, of: Ints, threshold: Floats, t: float
 ) -> tuple[Floats, Floats, Floats]:

@@ -6,8 +6,8 @@ It can be done if and only if the rates of the activities, drawn out over time, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 
@@ -28,7 +28,7 @@ def parted(asked: Floats, rate: Floats, time: Floats) -> Floats:
     return found
 
 
-@njit(cache=True)
+@kernel()
 def _stretches(asked: Floats, rate: Floats, time: Floats) -> Floats:
     """Return the time that each row takes of each activity, (row, activity); rates fall, times sum to the rows.
 
@@ -48,7 +48,7 @@ def _stretches(asked: Floats, rate: Floats, time: Floats) -> Floats:
     return part
 
 
-@njit(cache=True)
+@kernel()
 def _mean_from(left: Floats, rate: Floats, begin: int) -> float:
     """Return the mean rate of the unit of time that starts with activity `begin`."""
     mean, wanting = 0.0, 1.0
@@ -59,7 +59,7 @@ def _mean_from(left: Floats, rate: Floats, begin: int) -> float:
     return mean
 
 
-@njit(cache=True)
+@kernel()
 def _take_from(left: Floats, rate: Floats, j: int, asked: float, rest: float, part: Floats) -> None:
     """Take the last unit that starts within activity j and has the mean rate asked; write it to `part`."""
     x = min(max(0.0, 1.0 - rest), left[j])

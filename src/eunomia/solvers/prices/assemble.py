@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.rows import Rows
@@ -14,7 +14,7 @@ from eunomia.solvers.prices.rows import Rows
 _BLOCK = 256
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def demand_at(
     T: Floats,
     s: Floats,

@@ -11,8 +11,8 @@ Optimization 2 (1992).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.elimination import DMU, DNU, DV, MU, NU, V, direction, system
 from eunomia.solvers.prices.needs import Curve
@@ -23,7 +23,7 @@ _TRIFLE = 1e-6  # value of all capacity, in parts of the level, below which pric
 _SHORT = 0.99  # how far towards the boundary a step goes
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def solve_dense(matrix: Floats, right: Floats) -> bool:
     """Solve matrix · z = right in place by elimination with row pivoting; False where the matrix is singular."""
     n = len(right)
@@ -50,7 +50,7 @@ def solve_dense(matrix: Floats, right: Floats) -> bool:
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def barrier(
     T: Floats,
     s: Floats,

@@ -7,8 +7,8 @@ the mean speed. A row adds s² (θ_k δ_kl − θ_k θ_l / A − θ_k (T_k − T
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.needs import Curve, needs
 
@@ -16,7 +16,7 @@ _BLOCK = 128
 V, NU, MU, DV, DNU, DMU, CORR = range(7)  # rows of `state`: surplus v, dual ν of time and μ of level, their directions
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def _weigh(
     T: Floats, s: Floats, x: Floats, state: Floats, y: Floats, o: int, nb: int, z: Floats, theta: Floats, sums: Floats
 ) -> None:
@@ -49,7 +49,7 @@ def _weigh(
             C[j] += theta[k, j] * off * off
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def _pull(
     T: Floats,
     s: Floats,
@@ -89,7 +89,7 @@ def _pull(
         out[k] += total
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def system(
     T: Floats,
     s: Floats,
@@ -161,7 +161,7 @@ def system(
                 matrix[k, c] -= total
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def direction(
     T: Floats,
     s: Floats,

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from numba import njit
-
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 Curve: TypeAlias = Floats | None
@@ -21,7 +20,7 @@ ALWAYS = 1e250
 FIXED = 1e200
 
 
-@njit(cache=True, fastmath=True, error_model="numpy", inline="always")
+@kernel(fastmath=True, error_model="numpy", inline="always")
 def needs(
     a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats, slope: Floats, bend: Floats
 ) -> None:
@@ -48,7 +47,7 @@ def needs(
             bend[j] = 0.0
 
 
-@njit(cache=True, fastmath=True, error_model="numpy", inline="always")
+@kernel(fastmath=True, error_model="numpy", inline="always")
 def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats) -> None:
     """Write r alone, (count,)."""
     own = a[first : first + count]
@@ -65,7 +64,7 @@ def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: 
             r[j] = own[j] * t
 
 
-@njit(cache=True, fastmath=True, error_model="numpy", inline="always")
+@kernel(fastmath=True, error_model="numpy", inline="always")
 def fullness(best: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, full: Floats) -> None:
     """Write 1 / t, t the level at which a row asks for its `best` (count,); 0 if it never does."""
     own = a[first : first + count]

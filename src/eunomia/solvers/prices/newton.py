@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.response import walk
@@ -30,7 +30,7 @@ _SHRINK = 0.6  # a step longer than so much of the last one is not on its way to
 _FAR = 0.5  # relative step that no derivative is good for
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def answers(
     T: Floats,
     base: Floats,

@@ -10,8 +10,8 @@ in blocks without branches.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.prices.needs import HUGE, Curve, asked, needs
 
@@ -19,7 +19,7 @@ _BLOCK = 256
 FREE = -1  # code of the free alternative
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def screen(
     T: Floats,
     s: Floats,
@@ -133,7 +133,7 @@ def screen(
     return found
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, L: Floats, R: Floats) -> None:
     """Write the edge of each lane at the given prices: (speed, price, code) of its ends to L and R, (3, lane) each."""
     K, f = T.shape[0], base[o : o + nb]
@@ -167,7 +167,7 @@ def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, 
             break
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def classify(
     T: Floats,
     base: Floats,

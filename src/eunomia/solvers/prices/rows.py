@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.prices.needs import FIXED, Curve, fullness, needs
 
@@ -72,7 +72,7 @@ class Rows:
         return self.a * t, self.a
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floats) -> None:
     """Write r(t) (row,)."""
     slope, bend = np.empty(_BLOCK), np.empty(_BLOCK)
@@ -81,7 +81,7 @@ def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floa
         needs(a, b, e, cap, o, nb, t, asked[o : o + nb], slope, bend)
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def survey(
     T: Floats, size: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, columns: Ints, weight: Floats
 ) -> tuple[float, int, float]:
@@ -115,7 +115,7 @@ def survey(
     return most, lack, total
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
     """Write the need, or the best rate on the columns where that is less (row,); return the worst of need / rate.
 
@@ -138,7 +138,7 @@ def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
     return worst
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@kernel(fastmath=True, error_model="numpy")
 def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: Ints, times: Floats) -> int:
     """Draw rows along the running sum of even + per_weight · weight, one at a random place of each unit of it.
 

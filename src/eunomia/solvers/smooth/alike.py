@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.smooth.response import OPEN, STRIDE, Edges, L, R, walk
 from eunomia.solvers.smooth.tally import Rows
@@ -33,7 +33,7 @@ _TOO_MANY = -1
 _ODD, _LOW = 0x1E3779B97F4A7C15, (1 << 62) - 1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _sides(
     rate: Floats, i: int, left: int, right: int, ratio: float, price: Floats, box: Floats, side: NDArray[np.int8]
 ) -> int:  # fmt: skip
@@ -72,7 +72,7 @@ def _sides(
     return _AT_ONE if vertex else _TWINS if _one_rate_a_side(rate, i, side) else _IN_RATIO
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _stays(rate: Floats, i: int, ratio: float, price: Floats, box: Floats, side: NDArray[np.int8]) -> bool:
     """Tell whether row i would mix each column over its level with each under it, at all prices of the box.
 
@@ -94,7 +94,7 @@ def _stays(rate: Floats, i: int, ratio: float, price: Floats, box: Floats, side:
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _one_rate_a_side(rate: Floats, i: int, side: NDArray[np.int8]) -> bool:
     """Tell whether row i has one rate on all columns over its level and one on all under it."""
     K = len(rate)
@@ -112,14 +112,14 @@ def _one_rate_a_side(rate: Floats, i: int, side: NDArray[np.int8]) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel()
 def _mixed(h: int, value: int) -> int:
     """Return a hash of the hash and one more value, both at least 0: its low bits, which overflow does not reach."""
     h = ((h ^ value) * _ODD) & _LOW
     return h ^ (h >> 29)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _mark(rate: Floats, i: int, side: NDArray[np.int8], kind: int, drop: int, number: Floats, bits: Ints) -> int:
     """Return what rows that are one have in common with row i. bits: number, of one value, seen as an integer."""
     K = len(rate)
@@ -135,7 +135,7 @@ def _mark(rate: Floats, i: int, side: NDArray[np.int8], kind: int, drop: int, nu
     return h
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _classes(
     rate: Floats, size: Floats, weight: Floats, price: Floats, box: Floats, drop: int, most: int,
     became: Ints, first: Ints, kinds: Ints, sides: NDArray[np.int8], sums: Floats,
@@ -183,7 +183,7 @@ def _classes(
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _rates(rate: Floats, first: Ints, kinds: Ints, sides: NDArray[np.int8], sums: Floats, merged: Floats) -> None:
     """Write the rates of classes (column, class)."""
     for c in range(len(first)):
@@ -195,7 +195,7 @@ def _rates(rate: Floats, first: Ints, kinds: Ints, sides: NDArray[np.int8], sums
             merged[k, c] = own if kinds[c] == _APART or sides[k, c] != 0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _spread(
     rate: Floats, ratio: Floats, became: Ints, merged: Floats, merged_ratio: Floats, kinds: Ints,
     sides: NDArray[np.int8], member: Ints, place: Ints, x: Floats, shares: Floats,

@@ -14,8 +14,8 @@ is minus the off-diagonal of the inverse of its Hessian, written so that nothing
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 MOST_STEPS = 400
@@ -32,7 +32,7 @@ _STRIDE = 128  # rows of a block: its arrays stay in the first-level cache
 _MATHS = {"nsz"}
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def summed(v: Floats, m: int) -> float:
     """Return the sum of the first m of v, in eight strands so that no addition waits for the last."""
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -51,7 +51,7 @@ def summed(v: Floats, m: int) -> float:
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def descend(matrix: Floats, right: Floats) -> bool:
     """Solve matrix · d = right in place by Cholesky after scaling to a unit diagonal; False when not positive."""
     K = len(right)
@@ -81,7 +81,7 @@ def descend(matrix: Floats, right: Floats) -> bool:
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def tallied(first: Floats, mixed: Floats, fixed: Floats, price: Floats, demand: Floats, slope: Floats) -> None:
     """Write the demand (column,) of tallied rows at the prices, and its negative derivative (column, column)."""
     K = len(price)
@@ -102,7 +102,7 @@ def tallied(first: Floats, mixed: Floats, fixed: Floats, price: Floats, demand: 
                 slope[low, high] -= bend
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def _assemble(
     rate: Floats, size: Floats, weight: Floats, price: Floats, mu: float, x: Floats, z: Floats,
     g: Floats, b: Floats, pair: Floats, pull: Floats, used: Floats,
@@ -178,7 +178,7 @@ def _assemble(
     return stray
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def _steer(
     size: Floats, weight: Floats, step: Floats, mu: float, x: Floats, z: Floats, g: Floats, b: Floats,
     dx: Floats, dz: Floats, part: Floats,
@@ -213,7 +213,7 @@ def _steer(
             part[o + j] = 1.0 if far[j] < NEAR else NEAR / far[j]
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def _move(weight: Floats, part: Floats, x: Floats, z: Floats, dx: Floats, dz: Floats) -> float:
     """Move every row its part of its step; return Σ w x z."""
     total, gap = 0.0, np.empty(len(part))
@@ -226,7 +226,7 @@ def _move(weight: Floats, part: Floats, x: Floats, z: Floats, dx: Floats, dz: Fl
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _widest(price: Floats, step: Floats, mixed: Floats) -> float:
     """Return the largest part of a price, or of a difference of prices that must stay positive, that the step takes."""
     K, most = len(price), 0.0
@@ -238,7 +238,7 @@ def _widest(price: Floats, step: Floats, mixed: Floats) -> float:
     return most
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _begin(size: Floats, weight: Floats, price: Floats, x: Floats, z: Floats) -> None:
     """Fill x and z with a start in which no row spends much more than its weight."""
     K, n = len(price), len(size)
@@ -251,7 +251,7 @@ def _begin(size: Floats, weight: Floats, price: Floats, x: Floats, z: Floats) ->
             z[k, i] = 1.0 / ((K + 1) * x[k, i])
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_pairs(pair: Floats, system: Floats) -> None:
     """Add the rows' flows per price difference, of pairs (k, l < k) with idle as 0, to the prices' system."""
     q = 0
@@ -265,7 +265,7 @@ def _add_pairs(pair: Floats, system: Floats) -> None:
             q += 1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _targets(omega: Floats, capacity: Floats, low: Floats, price: Floats) -> Floats:
     """Return the complementarity per μ that spare capacity is driven to (column,): omega, less at prices near 0.
 
@@ -278,7 +278,7 @@ def _targets(omega: Floats, capacity: Floats, low: Floats, price: Floats) -> Flo
     return target
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def interior(
     rate: Floats, size: Floats, weight: Floats, capacity: Floats,
     first: Floats, mixed: Floats, fixed: Floats, low: Floats, high: Floats, price: Floats, goal: float,

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.smooth.barrier import summed
 
@@ -38,7 +38,7 @@ _MATHS = {"nsz"}
 _LN2 = 0.6931471805599453
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def _logarithms(v: Floats, bits: Ints, m: int) -> None:
     """Replace the first m of v, all positive and normal, by their natural logarithms; bits is v seen as integers.
 
@@ -57,7 +57,7 @@ def _logarithms(v: Floats, bits: Ints, m: int) -> None:
         v[j] = v[STRIDE + j] * _LN2 + 2.0 * r * series
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def walk(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) -> None:
     """Find the edges of rows o … o + m: write AL, PL, L, AR, PR, R of f. ratio (row,) is w / s.
 
@@ -84,7 +84,7 @@ def walk(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) 
         left = _one_edge_on(rate, ratio, price, o, m, f)
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def _one_edge_on(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) -> float:
     """Take walking rows to their hull's next edge, or to rest at a vertex; return how many walk on."""
     for j in range(m):
@@ -119,7 +119,7 @@ def _one_edge_on(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: 
     return left
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def _doubts(rate: Floats, ratio: Floats, price: Floats, box: Floats, o: int, m: int, f: Floats) -> None:
     """Write DOUBT: 1 where the edge may change within price ± box, else 0. Replaces vertices by their tangents.
 
@@ -154,7 +154,7 @@ def _doubts(rate: Floats, ratio: Floats, price: Floats, box: Floats, o: int, m: 
             f[DOUBT + j] = f[DOUBT + j] if sure else 1.0
 
 
-@njit(cache=True, error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy", fastmath=_MATHS)
 def settle(
     rate: Floats, size: Floats, weight: Floats, price: Floats, box: Floats, chosen: Edges, tally: Floats
 ) -> tuple[float, int]:
@@ -197,7 +197,7 @@ def settle(
     return constant, left
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def recount(rate: Floats, size: Floats, weight: Floats, chosen: Edges, tally: Floats) -> float:
     """Add the rows that have an edge to the tally (edge, 3) and return their constant, as `settle` does."""
     K = len(rate)
@@ -218,7 +218,7 @@ def recount(rate: Floats, size: Floats, weight: Floats, chosen: Edges, tally: Fl
     return constant
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def expand(
     rate: Floats, size: Floats, weight: Floats, price: Floats, chosen: Edges, share: Floats, level: Floats
 ) -> None:
@@ -238,7 +238,7 @@ def expand(
                 share[i], level[i] = (y - low) / (rate[right, i] - low), y
 
 
-@njit(cache=True)
+@kernel()
 def listed(chosen: Edges, share: Floats, x: Floats, keep: Floats, row: Ints, column: Ints, value: Floats) -> int:
     """Write every share above 0 in order of rows and then columns; return how many.
 

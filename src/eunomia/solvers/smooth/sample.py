@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.smooth.tally import Rows
 
 _HEAVY = 8  # picks that one row takes, from which on it is taken for certain and leaves them to others
 
 
-@njit(cache=True)
+@kernel()
 def _walk(size: Floats, weight: Floats, per_size: float, per_weight: float, places: Floats, found: Ints) -> None:
     """Write for each place, in rising order, the first row up to which the rows' chances sum to it."""
     total, q = 0.0, 0

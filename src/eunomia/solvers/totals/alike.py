@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import group
 from eunomia.solvers.totals.rows import Rows
@@ -93,7 +93,7 @@ def _mean(floor: Floats, of: Ints, count: Floats, most: Floats) -> Floats:
     return np.where(members > 0, mean, -np.inf)
 
 
-@njit(cache=True)
+@kernel()
 def _repeated(x: Floats, of: Ints) -> tuple[Ints, Ints, Floats]:
     """Return row, column and share of the places of rows that all do as their class does, x (class, column)."""
     classes, columns = x.shape
@@ -115,7 +115,7 @@ def _repeated(x: Floats, of: Ints) -> tuple[Ints, Ints, Floats]:
     return row, column, share
 
 
-@njit(cache=True)
+@kernel()
 def _split(x: Floats, rate: Floats, mean: Floats, of: Ints, floor: Floats) -> Floats:
     """Return x (row, column) of rows with floors (row,), given x, rate (class, column) and floor `mean` (class,)."""
     columns = x.shape[1]
@@ -139,7 +139,7 @@ def _split(x: Floats, rate: Floats, mean: Floats, of: Ints, floor: Floats) -> Fl
     return split
 
 
-@njit(cache=True)
+@kernel()
 def _fast_part(fast: float, lead: float, drag: float, mean: float, floor: float) -> float:
     """Return how long one row is fast: as long as it must, and the same part of the rest as its class."""
     must, most = (floor - drag) / (lead - drag), (mean - drag) / (lead - drag)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 _STEPS = 80
@@ -23,7 +23,7 @@ _STUCK = 1e-6  # a step after which there is nothing to be won by more
 _SHORT = 0.99  # how far to go to the nearest boundary
 
 
-@njit(cache=True)
+@kernel()
 def prices(
     worth: Floats,
     size: Floats,
@@ -92,7 +92,7 @@ def prices(
     return p, system, gap
 
 
-@njit(cache=True)
+@kernel()
 def _units(worth: Floats) -> Floats:
     """Return the size of each row's worths (row,), above 0."""
     rows, columns = worth.shape
@@ -107,7 +107,7 @@ def _units(worth: Floats) -> Floats:
     return unit
 
 
-@njit(cache=True)
+@kernel()
 def _middle(worth: Floats, size: Floats, count: Floats, many: float) -> float:
     """Return a price of the right order: the mean worth per unit of size."""
     total = 0.0
@@ -120,7 +120,7 @@ def _middle(worth: Floats, size: Floats, count: Floats, many: float) -> float:
     return max(total / many, 1e-300)
 
 
-@njit(cache=True)
+@kernel()
 def _start(
     worth: Floats,
     size: Floats,
@@ -155,7 +155,7 @@ def _start(
                 z[i, k] = y[i] + size[i] * p[k] - worth[i, k] - lam[i] * rate[i, k]
 
 
-@njit(cache=True)
+@kernel()
 def _products(
     x: Floats, z: Floats, idle: Floats, y: Floats, over: Floats, lam: Floats, floor: Floats, count: Floats, unit: Floats
 ) -> tuple[float, float]:
@@ -173,7 +173,7 @@ def _products(
     return total, parts
 
 
-@njit(cache=True)
+@kernel()
 def _worth_of_time(count: Floats, y: Floats, lam: Floats, floor: Floats) -> float:
     """Return Σ of the sizes of the rows' parts of the dual objective, above 0."""
     total = 1e-300
@@ -182,7 +182,7 @@ def _worth_of_time(count: Floats, y: Floats, lam: Floats, floor: Floats) -> floa
     return total
 
 
-@njit(cache=True)
+@kernel()
 def _used(x: Floats, size: Floats, count: Floats) -> Floats:
     used = np.zeros(x.shape[1])
     for i in range(len(size)):
@@ -191,7 +191,7 @@ def _used(x: Floats, size: Floats, count: Floats) -> Floats:
     return used
 
 
-@njit(cache=True)
+@kernel()
 def _row(
     i: int,
     goal: float,
@@ -228,7 +228,7 @@ def _row(
     return A, B, C, det + still * (C - spare) + spare * A, g1, g2
 
 
-@njit(cache=True)
+@kernel()
 def _assemble(
     goal: float,
     worth: Floats,
@@ -266,7 +266,7 @@ def _assemble(
                     system[k, j] += m * s * d[k] * d[j] * (slope_y[j] - rate[i, k] * slope_l[j])
 
 
-@njit(cache=True)
+@kernel()
 def _steps(
     goal: float,
     worth: Floats,
@@ -313,7 +313,7 @@ def _steps(
     return primal, dual
 
 
-@njit(cache=True)
+@kernel()
 def _solved(system: Floats, right: Floats) -> Floats:
     """Solve a positive definite system by Cholesky, in units in which its diagonal is 1 (numba's own needs scipy)."""
     n = len(right)
@@ -337,12 +337,12 @@ def _solved(system: Floats, right: Floats) -> Floats:
     return step * unit
 
 
-@njit(cache=True)
+@kernel()
 def _one(value: float, step: float) -> float:
     return -value / step if step < 0 else np.inf
 
 
-@njit(cache=True)
+@kernel()
 def _reach(values: Floats, steps: Any) -> float:
     """Return how far one may go along the steps before a value is zero."""
     far = np.inf

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 
-@njit(cache=True)
+@kernel()
 def in_play_freely(worth: Floats, size: Floats, centre: Floats, half: Floats) -> Floats:
     """Return the worths (column, row) of rows without floors, −inf where a place is never the best in the box."""
     columns, rows = worth.shape
@@ -23,7 +23,7 @@ def in_play_freely(worth: Floats, size: Floats, centre: Floats, half: Floats) ->
     return left
 
 
-@njit(cache=True)
+@kernel()
 def in_play(worth: Floats, size: Floats, rate: Floats, floor: Floats, centre: Floats, half: Floats) -> Floats:
     """Return the worths (column, row) of rows with floors, −inf where a place is in no choice of the box.
 
@@ -49,7 +49,7 @@ def in_play(worth: Floats, size: Floats, rate: Floats, floor: Floats, centre: Fl
     return left
 
 
-@njit(cache=True)
+@kernel()
 def _may_be_alone(gain: Floats, slack: Floats, b: int) -> bool:
     for k in range(len(gain)):  # noqa: SIM110 - numba compiles no generator
         if k != b and gain[k] - slack[k] > gain[b] + slack[b]:
@@ -57,7 +57,7 @@ def _may_be_alone(gain: Floats, slack: Floats, b: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel()
 def _may_mix(gain: Floats, speed: Floats, slack: Floats, a: int, b: int) -> bool:
     """Return whether places a and b, a the slower, may be the ends of the best mixture."""
     if gain[b] - slack[b] > gain[a] + slack[a]:

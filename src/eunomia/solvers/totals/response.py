@@ -10,8 +10,8 @@ A row's choice is one number: b for place b alone (b = columns: idle), (a + 1) �
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats
 
 BASE = 100  # above any number of columns
@@ -19,7 +19,7 @@ OPEN = -1  # no choice holds in the whole box
 _BLOCK = 256
 
 
-@njit(cache=True, fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(fastmath={"nsz", "arcp", "contract", "reassoc"})
 def choose_freely(worth: Floats, size: Floats, mass: Floats, centre: Floats, half: Floats, choice: Array) -> Floats:
     """Write the choice of rows without floors over the box centre ± half; return what the decided rows use (column,).
 
@@ -56,7 +56,7 @@ def choose_freely(worth: Floats, size: Floats, mass: Floats, centre: Floats, hal
     return used
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def choose(
     worth: Floats,
     size: Floats,
@@ -96,7 +96,7 @@ def choose(
     return used
 
 
-@njit(cache=True, fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(fastmath={"nsz", "arcp", "contract", "reassoc"})
 def _fill(
     worth: Floats, size: Floats, rate: Floats, price: Floats, begin: int, length: int, gain: Floats, speed: Floats
 ) -> None:
@@ -108,7 +108,7 @@ def _fill(
             speed[k, j] = rate[k, begin + j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def _edges(gain: Floats, speed: Floats, floor: Floats, length: int, low: Floats, high: Floats) -> None:
     """Write (gain, speed, place) of the ends of each lane's best mixture (3, lane); equal ends: a place alone."""
     places = len(gain)
@@ -143,7 +143,7 @@ def _edges(gain: Floats, speed: Floats, floor: Floats, length: int, low: Floats,
             break
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def _climb(gain: Floats, speed: Floats, length: int, low: Floats, high: Floats) -> None:
     """Write to high the faster place to which each lane's gain falls least per speed."""
     least = np.full(_BLOCK, np.inf)
@@ -160,7 +160,7 @@ def _climb(gain: Floats, speed: Floats, length: int, low: Floats, high: Floats) 
             high[2, j] = k if take else high[2, j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def _doubt(
     gain: Floats,
     speed: Floats,
@@ -193,7 +193,7 @@ def _doubt(
             unsure[j] = 1.0 if other & (room < reach) else unsure[j]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def cheapest(size: Floats, rate: Floats, floor: Floats, price: Floats) -> Floats:
     """Return what each row uses (column, row) to reach its floor at the least cost; some place reaches it."""
     columns, rows = rate.shape
@@ -214,7 +214,7 @@ def cheapest(size: Floats, rate: Floats, floor: Floats, price: Floats) -> Floats
     return used
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
 def proof(worth: Floats, size: Floats, rate: Floats, floor: Floats, price: Floats) -> tuple[Floats, Floats]:
     """Return λ of each floor and y of each row's time (row,) that prove the least at these prices."""
     columns, rows = worth.shape
@@ -237,7 +237,7 @@ def proof(worth: Floats, size: Floats, rate: Floats, floor: Floats, price: Float
     return floor_price, time_price
 
 
-@njit(cache=True, fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(fastmath={"nsz", "arcp", "contract", "reassoc"})
 def proof_freely(worth: Floats, size: Floats, price: Floats) -> Floats:
     """Return y of each row's time (row,) at these prices, for rows without floors."""
     columns, rows = worth.shape

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 ACTIVE, DONE, DROPPED = 0, 1, 2
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def credited(steps: float, size: int) -> float:
     """Return the steps of a gang as its workers report them, -1 when one of them has none to report.
 
@@ -29,7 +28,7 @@ def credited(steps: float, size: int) -> float:
     return total + rest
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def plan(
     now: float,
     round_s: float,
@@ -68,7 +67,7 @@ def plan(
             steps[i] = mate_steps[i] = 0.0
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def book(
     at: float,
     began: float,
@@ -133,7 +132,7 @@ def book(
     return changed
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def start_afresh(
     elapsed: float,
     credit: float,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from eunomia.core.moves import rise, sit
 from eunomia.core.tables import ALIVE, EPOCH, ON_TYPE, PARTNER, TAKEN, UNTIL, Tables, tables
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placing.index import take
 
@@ -18,7 +16,7 @@ STOPS, RENEWALS, STARTS, SEATS, HEAD = range(5)
 OF_START = 5  # numbers about each that starts
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _note_who_goes_on(t: Tables, stamp: int, first: Ints, second: Ints, on: Ints, kept: Bools, stays: Bools) -> None:
     """Write who sits where it sat and still runs there into `stays`, (row,), and mark its jobs."""
     for i in range(len(first)):
@@ -30,7 +28,7 @@ def _note_who_goes_on(t: Tables, stamp: int, first: Ints, second: Ints, on: Ints
                 t.ints[TAKEN, mate] = stamp
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _stop_others(t: Tables, at: float, stamp: int, told: Ints) -> int:
     """Stop who is not marked; write down jobs, in row order, and after them their epochs; return how many they are."""
     count = 0
@@ -44,7 +42,7 @@ def _stop_others(t: Tables, at: float, stamp: int, told: Ints) -> int:
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _renew(t: Tables, end: float, jobs: Ints, steps: Floats, stays: Bools, told: Ints, limits: Floats) -> int:
     """Let those of `jobs` (row,) that go on have their seats until then; write them down; return how many they are."""
     count = 0
@@ -56,7 +54,7 @@ def _renew(t: Tables, end: float, jobs: Ints, steps: Floats, stays: Bools, told:
     return count
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _start_others(
     t: Tables,
     at: float,
@@ -91,7 +89,7 @@ def _start_others(
     return count, taken
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def turn(
     at: float,
     end: float,

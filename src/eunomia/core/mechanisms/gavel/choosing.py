@@ -9,22 +9,21 @@ Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE, COUNTING
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 _UNSERVED = 1e9  # priority per unit of share of who has received nothing at all
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _priority(x: float, received: float, all_received: float) -> float:
     """Return the share over the fraction of the type's time that was received."""
     fraction = received / all_received if all_received != 0.0 else 0.0
     return x / fraction if fraction > 0.0 else x * _UNSERVED
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
     """Say whether the key is the same all through order[low:high]."""
     at = low + 1
@@ -33,7 +32,7 @@ def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
     return at == high
 
 
-@njit(**COUNTING)
+@kernel(allocates=True)
 def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
     """Sort order[low:high] by `key`, largest first and else as they came; say whether it tells some of them apart."""
     part = np.sort(order[low:high])
@@ -44,7 +43,7 @@ def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
     return True
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _settle_ties(order: Ints, low: int, high: int, second: Floats, third: Floats) -> None:
     """Sort order[low:high], rows that are equal in what they are ranked by first, by `second`, then by `third`."""
     apart = _settle(order, low, high, second)
@@ -58,7 +57,7 @@ def _settle_ties(order: Ints, low: int, high: int, second: Floats, third: Floats
         at = end
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def gather(
     spare: bool,
     group: Ints,
@@ -106,7 +105,7 @@ def gather(
     return m
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def take(
     order: Ints,
     group: Ints,

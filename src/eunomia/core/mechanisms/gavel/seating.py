@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from eunomia.kernels import BARE
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Ints
 
 
-@njit(**BARE, forceinline=True)
+@kernel(allocates=False, forceinline=True)
 def _stays(head: int, chain: Ints, given: Bools) -> bool:
     """Say whether no seat of that chain is given yet."""
     seat = head
@@ -20,7 +19,7 @@ def _stays(head: int, chain: Ints, given: Bools) -> bool:
     return True
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _widest_first(on: Ints, sizes: Ints, widest: int, place: Ints, order: Ints) -> None:
     """Fill `order` with the rows by type, of one type the widest first, else as they stand."""
     place[:] = 0
@@ -37,7 +36,7 @@ def _widest_first(on: Ints, sizes: Ints, widest: int, place: Ints, order: Ints) 
         place[k] += 1
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def _seat(
     order: Ints,
     chosen: Ints,
@@ -98,7 +97,7 @@ def _seat(
     return n
 
 
-@njit(cache=True)
+@kernel()
 def seat(
     chosen: Ints,
     on: Ints,
@@ -132,7 +131,7 @@ def seat(
     return seated[:sit]
 
 
-@njit(**BARE)
+@kernel(allocates=False)
 def remember(entry: Ints, on: Ints, start: Ints, seats: Ints, head: Ints, last_type: Ints, chain: Ints, n: int) -> None:
     """Note where the entries of this round sit, for the next; nobody else sits anywhere."""
     last_type[:n] = -1

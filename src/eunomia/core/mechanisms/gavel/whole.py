@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 
-@njit(cache=True)
+@kernel()
 def whole_shares(job: Ints, type: Ints, size: Ints, capacity: Floats, stops: bool) -> Bools:
     """Return which rows get all of their time, (row,); rows of one job stand together, the best first.
 

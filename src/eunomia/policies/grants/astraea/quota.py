@@ -12,14 +12,14 @@ when others ask for less.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 FLOOR = 0.2  # of its quota: who holds less comes first
 
 
-@njit(cache=True)
+@kernel()
 def _least(value: Floats, there: Bools) -> int:
     best = -1
     for u in range(len(value)):
@@ -28,7 +28,7 @@ def _least(value: Floats, there: Bools) -> int:
     return best
 
 
-@njit(cache=True)
+@kernel()
 def budgets(
     size: Ints, first: Ints, free: int, held: Ints, quota: Ints, used: Floats, entitled: Floats, lease: float
 ) -> Ints:

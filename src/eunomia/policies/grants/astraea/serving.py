@@ -11,12 +11,12 @@ h accelerators that u holds.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Ints
 
 
-@njit(cache=True)
+@kernel()
 def serve(
     size: Ints,
     first: Ints,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.policies.grants.themis.bidding import Tables
 from eunomia.policies.grants.themis.book import Book
@@ -28,7 +28,7 @@ def bids_of(tables: Tables, free: Ints) -> Bids:
     return Bids(tables.bidder, take, -np.log(tables.rho), free[units])
 
 
-@njit(cache=True)
+@kernel()
 def _taken(gang: Ints, count: Ints, book: Book, column: Ints, columns: int) -> Ints:
     take = np.zeros((len(gang), columns), dtype=np.int64)
     for row in range(len(gang)):

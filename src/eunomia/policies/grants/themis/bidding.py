@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.policies.grants.themis.book import Book, opened, pushed
 from eunomia.policies.grants.themis.ground import Gangs, Ground, apart, gather, nearest, own_place, rooms, scattered
@@ -65,7 +65,7 @@ def bid_tables(seen: Seen, bidders: Ints, free: Ints, rows: int = ROWS) -> Table
     return Tables(*tabled(seen.ground, seen.gangs, standing(seen, bidders), bidders, free, rows))
 
 
-@njit(cache=True)
+@kernel()
 def tabled(
     ground: Ground, gangs: Gangs, apps: Standing, bidders: Ints, free: Ints, rows: int
 ) -> tuple[Ints, Ints, Ints, Floats, Book]:
@@ -114,7 +114,7 @@ def tabled(
     return bidder[:n], gang[:n], count[:n], rho[:n], book
 
 
-@njit(cache=True)
+@kernel()
 def _now(gangs: Gangs, apps: Standing, app: int, mine: Ints) -> tuple[float, float, float]:
     """Return how long the longest of an app's jobs takes as they sit, what it has left to do, and on how many seats."""
     longest, left, held = apps.least[app], apps.paused[app], 0.0
@@ -128,7 +128,7 @@ def _now(gangs: Gangs, apps: Standing, app: int, mine: Ints) -> tuple[float, flo
     return longest, left, held
 
 
-@njit(cache=True)
+@kernel()
 def _ways(
     ground: Ground, gangs: Gangs, job: int, free: Ints, turn: int, ways: int, book: Book, unit: Ints, count: Ints
 ) -> Book:

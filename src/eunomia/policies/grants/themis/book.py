@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 
 
@@ -23,7 +23,7 @@ class Book(NamedTuple):
     amount: Ints  # (entry,) accelerators
 
 
-@njit(cache=True)
+@kernel()
 def opened(room: int) -> Book:
     """Return an empty book with room for some gangs; it grows."""
     room = max(room, 8)
@@ -39,7 +39,7 @@ def opened(room: int) -> Book:
     )
 
 
-@njit(cache=True)
+@kernel()
 def pushed(book: Book, job: int, type: int, own: bool, time: float, unit: Ints, count: Ints, n: int) -> Book:
     """Return the book with one more gang, on the first n entries of unit and count."""
     g, e = book.used
@@ -59,7 +59,7 @@ def pushed(book: Book, job: int, type: int, own: bool, time: float, unit: Ints, 
     return book
 
 
-@njit(cache=True)
+@kernel()
 def _wider(column: Array) -> Array:
     wider = np.empty(2 * len(column), dtype=column.dtype)
     wider[: len(column)] = column

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.topology import Topology
 
@@ -58,7 +58,7 @@ def _laid_out(topology: Topology) -> Ground:
     return Ground(unit, seat, node, first, topology.node_type, rack)
 
 
-@njit(cache=True)
+@kernel()
 def apart(ground: Ground, unit: Ints, n: int) -> int:
     """Return the level of a gang on these units, the first n of `unit`."""
     level = SLOT
@@ -73,7 +73,7 @@ def apart(ground: Ground, unit: Ints, n: int) -> int:
     return level
 
 
-@njit(cache=True)
+@kernel()
 def rooms(ground: Ground, type: int, free: Ints) -> Ints:
     """Return how many seats of a type are free on each node, (node,)."""
     room = np.zeros(len(ground.type), dtype=np.int64)
@@ -83,7 +83,7 @@ def rooms(ground: Ground, type: int, free: Ints) -> Ints:
     return room
 
 
-@njit(cache=True)
+@kernel()
 def _better(free: int, other: int, wanted: int) -> bool:
     """Say whether so many free seats are better than another unit's: as few as suffice, else as many as there are."""
     if free >= wanted and other >= wanted:
@@ -91,7 +91,7 @@ def _better(free: int, other: int, wanted: int) -> bool:
     return free > other
 
 
-@njit(cache=True)
+@kernel()
 def gather(ground: Ground, node: int, free: Ints, size: int, unit: Ints, count: Ints, n: int) -> int:
     """Add seats of one node, on the fewest units, to the first n entries of unit and count; return how many now."""
     begin, left = n, size
@@ -108,7 +108,7 @@ def gather(ground: Ground, node: int, free: Ints, size: int, unit: Ints, count: 
     return n
 
 
-@njit(cache=True)
+@kernel()
 def scattered(ground: Ground, room: Ints, free: Ints, size: int, unit: Ints, count: Ints) -> int:
     """Fill unit and count with the fewest nodes that hold a gang, within one rack where one can; return how many."""
     if room.sum() < size:
@@ -129,7 +129,7 @@ def scattered(ground: Ground, room: Ints, free: Ints, size: int, unit: Ints, cou
     return n
 
 
-@njit(cache=True)
+@kernel()
 def closest(ground: Ground, type: int, size: int, free: Ints, unit: Ints, count: Ints) -> int:
     """Fill unit and count with the closest place on one type that leaves the least room beside it; return how many."""
     best = -1
@@ -150,7 +150,7 @@ def closest(ground: Ground, type: int, size: int, free: Ints, unit: Ints, count:
     return scattered(ground, room, free, size, unit, count)
 
 
-@njit(cache=True)
+@kernel()
 def own_place(ground: Ground, gangs: Gangs, job: int, free: Ints, unit: Ints, count: Ints) -> int:
     """Fill unit and count with the seats of a gang's ended lease; return how many entries, 0 = they are not free."""
     n = 0
@@ -165,7 +165,7 @@ def own_place(ground: Ground, gangs: Gangs, job: int, free: Ints, unit: Ints, co
     return n
 
 
-@njit(cache=True)
+@kernel()
 def nearest(
     ground: Ground, gangs: Gangs, job: int, free: Ints, own: bool, unit: Ints, count: Ints
 ) -> tuple[int, int, float, bool]:

@@ -19,14 +19,14 @@ on apps of many jobs.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 
 RHO_MAX = 1e6
 
 
-@njit(cache=True)
+@kernel()
 def cluster_time(app: Ints, apps: int, total: Floats, size: Ints, service: Floats, devices: int) -> Floats:
     """Return T_cluster, (app,), above 0. app, total, size (job,), service (app,) that its ended jobs attained."""
     longest, work, width = np.zeros(apps), service.copy(), np.zeros(apps)
@@ -37,7 +37,7 @@ def cluster_time(app: Ints, apps: int, total: Floats, size: Ints, service: Float
     return np.maximum(np.maximum(longest, work / np.maximum(np.minimum(width, devices), 1.0)), 1e-9)
 
 
-@njit(cache=True)
+@kernel()
 def finish_time_fairness(
     app: Ints,
     elapsed: Floats,
@@ -67,7 +67,7 @@ def finish_time_fairness(
     return rho
 
 
-@njit(cache=True)
+@kernel()
 def fairness(elapsed: float, ideal: float, longest: float, left: float, held: float) -> float:
     """Return ρ of an app whose longest job needs `longest` and that has `left` to do on the seats held."""
     if held == 0:

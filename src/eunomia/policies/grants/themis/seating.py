@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Ints
 from eunomia.policies.grants.themis.auctioning import Won
 from eunomia.policies.grants.themis.book import Book
@@ -93,7 +93,7 @@ class Seats:
         self.given += [Given(m, j, part) for m, j, part in zip(job.tolist(), type.tolist(), parts, strict=False)]
 
 
-@njit(cache=True)
+@kernel()
 def chosen(
     ground: Ground, gangs: Gangs, job: int, free: Bools, sits: Bools, own: bool, unit: Ints, count: Ints
 ) -> Ints:
@@ -112,7 +112,7 @@ def chosen(
     return devices
 
 
-@njit(cache=True)
+@kernel()
 def _served(
     ground: Ground, gangs: Gangs, line: Ints, free: Bools, holder: Ints, behind: Bools
 ) -> tuple[Ints, Ints, Ints, Ints]:
@@ -153,7 +153,7 @@ def _served(
     return job[:n], type[:n], first[: n + 1], devices[: first[n]]
 
 
-@njit(cache=True)
+@kernel()
 def _kind(gangs: Gangs, job: int) -> int:
     """Return a number that tells on which types a gang can run."""
     kind = 0
@@ -162,7 +162,7 @@ def _kind(gangs: Gangs, job: int) -> int:
     return kind
 
 
-@njit(cache=True)
+@kernel()
 def _among(stuck: Ints, kinds: int, size: int, kind: int) -> bool:
     found = False
     for k in range(kinds):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.ground import BEYOND, MACHINE, RACK, SLOT, Gangs, Ground, ground_of
@@ -132,7 +132,7 @@ def _gangs(view: View, time: Floats, ended: Bools) -> Gangs:
     return Gangs(view.scale_factor, time, np.ascontiguousarray(view.slowdown), view.on_type, own, device)
 
 
-@njit(cache=True)
+@kernel()
 def levels(ground: Ground, holder: Ints, jobs: int) -> Ints:
     """Return how far apart each gang sits, (job,); 0 while it waits. holder (device,)."""
     first, level = np.full(jobs, -1, dtype=np.int64), np.full(jobs, SLOT, dtype=np.int64)
