@@ -12,6 +12,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.sorting import sorted_places
 
 SKIP, STOP, RESERVE = 0, 1, 2
 MISFIT = {"skip": SKIP, "stop": STOP, "reserve": RESERVE}
@@ -56,7 +57,7 @@ def _reservation(
         if rows.type[row] == k:
             ends[n], gives[n] = at + rows.run_time[row], rows.size[row]
             n += 1
-    order = np.argsort(ends[:n])
+    order = sorted_places(ends[:n])
     left, shadow = free[k], np.inf
     for i in order:
         if left >= size and ends[i] > shadow:
@@ -79,7 +80,9 @@ def _choose_skipping(
     rows: Candidates, line: Ints, seated: Seated, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Ints
 ) -> int:
     """Fill `chosen` and `kept` with who fits, and return how many. Few branches: who fits cannot be foreseen."""
-    picked, left = 0, free.sum()
+    picked, left = 0, 0
+    for k in range(len(free)):
+        left += free[k]
     for place in range(len(line)):
         if left == 0:
             break
@@ -208,7 +211,9 @@ def choose_spare_into(
     types, the fastest first; `free` and `taken` as above. Write down who runs, on which type, and who keeps its seats;
     return how many run.
     """
-    picked, left = 0, free.sum()
+    picked, left = 0, 0
+    for k in range(len(free)):
+        left += free[k]
     for job in jobs:
         if left == 0:
             break

@@ -10,6 +10,7 @@ from eunomia.model.arrays import Floats, Ints
 _BITS = 8  # of a number's place, sorted by at a time, in two turns
 _BINS = 1 << _BITS
 _WHICH = 40  # bits for which number it is: more than there is memory for
+_FEW = 512  # of them numpy sorts no slower
 _PATIENCE = 2  # moves per number after which what is nearly sorted turns out not to be
 _NEAR = 2.0**-52  # of a spread: closer to the least than that is close
 
@@ -60,7 +61,8 @@ def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place:
     last = _BINS * _BINS - 1
     scale = last / (most - least)
     low, high = ends[0], ends[1]
-    ends[:] = 0
+    for b in range(_BINS):
+        low[b] = high[b] = 0
     for i in range(len(key)):
         place[i] = min(int((by[i] - least) * scale), last)
         low[place[i] & (_BINS - 1)] += 1
@@ -82,19 +84,19 @@ def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place:
     return done
 
 
-@kernel()
 def rising(key: Floats) -> Ints:
     """Return the places of finite numbers from the least to the largest; equal ones in order of their places."""
-    n, order = len(key), np.arange(len(key))
-    if n < 2:
-        return order
+    n = len(key)
+    if n < _FEW:
+        return np.argsort(key, kind="stable")
     least, most = _span(key)
     spread = most - least
     if spread == 0.0:
-        return order
+        return np.arange(n)
     if not spread < np.inf or not _BINS * _BINS / spread < np.inf:
-        return np.argsort(key, kind="mergesort")
-    place, ends, half = np.empty(n, dtype=np.int64), np.empty((2, _BINS), dtype=np.int64), np.empty(n, dtype=np.int64)
+        return np.argsort(key, kind="stable")
+    order, place, half = np.empty((3, n), dtype=np.int64)
+    ends = np.empty((2, _BINS), dtype=np.int64)
     if _sort(key, key, least, most, ends, place, half, order):
         return order
     # A few lie far from all others: by how far they lie from the least.
@@ -102,4 +104,4 @@ def rising(key: Floats) -> Ints:
     low, high = _span(by)
     if _sort(key, by, low, high, ends, place, half, order):
         return order
-    return np.argsort(key, kind="mergesort")
+    return np.argsort(key, kind="stable")

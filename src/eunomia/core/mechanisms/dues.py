@@ -57,30 +57,6 @@ def _wishes(
     return count
 
 
-@kernel()
-def _line(
-    job: Ints,
-    partner: Ints,
-    size: Ints,
-    x: Floats,
-    lag: Floats,
-    held: Bools,
-    ints: Ints,
-    ahead: float,
-    cost: Floats,
-    elapsed: float,
-) -> Ints:
-    """Let time pass; return the rows with a share whose jobs have not ended, who will be owed most first.
-
-    So it will be after `ahead` seconds more. `cost` (0 = first start or 1 = later one, accelerators) are the seconds
-    that a start costs.
-    """
-    rows, key = np.empty(len(job), dtype=np.int64), np.empty(len(job))
-    count = _wishes(job, partner, size, x, lag, held, ints, ahead, cost, elapsed, rows, key)
-    order = rising(key[:count])
-    return order if count == len(job) else rows[order]
-
-
 @kernel(allocates=False)
 def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
     """Let time pass for every row."""
@@ -168,9 +144,13 @@ class Dues:
         """
         ahead = lease_s if lease_s < np.inf else 0.0
         rows, elapsed, self._at = self.rows, max(at - self._at, 0.0), at
-        return _line(
-            rows.job, rows.partner, self.size, rows.x, self.lag, self._held, state.jobs.ints, ahead, cost, elapsed
-        )
+        able, key = np.empty(len(rows.job), dtype=np.int64), np.empty(len(rows.job))
+        count = _wishes(
+            rows.job, rows.partner, self.size, rows.x, self.lag, self._held, state.jobs.ints, ahead, cost, elapsed,
+            able, key,
+        )  # fmt: skip
+        order = rising(key[:count])
+        return order if count == len(able) else able[order]
 
     def in_line(self, line: Ints, state: State, throughput: Floats) -> Question:
         """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.

@@ -12,13 +12,14 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.few.simplex import STEPS, begin, enter, prices
+from eunomia.model.sorting import sort_into
+from eunomia.solvers.few.simplex import STEPS, begin, enter, keep, mix, prices
 
 
-@kernel()
+@kernel(allocates=False)
 def _hull(T: Floats, cost: Floats, i: int, order: Ints) -> int:
     """Write the columns on row i's lower hull over speed, slowest first; return how many. It begins at (0, 0)."""
-    K, found, speed, paid = len(cost), 0, 0.0, 0.0
+    K, found, speed, paid = len(T), 0, 0.0, 0.0
     while True:
         best, least = -1, np.inf
         for k in range(K):
@@ -33,12 +34,17 @@ def _hull(T: Floats, cost: Floats, i: int, order: Ints) -> int:
         speed, paid = T[best, i], cost[best]
 
 
-@kernel()
-def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: float, high: float) -> float:
-    """Return the level in low … high that gains most at these prices of one unit of each column."""
+@kernel(allocates=False)
+def _gainful(
+    T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: float, high: float, floats: Floats, ints: Ints
+) -> float:
+    """Return the level in low … high that gains most at these prices of one unit of each column.
+
+    floats, ints (3, row * (column + 1)): scratch space.
+    """
     K, n = T.shape
-    at, rise = np.empty(n * (K + 1)), np.empty(n * (K + 1))
-    order, cost = np.empty(K, dtype=np.int64), np.empty(K)
+    at, rise, cost = floats[0], floats[1], floats[2]
+    order, place, half = ints[0], ints[1], ints[2]
     found, slope = 0, 0.0
     for i in range(n):
         for k in range(K):
@@ -57,20 +63,35 @@ def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: 
             speed, paid, before = T[k, i], cost[k], steep
     if slope > 1.0:
         return low
-    for place in np.argsort(at[:found]):
-        slope += rise[place]
+    sort_into(at, found, place, half)
+    for c in range(found):
+        slope += rise[place[c]]
         if slope > 1.0:
-            return float(at[place])
+            return float(at[place[c]])
     return high
 
 
-@kernel()
-def _answer(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, t: float, x: Floats, demand: Floats) -> float:
+@kernel(allocates=False)
+def _answer(
+    T: Floats,
+    size: Floats,
+    a: Floats,
+    b: Floats,
+    price: Floats,
+    t: float,
+    x: Floats,
+    demand: Floats,
+    floats: Floats,
+    ints: Ints,
+) -> float:
     """Write the cheapest shares for level t (column, row) and their demand (column,); return what they cost."""
     K, n = T.shape
-    order, cost = np.empty(K, dtype=np.int64), np.empty(K)
-    x[:], demand[:] = 0.0, 0.0
+    order, cost = ints[0], floats[2]
     total = 0.0
+    for k in range(K):
+        demand[k] = 0.0
+        for i in range(n):
+            x[k, i] = 0.0
     for i in range(n):
         need = a[i] * t + b[i]
         if need <= 0.0:
@@ -95,14 +116,18 @@ def _answer(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, t: flo
     return total
 
 
-@kernel()
+@kernel(allocates=False)
 def _equal(
     T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, top: float, x: Floats, demand: Floats
 ) -> float:
     """Write the shares and the demand when all have the same part of every column; return the level that it reaches."""
     K, n = T.shape
-    part = min(1.0 / size.sum(), 1.0 / capacity.sum())
-    level = top
+    level, used, there = top, 0.0, 0.0
+    for i in range(n):
+        used += size[i]
+    for k in range(K):
+        there += capacity[k]
+    part = min(1.0 / used, 1.0 / there)
     for i in range(n):
         speed = 0.0
         for k in range(K):
@@ -113,7 +138,7 @@ def _equal(
     return max(level, 0.0)
 
 
-@kernel()
+@kernel(allocates=False)
 def _worth(amount: Floats, value: Floats) -> float:
     """Return what the basis is worth."""
     total = 0.0
@@ -133,26 +158,53 @@ def highest(
     """
     K, n = T.shape
     x, demand = np.zeros((K, n)), np.zeros(K)
-    low, high = _equal(T, size, a, b, capacity, top, x, demand), top
-    basis, inverse, amount, value = begin(capacity, demand, low / top)
+    floats, ints = np.empty((3, n * (K + 1))), np.empty((3, n * (K + 1)), np.int64)
+    basis, inverse, scratch = np.empty((K + 1, K + 1)), np.empty((K + 1, K + 1)), np.empty((K + 4, K + 1))
+    amount, value, price, column = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1), np.empty(K + 1)
+    each, worths = np.empty(K), np.zeros(K)
     members = np.zeros((K + 1, K, n))  # the answers in the basis; 0 for unused capacity
-    members[K] = x
-    price, each, column = np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
-    bound = np.inf
+    low = _equal(T, size, a, b, capacity, top, x, demand)
+    begin(capacity, demand, low / top, basis, inverse, amount, value, scratch)
+    keep(members, K, x, True)
+    bound = _improve(
+        T, size, a, b, capacity, low, top, x, demand, floats, ints, basis, inverse, scratch, amount, value, price,
+        column, each, members,
+    )  # fmt: skip
+    mix(members, amount, x)
+    reached = 0.0
+    for j in range(K + 1):
+        if amount[j] > 0.0:
+            reached += amount[j] * value[j]
+    total = 0.0
+    for k in range(K):
+        total += price[k]
+    for k in range(K):
+        worths[k] = price[k] / total if total > 0.0 else price[k]
+    return x, reached * top, bound, worths
+
+
+@kernel(allocates=False)
+def _improve(
+    T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, low: float, top: float, x: Floats, demand: Floats,
+    floats: Floats, ints: Ints, basis: Floats, inverse: Floats, scratch: Floats, amount: Floats, value: Floats,
+    price: Floats, column: Floats, each: Floats, members: Floats,
+) -> float:  # fmt: skip
+    """Let answers enter the basis until none gains; return a level that no x exceeds."""
+    K, high, bound = len(T), top, np.inf
     for _ in range(STEPS):
-        spare = prices(basis, inverse, value, price)
+        spare = prices(basis, inverse, value, price, scratch)
         if spare >= 0:
-            column[:] = 0.0
-            column[spare] = 1.0
-            out = enter(basis, inverse, amount, value, column, 0.0)
+            for k in range(K + 1):
+                column[k] = 1.0 if k == spare else 0.0
+            out = enter(basis, inverse, amount, value, column, 0.0, scratch)
             if out >= 0:
-                members[out] = 0.0
+                keep(members, out, x, False)
                 continue
         one = price[K]
         for k in range(K):
             each[k] = price[k] * top / capacity[k]
-        t = _gainful(T, size, a, b, each, low, high)
-        paid = _answer(T, size, a, b, each, t, x, demand) / top
+        t = _gainful(T, size, a, b, each, low, high, floats, ints)
+        paid = _answer(T, size, a, b, each, t, x, demand, floats, ints) / top
         worth = t / top
         total = 0.0
         for k in range(K):
@@ -164,15 +216,8 @@ def highest(
         for k in range(K):
             column[k] = demand[k] / capacity[k]
         column[K] = 1.0
-        out = enter(basis, inverse, amount, value, column, worth)
+        out = enter(basis, inverse, amount, value, column, worth, scratch)
         if out < 0:
             break
-        members[out] = x
-    x[:] = 0.0
-    reached = 0.0
-    for j in range(K + 1):
-        if amount[j] > 0.0:
-            x += amount[j] * members[j]
-            reached += amount[j] * value[j]
-    total = price[:K].sum()
-    return x, reached * top, bound, price[:K] / total if total > 0 else price[:K]
+        keep(members, out, x, True)
+    return bound

@@ -12,13 +12,13 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
-from eunomia.solvers.few.simplex import STEPS, begin, enter, prices
+from eunomia.solvers.few.simplex import STEPS, begin, enter, keep, mix, prices
 
 
-@kernel()
+@kernel(allocates=False)
 def _mixture(T: Floats, gain: Floats, i: int, floor: float) -> tuple[int, int, float, float]:
     """Return two columns (−1 = idle), the first one's share, and the gain: the best that keeps the floor."""
-    K = len(gain)
+    K = len(T)
     first, second, share, best = -1, -1, 0.0, -np.inf
     if floor <= 0.0:
         best = 0.0
@@ -48,55 +48,80 @@ def largest(
     worth, T, x (column, row), size, floor (row,), capacity (column,) above 0. x is a point that keeps every side.
     """
     K, n = worth.shape
-    scale = 0.0
+    scale = total = gained = 0.0
     for i in range(n):
-        scale += max(np.abs(worth[:, i]).max(), 0.0)
+        largest = 0.0
+        for k in range(K):
+            largest = max(largest, abs(worth[k, i]))
+        scale += largest
     scale = max(scale, 1e-300)
     demand = np.zeros(K)
     for k in range(K):
-        demand[k] = (size * x[k]).sum()
-    basis, inverse, amount, value = begin(capacity, demand, (worth * x).sum() / scale)
+        for i in range(n):
+            demand[k] += size[i] * x[k, i]
+            total += worth[k, i] * x[k, i]
+    basis, inverse, scratch = np.empty((K + 1, K + 1)), np.empty((K + 1, K + 1)), np.empty((K + 4, K + 1))
+    amount, value, price, column = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1), np.empty(K + 1)
+    gain, found, best = np.empty(K), np.empty((K, n)), np.empty((K, n))
     members = np.zeros((K + 1, K, n))
-    members[K] = x
-    price, gain, column, found = np.zeros(K + 1), np.zeros(K), np.zeros(K + 1), np.zeros((K, n))
+    begin(capacity, demand, total / scale, basis, inverse, amount, value, scratch)
+    keep(members, K, x, True)
     bound = np.inf
     for _ in range(STEPS):
-        spare = prices(basis, inverse, value, price)
+        spare = prices(basis, inverse, value, price, scratch)
         if spare >= 0:
-            column[:] = 0.0
-            column[spare] = 1.0
-            out = enter(basis, inverse, amount, value, column, 0.0)
+            for k in range(K + 1):
+                column[k] = 1.0 if k == spare else 0.0
+            out = enter(basis, inverse, amount, value, column, 0.0, scratch)
             if out >= 0:
-                members[out] = 0.0
+                keep(members, out, x, False)
                 continue
         one = price[K]
-        found[:], demand[:] = 0.0, 0.0
-        gained, total = 0.0, 0.0
-        for i in range(n):
-            for k in range(K):
-                gain[k] = worth[k, i] / scale - size[i] * price[k] / capacity[k]
-            first, second, share, best = _mixture(T, gain, i, floor[i])
-            if first >= 0:
-                found[first, i] = share
-                demand[first] += size[i] * share
-                total += worth[first, i] * share
-            if second >= 0:
-                found[second, i] = 1.0 - share
-                demand[second] += size[i] * (1.0 - share)
-                total += worth[second, i] * (1.0 - share)
-            gained += best
-        bound = min(bound, (gained + price[:K].sum()) * scale)
+        gained, total = _answer(worth, T, size, floor, capacity, scale, price, gain, found, demand)
+        paid = 0.0
+        for k in range(K):
+            paid += price[k]
+        bound = min(bound, (gained + paid) * scale)
         if gained - one <= 1e-14:
             break
         for k in range(K):
             column[k] = demand[k] / capacity[k]
         column[K] = 1.0
-        out = enter(basis, inverse, amount, value, column, total / scale)
+        out = enter(basis, inverse, amount, value, column, total / scale, scratch)
         if out < 0:
             break
-        members[out] = found
-    best_x = np.zeros((K, n))
-    for j in range(K + 1):
-        if amount[j] > 0.0:
-            best_x += amount[j] * members[j]
-    return best_x, (worth * best_x).sum(), bound
+        keep(members, out, found, True)
+    mix(members, amount, best)
+    total = 0.0
+    for k in range(K):
+        for i in range(n):
+            total += worth[k, i] * best[k, i]
+    return best, total, bound
+
+
+@kernel(allocates=False)
+def _answer(
+    worth: Floats, T: Floats, size: Floats, floor: Floats, capacity: Floats, scale: float, price: Floats, gain: Floats,
+    x: Floats, demand: Floats,
+) -> tuple[float, float]:  # fmt: skip
+    """Write the best shares at these prices (column, row) and their demand (column,); return gain and total."""
+    K, n = worth.shape
+    for k in range(K):
+        demand[k] = 0.0
+        for i in range(n):
+            x[k, i] = 0.0
+    gained, total = 0.0, 0.0
+    for i in range(n):
+        for k in range(K):
+            gain[k] = worth[k, i] / scale - size[i] * price[k] / capacity[k]
+        first, second, share, best = _mixture(T, gain, i, floor[i])
+        if first >= 0:
+            x[first, i] = share
+            demand[first] += size[i] * share
+            total += worth[first, i] * share
+        if second >= 0:
+            x[second, i] = 1.0 - share
+            demand[second] += size[i] * (1.0 - share)
+            total += worth[second, i] * (1.0 - share)
+        gained += best
+    return gained, total

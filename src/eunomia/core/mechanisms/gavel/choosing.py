@@ -12,6 +12,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.sorting import sorted_places
 
 _UNSERVED = 1e9  # priority per unit of share of who has received nothing at all
 
@@ -35,11 +36,21 @@ def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
 @kernel(allocates=True)
 def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
     """Sort order[low:high] by `key`, largest first and else as they came; say whether it tells some of them apart."""
-    part = np.sort(order[low:high])
-    order[low:high] = part
+    n = high - low
+    by = np.empty(n)
+    for i in range(n):
+        by[i] = order[low + i]
+    part = sorted_places(by)
+    for i in range(n):
+        part[i] = int(by[part[i]])
+    for i in range(n):
+        order[low + i] = part[i]
+        by[i] = -key[part[i]]
     if _alike(order, low, high, key):
         return False
-    order[low:high] = part[np.argsort(-key[part], kind="mergesort")]
+    by_key = sorted_places(by)
+    for i in range(n):
+        order[low + i] = part[by_key[i]]
     return True
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.sorting import sorted_places
 from eunomia.policies.grants.themis.book import Book, opened, pushed
 from eunomia.policies.grants.themis.ground import Gangs, Ground, apart, gather, nearest, own_place, rooms, scattered
 from eunomia.policies.grants.themis.rho import RHO_MAX, fairness
@@ -89,7 +90,7 @@ def tabled(
         book = _ways(ground, gangs, wants[0], free, turn, ways, book, unit, number)
         found = book.used[0] - first
         key = np.where(book.own[first : first + found], -1.0, book.time[first : first + found])
-        for g in first + np.argsort(key, kind="mergesort")[:ways]:
+        for g in first + sorted_places(key)[:ways]:
             if n == begin + rows:
                 break
             entries = book.first[g + 1] - book.first[g]
@@ -138,13 +139,13 @@ def _ways(
     if n > 0:
         time = gangs.time[job, gangs.type[job]] * gangs.slowdown[job, apart(ground, unit, n)]
         book, found = pushed(book, job, gangs.type[job], True, time, unit, count, n), 1
-    for j in np.argsort(gangs.time[job], kind="mergesort"):
+    for j in sorted_places(gangs.time[job]):
         time = gangs.time[job, j]
         if time == np.inf:
             break
         room = rooms(ground, j, free)
         units = np.flatnonzero((free >= size) & (ground.type[ground.node] == j))
-        units = units[np.argsort(free[units], kind="mergesort")]
+        units = units[sorted_places(free[units])]
         here = min(max(ways - found, 0), len(units))
         for k in range(here):
             unit[0], count[0] = units[(k + turn) % len(units)], size
@@ -153,7 +154,7 @@ def _ways(
         wide = room >= size
         wide[ground.node[units]] = False
         nodes = np.flatnonzero(wide)
-        nodes = nodes[np.argsort(room[nodes], kind="mergesort")]
+        nodes = nodes[sorted_places(room[nodes])]
         here = min(max(ways - found, 0), len(nodes))
         for k in range(here):
             n = gather(ground, nodes[(k + turn) % len(nodes)], free, size, unit, count, 0)

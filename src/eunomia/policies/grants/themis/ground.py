@@ -11,6 +11,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.sorting import sorted_places
 from eunomia.model.topology import Topology
 
 SLOT, MACHINE, RACK, BEYOND = range(4)  # the smallest that holds a whole gang; columns of the slowdown
@@ -121,7 +122,7 @@ def scattered(ground: Ground, room: Ints, free: Ints, size: int, unit: Ints, cou
         if in_rack[r] >= size and (rack < 0 or in_rack[r] < in_rack[rack]):
             rack = r
     left, n = size, 0
-    for node in np.argsort(-room, kind="mergesort"):
+    for node in sorted_places(-room):
         if left > 0 and room[node] > 0 and (rack < 0 or ground.rack[node] == rack):
             some = min(left, room[node])
             n = gather(ground, node, free, some, unit, count, n)
@@ -179,7 +180,7 @@ def nearest(
             type = gangs.type[job]
             return n, type, gangs.time[job, type] * gangs.slowdown[job, apart(ground, unit, n)], True
     best, shortest, n = -1, np.inf, 0
-    for j in np.argsort(gangs.time[job], kind="mergesort"):
+    for j in sorted_places(gangs.time[job]):
         if gangs.time[job, j] < shortest:
             n = closest(ground, j, gangs.size[job], free, unit, count)
             time = gangs.time[job, j] * gangs.slowdown[job, apart(ground, unit, n)]

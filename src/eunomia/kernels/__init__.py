@@ -1,0 +1,216 @@
+"""Functions over arrays that run interpreted until compiling them pays, with the same bits either way.
+
+`@kernel` marks a function that numba can compile. Its first calls are plain Python. It is compiled when the time that
+it has taken reaches what compiling it is estimated to cost. So a small run never waits for a compiler, and a large one
+soon runs compiled code. No option of the compiler that may change a value is in use, so both give the same bits
+(decision note 0034).
+
+`EUNOMIA_KERNELS=compiled` compiles each kernel at its first call, `EUNOMIA_KERNELS=interpreted` or
+`NUMBA_DISABLE_JIT=1` none at all. Importing this module imports no compiler, sets no environment variable and makes no
+file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from eunomia.kernels.cache import file_name, folder, is_kept, kept_in, one_at_a_time
+from eunomia.kernels.reach import reach, stamp
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Estimates of what a kernel costs, from `python -m benchmarks.first_call --costs`.
+COMPILING_S_PER_BYTE = 8e-4  # of the instructions that it reaches
+LOADING_S = 0.005  # from the cache
+IMPORTING_S = 0.3  # numba
+INTERPRETING_S_PER_ELEMENT = 1e-6  # least time of an interpreted call, per element of its arrays
+INNER = 3.0  # a kernel called by an interpreted one is compiled so much later: its caller may be compiled whole
+WORTH_A_LINE_S = 2.0  # compiling that takes longer is announced
+
+announce: Callable[[str], None] | None = None  # is called once with a line when compiling takes long
+
+
+class Process:
+    """What this process has spent on kernels, in seconds, and how deep it is in interpreted calls."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.interpreted_s = 0.0
+        self.compiling_s = 0.0  # loading from the cache is counted, too
+        self.is_announced = False
+
+
+PROCESS = Process()
+KERNELS: list[Kernel] = []
+
+
+class Kernel:
+    """A function that is interpreted or compiled, whichever is less work so far.
+
+    Compiled code calls it like a function of numba's: `_numba_type_`, `py_func` and `targetoptions` are what numba asks
+    for.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.targetoptions = options
+        self.spent_s = 0.0  # on interpreted calls, without the compiling in them
+        self.mode = ""  # "compiled" or "interpreted" overrule the environment
+        self._ready: Any = None
+        self._patience_s = LOADING_S  # no estimate is made before so much is spent
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function, or the interpreted one if that is less work."""
+        ready = self._ready
+        if ready is not None:
+            return ready(*args)
+        if self._pays(args) and self._compile(args):
+            return self._ready(*args)
+        return self._interpret(args)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Its module and name."""
+        return f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+
+    @functools.cached_property
+    def file_name(self) -> str:
+        """The name of its files in the cache, which changes with anything that it reaches."""
+        return file_name(self.name, stamp(self))
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The function as Python calls it, kept in the cache; asking for it imports numba."""
+        made = self._made(no_cfunc_wrapper=True)
+        made._cache = kept_in(folder(), self)
+        return made
+
+    @functools.cached_property
+    def inner(self) -> Any:
+        """The function as other kernels call it: without the way in from Python, which takes long to compile."""
+        return self._made(no_cfunc_wrapper=True, no_cpython_wrapper=True)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.inner._numba_type_
+
+    @property
+    def cost_s(self) -> float:
+        """Estimated seconds until compiled code is at hand."""
+        importing = 0.0 if "numba" in sys.modules else max(IMPORTING_S - PROCESS.interpreted_s, 0.0)
+        if is_kept(self):
+            return importing + LOADING_S
+        size = sum(len(each.py_func.__code__.co_code) for each in reach(self) if each._ready is None)
+        return importing + COMPILING_S_PER_BYTE * size
+
+    def _made(self, **options: bool) -> Any:
+        import numba
+
+        njit: Any = numba.njit
+        return njit(**self.targetoptions, **options)(self.py_func)
+
+    def _pays(self, args: tuple[Any, ...]) -> bool:
+        """Tell whether it is time to compile: interpreting has cost, or would now cost, as much."""
+        mode = self.mode or _mode()
+        if mode != "auto":
+            return mode == "compiled"
+        spent = self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args)
+        if PROCESS.depth:
+            spent /= INNER
+        if spent < self._patience_s:
+            return False
+        cost = self.cost_s
+        self._patience_s = min(cost, 2 * spent)  # an estimate looks at the cache, which takes time, too
+        return spent >= cost
+
+    def _interpret(self, args: tuple[Any, ...]) -> Any:
+        began, compiling, outermost = perf_counter(), PROCESS.compiling_s, PROCESS.depth == 0
+        PROCESS.depth += 1
+        try:
+            if not outermost:
+                return self.py_func(*args)
+            with np.errstate(all="ignore"):
+                return _plain(self.py_func(*args))
+        finally:
+            PROCESS.depth -= 1
+            took = perf_counter() - began - (PROCESS.compiling_s - compiling)
+            self.spent_s += took
+            if outermost:
+                PROCESS.interpreted_s += took
+
+    def _compile(self, args: tuple[Any, ...]) -> bool:
+        """Compile it, or load it; False where another process is compiling and interpreting is bearable meanwhile."""
+        began, cost = perf_counter(), self.cost_s
+        is_urgent = (self.mode or _mode()) == "compiled" or self.spent_s > 3 * cost
+        with one_at_a_time(wait=is_urgent or is_kept(self)) as is_ours:
+            if not is_ours:
+                self._patience_s = 1.5 * max(self.spent_s, cost)
+                return False
+            _announce(cost)
+            dispatcher = self.dispatcher
+            dispatcher.get_call_template(tuple(dispatcher.typeof_pyval(each) for each in args), {})  # compiles
+        self._ready = dispatcher
+        PROCESS.compiling_s += perf_counter() - began
+        return True
+
+
+def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Function], Function]:
+    """Mark a function for compiling.
+
+    allocates: False for a step that makes no array: it is compiled without counting who holds one, which costs more
+    than a small step does. numba refuses one that makes an array after all. One that returns an array may be called by
+    its like alone. True for one that makes arrays and is called by such a step. By default it is as its caller is.
+    options: options of `numba.njit`, of those that change no value.
+    """
+    if allocates is not None:
+        options["_nrt"] = allocates
+    options.setdefault("error_model", "numpy")
+
+    def made(function: Function) -> Function:
+        KERNELS.append(Kernel(function, options))
+        return cast(Function, KERNELS[-1])
+
+    return made
+
+
+def _mode() -> str:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return "interpreted"
+    return os.environ.get("EUNOMIA_KERNELS", "auto")
+
+
+def _elements(args: tuple[Any, ...]) -> int:
+    """Return the number of elements of the arrays among the arguments."""
+    total = 0
+    for each in args:
+        if isinstance(each, np.ndarray):
+            total += each.size
+        elif isinstance(each, tuple):
+            total += _elements(each)
+    return total
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers as compiled code returns them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) is tuple:
+        return tuple([_plain(each) for each in value])
+    return value
+
+
+def _announce(cost: float) -> None:
+    if PROCESS.compiling_s + cost > WORTH_A_LINE_S and not PROCESS.is_announced and announce is not None:
+        PROCESS.is_announced = True
+        announce("Compiling numerical code for this machine, which is done once.")
