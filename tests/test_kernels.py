@@ -1,51 +1,182 @@
-"""Compiled kernels belong to the source that they were compiled from."""
+"""Kernels are interpreted until compiling them pays, and what is compiled belongs to the source that it came from."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-import eunomia
-from eunomia.kernels import KEPT, ROOMS, VARIABLE, settle
+from eunomia import kernels
+from eunomia.kernels import KERNELS, PROCESS, Kernel
+from eunomia.kernels.cache import KEPT, file_name, folder, forget, is_kept, one_at_a_time
+from eunomia.kernels.reach import reach, stamp
+
+SOURCE = """
+from eunomia.kernels import kernel
+
+OFFSET = 1.0
+
+@kernel()
+def inner(values):
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total + OFFSET
+
+@kernel()
+def outer(values, times):
+    return inner(values) * times
+"""
 
 
-def a_package(folder: Path) -> Path:
-    (folder / "core").mkdir()
-    (folder / "core" / "moves.py").write_text("old = 1\n")
-    return folder
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Kernel]]:
+    """Make the kernels of a source; they keep what is compiled in a folder of their own."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    monkeypatch.delenv("EUNOMIA_KERNELS", raising=False)
+    monkeypatch.setattr(kernels, "KERNELS", [])
+
+    def make(source: str = SOURCE) -> dict[str, Kernel]:
+        known: dict[str, object] = {"__name__": "probe"}
+        exec(compile(source, str(tmp_path / "probe.py"), "exec"), known)  # noqa: S102 - the test's own source
+        return {name: value for name, value in known.items() if isinstance(value, Kernel)}
+
+    return make
 
 
-def test_a_change_in_any_file_with_kernels_gives_another_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def is_compiled(one: Kernel) -> bool:
+    return one._ready is not None
+
+
+def test_a_first_call_is_interpreted_and_returns_plain_numbers(made: Callable[..., dict[str, Kernel]]) -> None:
+    outer = made()["outer"]
+    assert type(outer(np.ones(3), 2.0)) is float
+    assert not is_compiled(outer)
+    assert outer.spent_s > 0
+
+
+def test_a_kernel_is_compiled_when_it_has_taken_as_long_as_compiling_takes(
+    made: Callable[..., dict[str, Kernel]],
 ) -> None:
-    package = a_package(tmp_path)
-    monkeypatch.delenv(VARIABLE, raising=False)
-    before = settle(package)
-    monkeypatch.delenv(VARIABLE)
-    assert settle(package) == before
-    monkeypatch.delenv(VARIABLE)
-    (package / "core" / "moves.py").write_text("old = 12\n")
-    assert settle(package) != before
+    outer = made()["outer"]
+    before = outer(np.ones(3), 2.0)
+    outer.spent_s = outer.cost_s + 1.0
+    assert outer(np.ones(3), 2.0) == before
+    assert is_compiled(outer)
+    assert PROCESS.compiling_s > 0
 
 
-def test_what_the_user_says_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "elsewhere")
-    assert settle(a_package(tmp_path)) is None
+@pytest.mark.parametrize("mode", ["compiled", "interpreted"])
+def test_the_environment_may_say_which(
+    mode: str, made: Callable[..., dict[str, Kernel]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EUNOMIA_KERNELS", mode)
+    outer = made()["outer"]
+    outer.spent_s = 1e9
+    assert outer(np.ones(3), 2.0) == 8.0
+    assert is_compiled(outer) == (mode == "compiled")
 
 
-def test_kernels_of_sources_that_are_gone_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = a_package(tmp_path)
+def test_while_another_process_compiles_a_kernel_stays_interpreted(made: Callable[..., dict[str, Kernel]]) -> None:
+    outer = made()["outer"]
+    outer.spent_s = 1.5 * outer.cost_s
+    place = folder()
+    assert place is not None
+    holder = (
+        "import fcntl, sys; lock = open(sys.argv[1], 'a'); fcntl.flock(lock, fcntl.LOCK_EX); "
+        "print('held', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(place / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert outer(np.ones(3), 2.0) == 8.0
+        assert not is_compiled(outer)
+        other.communicate("\n")
+    outer.spent_s = 100.0
+    assert outer(np.ones(3), 2.0) == 8.0
+    assert is_compiled(outer)
+
+
+def test_what_is_compiled_is_loaded_again_by_its_like(made: Callable[..., dict[str, Kernel]]) -> None:
+    first = made()["outer"]
+    assert not is_kept(first)
+    first.mode = "compiled"
+    first(np.ones(3), 2.0)
+    second = made()["outer"]
+    assert is_kept(second)
+    second.mode = "compiled"
+    second(np.ones(3), 2.0)
+    assert sum(second.dispatcher.stats.cache_hits.values()) == 1
+
+
+def test_an_edit_drops_what_reaches_it_and_nothing_else(made: Callable[..., dict[str, Kernel]]) -> None:
+    before = made()
+    assert [each.name for each in reach(before["outer"])] == ["probe.outer", "probe.inner"]
+    constant, caller = made(SOURCE.replace("1.0", "2.0")), made(SOURCE.replace("* times", "* times * 2"))
+    assert stamp(constant["inner"]) != stamp(before["inner"])
+    assert stamp(constant["outer"]) != stamp(before["outer"])
+    assert stamp(caller["inner"]) == stamp(before["inner"])
+    assert stamp(caller["outer"]) != stamp(before["outer"])
+    option = made(SOURCE.replace("@kernel()\ndef inner", "@kernel(allocates=False)\ndef inner"))
+    assert stamp(option["outer"]) != stamp(before["outer"])
+
+
+def test_comments_and_places_drop_nothing(made: Callable[..., dict[str, Kernel]]) -> None:
+    moved = SOURCE.replace("    total = 0.0\n", "    # of all\n    total = 0.0\n").replace("OFFSET = ", "\n\nOFFSET = ")
+    assert stamp(made(moved)["outer"]) == stamp(made()["outer"])
+
+
+def test_versions_that_are_gone_do_not_pile_up(tmp_path: Path) -> None:
     for age in range(9):
-        (package / "__pycache__" / f"kernels-{age}").mkdir(parents=True)
-    monkeypatch.delenv(VARIABLE, raising=False)
-    settle(package)
-    assert len(list((package / "__pycache__").glob("kernels-*"))) == KEPT - 1
+        for end in ("nbi", "1.nbc"):
+            file = tmp_path / f"{file_name('room.step', str(age))}.{end}"
+            file.touch()
+            os.utime(file, (age, age))
+    (tmp_path / f"{file_name('room.other', '0')}.nbi").touch()
+    forget(tmp_path, "room.step")
+    assert len(list(tmp_path.glob("room.step-*"))) == 2 * KEPT
+    assert (tmp_path / f"{file_name('room.step', '8')}.1.nbc").exists()
+    assert len(list(tmp_path.glob("room.other-*"))) == 1
 
 
-def test_every_room_with_kernels_says_where_they_are_kept() -> None:
-    package = Path(eunomia.__file__).parent
-    made = {file.relative_to(package) for file in package.rglob("*.py") if "@njit(" in file.read_text(encoding="utf-8")}
-    assert made
-    assert [str(file) for file in made if not str(file).startswith(ROOMS)] == []
-    assert [room for room in ROOMS if "import kernels" not in (package / room / "__init__.py").read_text("utf-8")] == []
+def test_a_folder_that_cannot_be_written_to_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert folder() is None
+    with one_at_a_time(wait=False) as is_ours:
+        assert is_ours
+
+
+def test_importing_the_package_imports_no_compiler_and_touches_neither_environment_nor_files(tmp_path: Path) -> None:
+    look = (
+        "import os, sys; before = dict(os.environ); import eunomia.core.scheduler, eunomia.policies, eunomia.solvers; "
+        "from eunomia.policies import POLICIES, load; [load(name) for name in POLICIES]; "
+        "print('numba' in sys.modules, dict(os.environ) == before)"
+    )
+    cache = tmp_path / "cache"
+    done = subprocess.run(
+        [sys.executable, "-c", look],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "True"]
+    assert not cache.exists()
+
+
+def test_every_kernel_of_the_package_has_a_stamp() -> None:
+    from eunomia.policies import POLICIES, load
+
+    for name in POLICIES:
+        load(name)
+    assert len(KERNELS) > 200
+    assert len({stamp(each) for each in KERNELS[:40]}) == 40

@@ -20,12 +20,12 @@ def steps() -> Iterator[tuple[str, ast.FunctionDef, str]]:
     """Every compiled function: where it stands, itself, and the text of its decorator."""
     for file in sorted(PACKAGE.rglob("*.py")):
         text = file.read_text(encoding="utf-8")
-        if "@njit(" not in text:
+        if "@kernel(" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 for made in (ast.unparse(decorator) for decorator in node.decorator_list):
-                    if made.startswith("njit("):
+                    if made.startswith("kernel("):
                         yield f"{file.relative_to(PACKAGE)}: {node.name}", node, made
 
 
@@ -34,7 +34,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def test_bare_steps_return_numbers() -> None:
-    bare = [(where, node) for where, node, made in steps() if "**BARE" in made]
+    bare = [(where, node) for where, node, made in steps() if "allocates=False" in made]
     assert len(bare) > 40
     handing_out = [
         where for where, node in bare if not names_in(node.returns or ast.Constant(None)) - {"tuple"} <= NUMBERS
@@ -49,7 +49,7 @@ def test_only_bare_steps_take_the_books_apart() -> None:
         if any(isinstance(child, ast.Call) and ast.unparse(child.func) == "tables" for child in ast.walk(node))
     }
     assert len(calls) > 5
-    assert [where for where, made in calls.items() if "**BARE" not in made] == []
+    assert [where for where, made in calls.items() if "allocates=False" not in made] == []
 
 
 @pytest.mark.parametrize("rows", [1, 57, 500, 3000])
