@@ -1,6 +1,7 @@
 """What compilation costs: the first call of each family of engines in a new process, with and without its cache.
 
-`python -m benchmarks.first_call PROBLEM` prints the CPU seconds of one first call.
+`python -m benchmarks.first_call PROBLEM` prints the CPU seconds of one first call, `python -m benchmarks.first_call
+--costs` what compiling costs by the size of a kernel, which `eunomia.kernels` estimates.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.questions import LARGE, Question, questions
 from benchmarks.side_by_side import Comparison
+from eunomia.kernels import KERNELS
+from eunomia.kernels.reach import reach
 
 FAMILIES = (
     "max-min",
@@ -52,9 +56,26 @@ def cases() -> Iterator[Comparison]:
 
 def _in_new_process(problem: str, cache: str) -> float:
     command = [sys.executable, "-m", "benchmarks.first_call", problem]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "EUNOMIA_KERNELS": "compiled"}
     return float(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
+def costs() -> None:
+    """Print what compiling each kernel that the families call took, and the median by byte of its instructions."""
+    for problem in FAMILIES:
+        first_call(question_of(problem))
+    found = []
+    for one in (each for each in KERNELS if each.compiling_s > 0):
+        size = sum(len(each.py_func.__code__.co_code) for each in reach(one))
+        found.append(one.compiling_s / size)
+        print(f"{one.compiling_s:7.2f} s  {size:6d} bytes  {1e3 * found[-1]:5.2f} ms/byte  {one.name}")
+    print(f"median {1e3 * median(found):.2f} ms a byte")
+
+
 if __name__ == "__main__":
-    print(first_call(question_of(sys.argv[1])))
+    if sys.argv[1] == "--costs":
+        with TemporaryDirectory() as folder:
+            os.environ.update(NUMBA_CACHE_DIR=folder, EUNOMIA_KERNELS="compiled")
+            costs()
+    else:
+        print(first_call(question_of(sys.argv[1])))

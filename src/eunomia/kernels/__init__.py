@@ -13,6 +13,7 @@ file.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from eunomia.kernels.reach import reach, stamp
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Estimates of what a kernel costs, from `python -m benchmarks.first_call --costs`.
+# Estimates of what a kernel costs; `python -m benchmarks.first_call --costs` measures them.
 COMPILING_S_PER_BYTE = 8e-4  # of the instructions that it reaches
 LOADING_S = 0.005  # from the cache
 IMPORTING_S = 0.3  # numba
@@ -34,7 +35,7 @@ INTERPRETING_S_PER_ELEMENT = 1e-6  # least time of an interpreted call, per elem
 INNER = 3.0  # a kernel called by an interpreted one is compiled so much later: its caller may be compiled whole
 WORTH_A_LINE_S = 2.0  # compiling that takes longer is announced
 
-announce: Callable[[str], None] | None = None  # is called once with a line when compiling takes long
+LOG = logging.getLogger(__name__)  # says once in a process when compiling takes long
 
 
 class Process:
@@ -63,6 +64,7 @@ class Kernel:
         self.py_func = function
         self.targetoptions = options
         self.spent_s = 0.0  # on interpreted calls, without the compiling in them
+        self.compiling_s = 0.0
         self.mode = ""  # "compiled" or "interpreted" overrule the environment
         self._ready: Any = None
         self._patience_s = LOADING_S  # no estimate is made before so much is spent
@@ -157,11 +159,13 @@ class Kernel:
             if not is_ours:
                 self._patience_s = 1.5 * max(self.spent_s, cost)
                 return False
-            _announce(cost)
+            if PROCESS.compiling_s + cost > WORTH_A_LINE_S:
+                announce_compiling()
             dispatcher = self.dispatcher
             dispatcher.get_call_template(tuple(dispatcher.typeof_pyval(each) for each in args), {})  # compiles
         self._ready = dispatcher
-        PROCESS.compiling_s += perf_counter() - began
+        self.compiling_s = perf_counter() - began
+        PROCESS.compiling_s += self.compiling_s
         return True
 
 
@@ -210,7 +214,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _announce(cost: float) -> None:
-    if PROCESS.compiling_s + cost > WORTH_A_LINE_S and not PROCESS.is_announced and announce is not None:
+def announce_compiling() -> None:
+    """Log one line that compiling takes a while, once in a process."""
+    if not PROCESS.is_announced:
         PROCESS.is_announced = True
-        announce("Compiling numerical code for this machine, which is done once.")
+        LOG.warning("Compiling numerical code for this machine; it is kept for later runs.")

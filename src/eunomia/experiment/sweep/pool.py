@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from eunomia.kernels import announce_compiling
+
 Task = Mapping[str, Any]
 Answer = Mapping[str, Any]  # {} = done, else "error" and "traceback", and "errno" and "file" of a full disk
 SINGLE = ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM", "NUMEXPR")  # each worker has one thread
@@ -53,13 +55,15 @@ class _Worker:
         """Return the answer if it is there by now; that of a dead worker is how it died."""
         heard = os.read(self.answers, 1 << 16)
         self._heard += heard
-        if heard and not self._heard.endswith(b"\n"):
-            return None
         if not heard:
             return self._death()
-        found, self._heard = self._heard, b""
-        answer: Answer = json.loads(found)
-        return answer
+        *lines, self._heard = self._heard.split(b"\n")
+        for line in lines:
+            said: Answer = json.loads(line)
+            if "notice" not in said:
+                return said
+            announce_compiling()
+        return None
 
     def _death(self) -> Answer:
         code = self._process.wait()

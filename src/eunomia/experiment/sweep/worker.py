@@ -1,12 +1,14 @@
 """One worker of a sweep: a process that simulates what it is told, one run at a time.
 
-It reads a run as a line of JSON from stdin and answers with a line of JSON on stdout. When stdin ends, because the
+It reads a run as a line of JSON from stdin and answers with a line of JSON on stdout; a line with `notice` may come
+before, when kernels are compiled. When stdin ends, because the
 sweep is over or was killed, it ends at once: nobody waits for it. What policies print goes to stderr.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import queue
 import signal
@@ -17,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from eunomia.kernels import LOG
 from eunomia.model.disk import DISK
 
 LINES = 12  # of a traceback are kept
@@ -34,11 +37,23 @@ def simulated(asked: dict[str, Any]) -> None:
     Store(Path(asked["out"])).write(asked["hash"], result, jobs=asked["keep_jobs"])
 
 
+class _Notices(logging.Handler):
+    """Passes what the log says of compiling on to the sweep."""
+
+    def __init__(self, answers: TextIO) -> None:
+        super().__init__()
+        self._answers = answers
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _write({"notice": record.getMessage()}, self._answers)
+
+
 def main(work: Work = simulated) -> None:
     """Work until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, which then ends us
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    LOG.addHandler(_Notices(answers))
     asked: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(asked,), daemon=True).start()
     while True:
@@ -52,7 +67,11 @@ def _listen(asked: queue.Queue[str]) -> None:
 
 
 def _answer(asked: dict[str, Any], answers: TextIO, work: Work) -> None:
-    answers.write(json.dumps(attempt(asked, work)) + "\n")
+    _write(attempt(asked, work), answers)
+
+
+def _write(said: dict[str, Any], answers: TextIO) -> None:
+    answers.write(json.dumps(said) + "\n")
     answers.flush()
 
 
