@@ -37,6 +37,7 @@ LOADING_S = 0.005
 IMPORTING_S = 0.3
 INTERPRETING_S_PER_ELEMENT = 1e-6  # least time of an interpreted call, per element of its arrays
 WORTH_A_LINE_S = 2.0  # compiling that takes longer is announced
+VALUE_SAFE = frozenset({"nnan", "ninf", "nsz"})  # liberties of the compiler that leave finite values as they are
 KEPT = 3  # versions of a kernel in the cache
 IGNORED = {"over": "ignore", "divide": "ignore", "invalid": "ignore", "under": "ignore"}
 
@@ -193,9 +194,21 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Callab
     its like alone. True for one that makes arrays and is called by such a step. By default it is as its caller is.
     options: options of `numba.njit`, of those that change no value.
     """
+    if not _liberties(options.get("fastmath", False)) <= VALUE_SAFE:
+        raise ValueError(
+            f"fastmath is {options['fastmath']!r}, which may change values, so that results would depend on the "
+            f"processor; of these only {', '.join(sorted(VALUE_SAFE))} are allowed: write out the order of sums instead"
+        )
     if allocates is not None:
         options["_nrt"] = allocates
+    options.setdefault("error_model", "numpy")  # a division by zero is no error, as it is none of numpy's numbers
     return lambda function: Kernel(function, options)
+
+
+def _liberties(fastmath: Any) -> frozenset[str]:
+    if isinstance(fastmath, bool):
+        return frozenset({"fast"}) if fastmath else frozenset()
+    return frozenset(fastmath)
 
 
 def cache_folder() -> Path | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
+from eunomia.solvers.sums import summed, total
 
 MOST_STEPS = 400
 NEAR = 0.95  # of the way to a bound
@@ -27,28 +28,6 @@ SHORT = 0.1  # then all go the same part; where that is short, one step alone br
 EXACT, ROUNDING = 1e-12, 1e-6  # excess, of a capacity: none; what may be rounding, as ties make flows large
 LOOSE, LEAST = 10.0, 1e-16  # capacities left over per μ; complementarity of columns that are not scarce
 _STRIDE = 128  # rows of a block: its arrays stay in the first-level cache
-# Neither reassociation nor contraction: a compiled loop has a scalar and a vector form, which addresses choose between,
-# and both are to give the same bits.
-_MATHS = {"nsz"}
-
-
-@kernel(error_model="numpy")
-def summed(v: Floats, m: int) -> float:
-    """Return the sum of the first m of v, in eight strands so that no addition waits for the last."""
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    whole = m - m % 8
-    for j in range(0, whole, 8):
-        a += v[j]
-        b += v[j + 1]
-        c += v[j + 2]
-        d += v[j + 3]
-        e += v[j + 4]
-        f += v[j + 5]
-        g += v[j + 6]
-        h += v[j + 7]
-    for j in range(whole, m):
-        a += v[j]
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
 @kernel(error_model="numpy")
@@ -102,7 +81,7 @@ def tallied(first: Floats, mixed: Floats, fixed: Floats, price: Floats, demand: 
                 slope[low, high] -= bend
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _assemble(
     rate: Floats, size: Floats, weight: Floats, price: Floats, mu: float, x: Floats, z: Floats,
     g: Floats, b: Floats, pair: Floats, pull: Floats, used: Floats,
@@ -154,7 +133,8 @@ def _assemble(
             stray += summed(V, m)
         q = 0
         for k in range(K + 1):
-            b[k, o : o + m] = force[k, :m]
+            for j in range(m):
+                b[k, o + j] = force[k, j]
             for l in range(k):  # noqa: E741
                 for j in range(m):
                     flow[j] = mean[j]
@@ -164,8 +144,8 @@ def _assemble(
                             flow[j] += th[h, j] * (T[h, j] - T[k, j]) * (T[h, j] - T[l, j])
                 for j in range(m):
                     flow[j] *= th[k, j] * th[l, j] * S[j]
-                g[q, o : o + m] = flow[:m]
                 for j in range(m):
+                    g[q, o + j] = flow[j]
                     flow[j] *= size[o + j]
                     V[j] = flow[j] * (force[k, j] - force[l, j])
                     flow[j] *= dear[j]
@@ -178,7 +158,7 @@ def _assemble(
     return stray
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _steer(
     size: Floats, weight: Floats, step: Floats, mu: float, x: Floats, z: Floats, g: Floats, b: Floats,
     dx: Floats, dz: Floats, part: Floats,
@@ -191,8 +171,11 @@ def _steer(
     far = np.empty(_STRIDE)
     for o in range(0, n, _STRIDE):
         m = min(_STRIDE, n - o)
-        dx[:, o : o + m] = 0.0
-        far[:] = 0.0
+        for j in range(m):
+            far[j] = 0.0
+        for k in range(K + 1):
+            for j in range(m):
+                dx[k, o + j] = 0.0
         for k in range(1, K + 1):
             for j in range(m):
                 b[k, o + j] -= size[o + j] / weight[o + j] * step[k - 1]
@@ -213,17 +196,17 @@ def _steer(
             part[o + j] = 1.0 if far[j] < NEAR else NEAR / far[j]
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _move(weight: Floats, part: Floats, x: Floats, z: Floats, dx: Floats, dz: Floats) -> float:
     """Move every row its part of its step; return Σ w x z."""
-    total, gap = 0.0, np.empty(len(part))
+    found, gap = 0.0, np.empty(len(part))
     for k in range(len(x)):
         for i in range(len(part)):
             x[k, i] += part[i] * dx[k, i]
             z[k, i] += part[i] * dz[k, i]
             gap[i] = weight[i] * x[k, i] * z[k, i]
-        total += summed(gap, len(part))
-    return total
+        found += summed(gap, len(part))
+    return found
 
 
 @kernel(error_model="numpy")
@@ -302,7 +285,7 @@ def interior(
     floor, roof = price - low, high - price  # kept for themselves: far closer to 0 than prices can tell
     under = _targets(omega, capacity, low, price)
     spare, extra = under / floor / (K + 1), omega / roof / (K + 1)
-    own = max((K + 1) * weight.sum(), 1e-300)
+    own = max((K + 1) * total(weight), 1e-300)
     comp, mu, patience, before = 1.0, 0.3 / (K + 1), PATIENCE, np.inf
     for taken in range(most):
         stray = _assemble(rate, size, weight, price, mu, x, z, g, b, pair, pull, used)
@@ -342,7 +325,7 @@ def interior(
         spare += part * above
         extra += part * below
         under = _targets(omega, capacity, low, price)
-        columns = ((spare * floor + extra * roof) / omega).mean()
+        columns = total((spare * floor + extra * roof) / omega) / K
         comp = max(rows / own, columns)
         if taken < alone:
             mu = max(comp * min(0.1, 30.0 * np.sqrt(comp)), min(mu, 0.1 * (off - ROUNDING)), 0.3 * goal)
