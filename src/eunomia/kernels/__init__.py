@@ -34,6 +34,7 @@ IMPORTING_S = 0.3  # numba
 INTERPRETING_S_PER_ELEMENT = 1e-6  # least time of an interpreted call, per element of its arrays
 INNER = 3.0  # a kernel called by an interpreted one is compiled so much later: its caller may be compiled whole
 WORTH_A_LINE_S = 2.0  # compiling that takes longer is announced
+VALUE_SAFE = frozenset({"nnan", "ninf", "nsz"})  # liberties of the compiler that leave finite values as they are
 
 LOG = logging.getLogger(__name__)  # says once in a process when compiling takes long
 
@@ -177,6 +178,11 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Functi
     its like alone. True for one that makes arrays and is called by such a step. By default it is as its caller is.
     options: options of `numba.njit`, of those that change no value.
     """
+    if not _liberties(options.get("fastmath", False)) <= VALUE_SAFE:
+        raise ValueError(
+            f"fastmath is {options['fastmath']!r}, which may change values, so that results would depend on the "
+            f"processor; of these only {', '.join(sorted(VALUE_SAFE))} are allowed: write out the order of sums instead"
+        )
     if allocates is not None:
         options["_nrt"] = allocates
     options.setdefault("error_model", "numpy")
@@ -186,6 +192,12 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Functi
         return cast(Function, KERNELS[-1])
 
     return made
+
+
+def _liberties(fastmath: Any) -> frozenset[str]:
+    if isinstance(fastmath, bool):
+        return frozenset({"fast"}) if fastmath else frozenset()
+    return frozenset(fastmath)
 
 
 def _mode() -> str:

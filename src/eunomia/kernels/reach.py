@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from eunomia.kernels import Kernel
 
-_CONSTANTS = (bool, int, float, str, bytes, tuple, frozenset, np.generic, type(None))
+_CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic, type(None))
 
 
 def reach(one: Kernel) -> list[Kernel]:
@@ -37,10 +37,11 @@ def _gather(one: Kernel, found: dict[str, str]) -> list[Kernel]:
     found[one.name] = ""  # it may reach itself
     kernels, function = [one], one.py_func
     defaults: Any = getattr(function, "__defaults__", None)
-    parts = [repr(sorted(one.targetoptions.items())), repr(defaults)]
+    parts = [f"{option}={_described(value)}" for option, value in sorted(one.targetoptions.items())]
+    parts.append(_described(defaults))
     for code in _codes(function.__code__):
         constants = [each for each in code.co_consts if not isinstance(each, CodeType) and each != function.__doc__]
-        parts += [code.co_code.hex(), repr(constants), repr(code.co_names), repr(code.co_varnames)]
+        parts += [code.co_code.hex(), *map(_described, constants), repr(code.co_names), repr(code.co_varnames)]
         for each in _globals(function.__globals__, code):
             if hasattr(each, "targetoptions"):
                 kernels += _gather(each, found)
@@ -72,6 +73,8 @@ def _globals(known: dict[str, Any], code: CodeType) -> Iterator[Any]:
 def _described(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return repr((value.dtype.str, value.shape, value.tobytes()))
+    if isinstance(value, frozenset):
+        return repr(sorted(map(repr, value)))  # a set's own order changes with the process
     if isinstance(value, _CONSTANTS):
         return repr(value)
     return str(getattr(value, "__name__", type(value).__name__))

@@ -16,6 +16,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.barrier import solve_dense
+from eunomia.solvers.sums import dot, total
 
 _END = 1e-10  # slack times price where the path is left; t and all prices are about 1
 _STEPS = 100
@@ -84,8 +85,10 @@ def _assemble(
     matrix[:] = 0.0
     right[:] = 0.0
     right[K] = 1.0
-    if not a.any():
-        matrix[K, K] = 1.0  # t stays, whatever its step
+    matrix[K, K] = 1.0  # t stays, whatever its step
+    for i in range(n):
+        if a[i] != 0.0:
+            matrix[K, K] = 0.0
     for k in range(K):
         matrix[k, k] = v[k] / p[k]
         right[k] = mu / p[k]
@@ -161,10 +164,12 @@ def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) ->
     x, v, t = np.empty((n, K)), N.copy(), np.inf
     w, q = np.empty(n), np.empty(n)
     for k in range(K):
-        x[:, k] = 0.5 * min(1.0 / K, N[k] / s.sum())
-        v[k] -= (s * x[:, k]).sum()
+        part = 0.5 * min(1.0 / K, N[k] / total(s))
+        for i in range(n):
+            x[i, k] = part
+            v[k] -= s[i] * part
     for i in range(n):
-        w[i], q[i] = 1.0 - x[i].sum(), (T[i] * x[i]).sum() - c[i]
+        w[i], q[i] = 1.0 - total(x[i]), dot(T[i], x[i]) - c[i]
         t = min(t, q[i] / a[i])
     t -= max(0.5 * abs(t), 0.1)
     q -= a * t
@@ -200,7 +205,9 @@ def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) ->
             centred += 1
             if centred == _CENTRED:
                 break
-        gap = (x * z).sum() + (w * y).sum() + (q * u).sum() + (v * p).sum()
+        gap = dot(w, y) + dot(q, u) + dot(v, p)
+        for i in range(n):
+            gap += dot(x[i], z[i])
         if free:
             mu = max((0.1 if near > 0.9 else 0.3 if near > 0.5 else 0.8) * gap / (n * (K + 2) + K), _END)
     return x

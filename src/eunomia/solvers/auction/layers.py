@@ -18,6 +18,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.mixing import mixed
 from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.sums import dot
 
 
 @kernel(forceinline=True)
@@ -91,7 +92,9 @@ def sweep(
     at most, group and ends (turn + 1, …) the classes that are interchangeable to all of them, -1 = no more.
     """
     turns, words, room = len(who), len(rows.full), 4 * width + 64
-    size = 1 << int(np.ceil(np.log2(2 * room)))
+    size = 1
+    while size < 2 * room:
+        size *= 2
     table, slot = np.full(size, -1, dtype=np.int64), np.empty(room, dtype=np.int64)  # slot: where a state stands in it
     state, value, bound = np.empty((room, words), dtype=np.int64), np.empty(room), np.empty(room)
     new, new_value, new_bound = np.empty((room, words), dtype=np.int64), np.empty(room), np.empty(room)
@@ -101,7 +104,7 @@ def sweep(
     for t in range(turns - 1, -1, -1):
         later[t] = later[t + 1] + gain[t]
     key, left, lost, alive = np.empty(words, dtype=np.int64), np.empty(len(price), dtype=np.int64), -np.inf, 1
-    state[0], value[0], bound[0] = rows.full, 0.0, later[0] + (price * rows.capacity).sum()
+    state[0], value[0], bound[0] = rows.full, 0.0, later[0] + dot(price, rows.capacity)
     for t in range(turns):
         count, bar, last = 0, known, 0
         while last < ends.shape[1] and ends[t + 1, last] >= 0:
@@ -123,7 +126,8 @@ def sweep(
                 _settle(rows, key, left, most[t + 1], group[t + 1], ends[t + 1, :last])
                 total = value[s] + worth[row]
                 reach = total + later[t + 1]
-                key[:] = 0
+                for w in range(words):
+                    key[w] = 0
                 for k in range(len(left)):
                     key[rows.word[k]] |= left[k] << rows.shift[k]
                     reach += price[k] * left[k]

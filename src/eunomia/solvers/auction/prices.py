@@ -15,6 +15,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.packed import Packed
 from eunomia.solvers.program import INF, Program
+from eunomia.solvers.sums import dot, total
 
 STEPS = 120
 
@@ -89,21 +90,27 @@ def lowered(rows: Packed, worth: Floats, price: Floats, who: Ints, target: float
     lowest, pace, stalled = np.inf, 0.5, 0
     for _ in range(steps):
         gain, chosen = surplus(rows, worth, now, who, loss)
-        bound = gain.sum() + (now * rows.capacity).sum()
+        bound = total(gain) + dot(now, rows.capacity)
         if bound < lowest - 1e-12:
             stalled = 0 if bound < lowest - 1e-3 * (lowest - target) else stalled + 1
-            lowest, best[:] = bound, now
+            lowest = bound
+            for k in range(len(now)):
+                best[k] = now[k]
         else:
             stalled += 1
         if stalled >= 5:
             pace, stalled, now = pace / 2, 0, best.copy()
-        left[:] = rows.capacity
+        for k in range(len(now)):
+            left[k] = rows.capacity[k]
         for row in chosen:
             for e in range(rows.first[row], rows.first[row + 1]):
                 left[rows.entry[e]] -= rows.amount[e]
-        left[(now <= 0) & (left > 0)] = 0.0
-        length = (left * left).sum()
+        for k in range(len(now)):
+            left[k] = 0.0 if now[k] <= 0.0 and left[k] > 0.0 else left[k]
+        length = dot(left, left)
         if length == 0 or bound <= target or pace < 1e-3:
             break
-        now = np.maximum(now - pace * (bound - target) / length * left, 0.0)
+        for k in range(len(now)):
+            moved = now[k] - pace * (bound - target) / length * left[k]
+            now[k] = moved if moved > 0.0 else 0.0
     return best

@@ -16,6 +16,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.sums import dot, total
 
 _DIGITS = 2.0**40  # rates are multiples of each other if they agree to 1 / _DIGITS of the best
 _NEAR = 1e-13  # a need this near to a speed is that speed
@@ -103,17 +104,20 @@ def _corners(gain: Floats, speed: Floats, alone: int, amount: Floats, time: Floa
         q = (b - alone) % columns
         floor = speed[(b - alone) // columns, q - 1] if q > 0 else 0.0
         mean = amount[b] / time[b]
-        x = base[b] / time[b]
-        reached = (gain[b] * x).sum()
+        x = base[b]
+        for k in range(columns):
+            x[k] /= time[b]
+        reached = dot(gain[b], x)
         if reached > mean:
-            x *= mean / reached
-        base[b] = x
+            for k in range(columns):
+                x[k] *= mean / reached
         for k in range(columns):
             low[k] = x[k] * (mean - gain[b, k]) if gain[b, k] <= floor else 0.0
             high[k] = x[k] * (gain[b, k] - mean) if gain[b, k] > floor else 0.0
-        low[columns] = max(1.0 - x.sum(), 0.0) * mean  # idle
+        low[columns] = max(1.0 - total(x), 0.0) * mean  # idle
         if floor + _FLAT < mean < speed[(b - alone) // columns, q] - _FLAT:  # else all are at the one speed
-            base[b] = 0.0
+            for k in range(columns):
+                x[k] = 0.0
             _pair_up(gain[b], mean, low, high, base[b], tilt[b])
 
 

@@ -15,10 +15,9 @@ from eunomia.model.arrays import Array, Floats, Ints
 
 OPEN = -2  # as left end: more than one edge is possible
 _BLOCK = 256
-_FAST = {"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}
 
 
-@kernel(fastmath=_FAST, error_model="numpy")
+@kernel(error_model="numpy")
 def keep(rate: Floats, low: Floats, high: Floats, price: Any, width: Any, left: Array, right: Array) -> None:
     """Fill in the ends (row,) of each row's edge, or OPEN if it may change; −1 as left end is idle.
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.sums import summed
 
 _BLOCK = 256
 _HUGE = 1e200  # what stands for no end
-_FAST = {"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}
 
 
 @kernel(inline="always")
@@ -28,7 +28,7 @@ def floor_of(rate: Floats, free: Ints, o: int, nb: int, floor: Floats) -> None:
             floor[j] = max(T[j], floor[j])
 
 
-@kernel(fastmath=_FAST, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def _certain(
     rate: Floats,
     priced: Ints,
@@ -68,7 +68,7 @@ def _certain(
         sure[j] = 1.0 if (own[j] >= other[j]) & within & (code[j] >= 0.0) else 0.0
 
 
-@kernel(fastmath=_FAST, error_model="numpy")
+@kernel(error_model="numpy")
 def first_edges(
     rate: Floats,
     priced: Ints,
@@ -98,14 +98,15 @@ def first_edges(
     low, high, need0, need1 = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     speed, code, sure = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     share, tilt, up, open_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    f = np.zeros(_BLOCK)
+    f, by_column, by_kind = np.zeros(_BLOCK), np.zeros((2, K, _BLOCK)), np.zeros((4, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs, rooms, weights, loads = need[o : o + nb], room[o : o + nb], weight[o : o + nb], load[o : o + nb]
         groups, lefts, rights = group[o : o + nb], left[o : o + nb], right[o : o + nb]
         floor_of(rate, free, o, nb, f)
         if flat:
-            low[:nb], high[:nb] = least[0], most[0]
+            for j in range(nb):
+                low[j], high[j] = least[0], most[0]
         else:
             for j in range(nb):
                 low[j], high[j] = least[groups[j] + 1], most[groups[j] + 1]
@@ -125,26 +126,18 @@ def first_edges(
             tilt[j] = steep * needs[j] * weights[j] if rising else 0.0
             up[j] = 1.0 if rising else 0.0
         for k in range(K):
-            mark, settled, growing = float(k), 0.0, 0.0
+            mark = float(k)
             for j in range(nb):
-                settled += share[j] if code[j] == mark else 0.0
-                growing += tilt[j] if code[j] == mark else 0.0
-            base[k] += settled
-            if flat:
-                rising_load[0, k] += growing
+                by_column[0, k, j] += share[j] if code[j] == mark else 0.0
+                by_column[1, k, j] += tilt[j] if code[j] == mark else 0.0
         if flat:
-            totals = np.zeros(4)
             for j in range(nb):
                 part = (1.0 - open_[j]) * up[j]
                 rest = (1.0 - open_[j]) - part
-                totals[0] += part * weights[j]
-                totals[1] += 2.0 * part * high[j]
-                totals[2] += rest * high[j]
-                totals[3] += rest * weights[j]
-            rising_weight[0] += totals[0]
-            rising_room[0] += totals[1]
-            full[0] += totals[2]
-            full_weight[0] += totals[3]
+                by_kind[0, j] += part * weights[j]
+                by_kind[1, j] += 2.0 * part * high[j]
+                by_kind[2, j] += rest * high[j]
+                by_kind[3, j] += rest * weights[j]
         else:
             for j in range(nb):
                 if open_[j] > 0.0:
@@ -165,4 +158,14 @@ def first_edges(
         for j in range(nb):
             unsure[found] = o + j
             found += int(open_[j])
+    lanes = min(_BLOCK, n)
+    for k in range(K):
+        base[k] += summed(by_column[0, k], lanes)
+    if flat:
+        for k in range(K):
+            rising_load[0, k] += summed(by_column[1, k], lanes)
+        rising_weight[0] += summed(by_kind[0], lanes)
+        rising_room[0] += summed(by_kind[1], lanes)
+        full[0] += summed(by_kind[2], lanes)
+        full_weight[0] += summed(by_kind[3], lanes)
     return found

@@ -15,6 +15,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats
 from eunomia.solvers.filling.crowd import Costs, Crowd
 from eunomia.solvers.prices.newton import balanced, widths
+from eunomia.solvers.sums import dot
 
 _CUTS = 400
 _NEWTON = 40
@@ -155,26 +156,37 @@ def _centre(side: Floats, bound: Floats, worth: Floats, moving: Bools) -> tuple[
 def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]:
     """Return the centre and the square roots of its inverse curvature's diagonal, by Newton's steps from `start`."""
     cuts, n = side.shape
-    q, room = start.copy(), np.empty(cuts)
+    q, room, step, pull = np.empty(n), np.empty(cuts), np.empty(n), np.empty(n)
+    left, inverse = np.empty((n, n)), np.empty((n, n))
+    for k in range(n):
+        q[k] = start[k]
     _room(side, bound, q, room)
-    inverse = _curvature(side[:-1], room[:-1])
-    inward = _times(inverse, side[-1])
-    q += 0.7 / np.sqrt(max((side[-1] * inward).sum(), 1e-300)) * inward
+    _curvature(side, room, cuts - 1, left, inverse)
+    _times(inverse, side[cuts - 1], step)
+    length = 0.7 / np.sqrt(max(dot(side[cuts - 1], step), 1e-300))
+    for k in range(n):
+        q[k] += length * step[k]
     for _ in range(_NEWTON):
         _room(side, bound, q, room)
-        if room.min() <= 0.0:
-            break
-        inverse = _curvature(side, room)
-        pull = np.zeros(n)
+        least = room[0]
         for cut in range(cuts):
-            pull += side[cut] / room[cut]
-        step = _times(inverse, pull)
-        decrement = np.sqrt(max((pull * step).sum(), 0.0))
+            least = min(least, room[cut])
+        if least <= 0.0:
+            break
+        _curvature(side, room, cuts, left, inverse)
+        for k in range(n):
+            pull[k] = 0.0
+            for cut in range(cuts):
+                pull[k] += side[cut, k] / room[cut]
+        _times(inverse, pull, step)
+        decrement = np.sqrt(max(dot(pull, step), 0.0))
         short = 1e300
         for cut in range(cuts):
-            toward = (side[cut] * step).sum()
+            toward = dot(side[cut], step)
             short = min(short, 0.95 * room[cut] / max(-toward, 1e-300))
-        q += min(1.0 if decrement < 0.5 else 1 / (1 + decrement), short) * step
+        length = min(1.0 if decrement < 0.5 else 1 / (1 + decrement), short)
+        for k in range(n):
+            q[k] += length * step[k]
         if decrement < 0.05:
             break
     radius = np.empty(n)
@@ -186,38 +198,46 @@ def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]
 @kernel()
 def _room(side: Floats, bound: Floats, q: Floats, room: Floats) -> None:
     for cut in range(len(bound)):
-        room[cut] = (side[cut] * q).sum() - bound[cut]
+        room[cut] = dot(side[cut], q) - bound[cut]
 
 
 @kernel()
-def _times(matrix: Floats, vector: Floats) -> Floats:
-    found = np.empty(len(vector))
+def _times(matrix: Floats, vector: Floats, found: Floats) -> None:
     for k in range(len(vector)):
-        found[k] = (matrix[k] * vector).sum()
-    return found
+        found[k] = dot(matrix[k], vector)
 
 
 @kernel()
-def _curvature(side: Floats, room: Floats) -> Floats:
-    """Return the inverse of the barrier's curvature on Σ dq = 0."""
+def _curvature(side: Floats, room: Floats, cuts: int, left: Floats, inverse: Floats) -> None:
+    """Write the inverse of the barrier's curvature on Σ dq = 0, of the first cuts."""
     n = side.shape[1]
-    left, inverse = np.zeros((n, n)), np.eye(n)
-    for cut in range(len(side)):
+    for k in range(n):
+        for other in range(n):
+            left[k, other] = 0.0
+            inverse[k, other] = 0.0
+        inverse[k, k] = 1.0
+    for cut in range(cuts):
         for k in range(n):
-            left[k] += side[cut] * (side[cut, k] / (room[cut] * room[cut]))
+            times = side[cut, k] / (room[cut] * room[cut])
+            for other in range(n):
+                left[k, other] += side[cut, other] * times
     for k in range(n):  # Gauss and Jordan; it is positive definite, so no row need change its place
         pivot = max(left[k, k], 1e-300)
-        left[k] /= pivot
-        inverse[k] /= pivot
+        for j in range(n):
+            left[k, j] /= pivot
+            inverse[k, j] /= pivot
         for other in range(n):
             if other != k:
                 times = left[other, k]
-                left[other] -= times * left[k]
-                inverse[other] -= times * inverse[k]
-    whole, total = np.zeros(n), 0.0
+                for j in range(n):
+                    left[other, j] -= times * left[k, j]
+                    inverse[other, j] -= times * inverse[k, j]
+    whole, of_all = np.zeros(n), 0.0
     for k in range(n):
-        whole += inverse[k]
-        total += inverse[k].sum()
+        for j in range(n):
+            whole[j] += inverse[k, j]
+            of_all += inverse[k, j]
     for k in range(n):
-        inverse[k] -= whole * (whole[k] / total)
-    return inverse
+        times = whole[k] / of_all
+        for j in range(n):
+            inverse[k, j] -= whole[j] * times

@@ -147,7 +147,7 @@ def survey(
         rising_room[g] += room[i] if rises else 0.0
 
 
-@kernel(fastmath={"contract", "nsz", "arcp", "reassoc", "nnan", "ninf"}, error_model="numpy")
+@kernel(error_model="numpy")
 def screen(
     rate: Floats,
     priced: Ints,

@@ -9,6 +9,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
+from eunomia.solvers.sums import total
 
 
 def parted(asked: Floats, rate: Floats, time: Floats) -> Floats:
@@ -39,7 +40,7 @@ def _stretches(asked: Floats, rate: Floats, time: Floats) -> Floats:
     left = time.copy()
     kinds = len(rate)
     for i in range(len(asked)):
-        rest = left.sum()  # beyond activity j
+        rest = total(left)  # beyond activity j
         for j in range(kinds):
             rest -= left[j]
             if left[j] > 0.0 and (rest < 1.0 or _mean_from(left, rate, j + 1) < asked[i]):

@@ -10,11 +10,12 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.sums import summed
 
 _BLOCK = 256
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def demand_at(
     T: Floats,
     s: Floats,
@@ -35,6 +36,7 @@ def demand_at(
     K, n = T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, low, high = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    lanes = np.zeros((3, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         size, part, lefts, rights = s[o : o + nb], share[o : o + nb], left[o : o + nb], right[o : o + nb]
@@ -61,15 +63,19 @@ def demand_at(
             slope[j] *= gain
             bend[j] *= gain
         for k in range(K):
-            mark, zeroth, first, second = float(k), 0.0, 0.0, 0.0
+            mark = float(k)
             for j in range(nb):
                 up, down = R[j] == mark, L[j] == mark
-                zeroth += (high[j] if up else 0.0) + (low[j] if down else 0.0)
-                first += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-                second += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
-            demand[0, k] += zeroth
-            demand[1, k] += first
-            demand[2, k] += second
+                lanes[0, k, j] += (high[j] if up else 0.0) + (low[j] if down else 0.0)
+                lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
+            if b is not None:
+                for j in range(nb):
+                    up, down = R[j] == mark, L[j] == mark
+                    lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
+    count = min(n, _BLOCK)
+    for d in range(3):
+        for k in range(K):
+            demand[d, k] += summed(lanes[d, k], count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.elimination import DMU, DNU, DV, MU, NU, V, direction, system
 from eunomia.solvers.prices.needs import Curve
+from eunomia.solvers.sums import dot, total
 
 _STEPS = 60
 _LOST = 1e4  # an error so much above the best one will not become better any more
@@ -75,7 +76,7 @@ def barrier(
     state = np.empty((7, n))
     y, sigma, dsigma, dworth = np.zeros(K + 1), np.empty(K), np.empty(K), np.empty(K)
     x[:] = 1.0 / (K + 1)
-    demand = s.sum() / (K + 1)
+    demand = total(s) / (K + 1)
     mean = 10.0 / (n * (K + 2))
     for k in range(K):
         part = min(1.0, 0.5 * max(limit[k] - fixed[0, k], 0.05 * limit[k]) / demand)
@@ -112,10 +113,7 @@ def barrier(
                 matrix[c, k] = matrix[k, c]
             h = fixed[0, k] + d * (fixed[1, k] + d * fixed[2, k])
             rise = top * (fixed[1, k] + 2.0 * d * fixed[2, k])
-            used = 0.0
-            for i in range(n):
-                used += s[i] * x[k, i]
-            fault_k = used + sigma[k] + h - limit[k]
+            fault_k = dot(s, x[k]) + sigma[k] + h - limit[k]
             missing = max(missing, abs(fault_k) / limit[k])
             worth[0] += y[k] * rise
             worth[1] += y[k] * sigma[k]
@@ -155,7 +153,7 @@ def barrier(
         right[2, K] += fault_second / q
         primal = min(primal, 1.0 / max(1.0, -dq / q))
         dual = min(dual, 1.0 / max(1.0, -dprice_q / price_q))
-        centre = average * max((1.0 - primal) * (1.0 - dual) ** 2, 1e-4)
+        centre = average * max((1.0 - primal) * (1.0 - dual) * (1.0 - dual), 1e-4)
         step = right[0] + centre * right[1] + right[2]
         if not solve_dense(matrix, step):
             break

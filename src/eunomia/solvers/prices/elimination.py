@@ -11,45 +11,63 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.needs import Curve, needs
+from eunomia.solvers.sums import greatest, summed
 
-_BLOCK = 128
+_BLOCK = 64  # rows of a block, and lanes of its sums
 V, NU, MU, DV, DNU, DMU, CORR = range(7)  # rows of `state`: surplus v, dual ν of time and μ of level, their directions
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _weigh(
-    T: Floats, s: Floats, x: Floats, state: Floats, y: Floats, o: int, nb: int, z: Floats, theta: Floats, sums: Floats
+    T: Floats,
+    s: Floats,
+    x: Floats,
+    state: Floats,
+    y: Floats,
+    o: int,
+    nb: int,
+    z: Floats,
+    unit: Floats,
+    theta: Floats,
+    sums: Floats,
 ) -> None:
-    """Write z and θ (column, lane), and A, T̄, C and Σ T x (4, lane)."""
+    """Write z, 1 / z and θ (column, lane), and 1 / A, T̄, 1 / C, Σ T x and 1 / μ (5, lane)."""
     K = T.shape[0] - 1
-    A, mean, C, level = sums[0], sums[1], sums[2], sums[3]
+    A, mean, C, level, light = sums[0], sums[1], sums[2], sums[3], sums[4]
     size, v, nu, mu = s[o : o + nb], state[V, o : o + nb], state[NU, o : o + nb], state[MU, o : o + nb]
     for j in range(nb):
         A[j] = 0.0
         mean[j] = 0.0
         level[j] = 0.0
-        C[j] = v[j] / mu[j]
+        light[j] = 1.0 / mu[j]
+        C[j] = v[j] * light[j]
     for k in range(K + 1):
         Tk = T[k, o : o + nb]
         xk = x[k, o : o + nb]
         price = y[k]
         for j in range(nb):
             worth = nu[j] + size[j] * price - Tk[j] * mu[j]
+            inverse = 1.0 / worth
+            weight = xk[j] * inverse
             z[k, j] = worth
-            theta[k, j] = xk[j] / worth
-            A[j] += theta[k, j]
-            mean[j] += theta[k, j] * Tk[j]
+            unit[k, j] = inverse
+            theta[k, j] = weight
+            A[j] += weight
+            mean[j] += weight * Tk[j]
             level[j] += xk[j] * Tk[j]
     for j in range(nb):
-        mean[j] /= A[j]
+        A[j] = 1.0 / A[j]
+        mean[j] *= A[j]
     for k in range(K + 1):
         Tk = T[k, o : o + nb]
         for j in range(nb):
             off = Tk[j] - mean[j]
             C[j] += theta[k, j] * off * off
+    for j in range(nb):
+        C[j] = 1.0 / C[j]
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _pull(
     T: Floats,
     s: Floats,
@@ -63,7 +81,10 @@ def _pull(
     own: Floats,
     out: Floats,
 ) -> None:
-    """Write to own (2, lane) how a row's time and level prices answer share = ρ / z and slack; add demand to out."""
+    """Write to own (2, lane) how a row's time and level prices answer share = ρ / z and slack; add demand to out.
+
+    out (column + 1, lane).
+    """
     K = T.shape[0] - 1
     A, mean, C = sums[0], sums[1], sums[2]
     time, level, size = own[0], own[1], s[o : o + nb]
@@ -75,21 +96,17 @@ def _pull(
         for j in range(nb):
             time[j] += share[k, j]
             level[j] -= (Tk[j] - mean[j]) * share[k, j]
-    total = 0.0
     for j in range(nb):
-        time[j] /= A[j]
-        level[j] /= C[j]
-        total += slope[j] * level[j]
-    out[K] -= total
+        time[j] *= A[j]
+        level[j] *= C[j]
+        out[K, j] -= slope[j] * level[j]
     for k in range(K):
         Tk = T[k, o : o + nb]
-        total = 0.0
         for j in range(nb):
-            total += size[j] * (share[k, j] - theta[k, j] * (time[j] - (Tk[j] - mean[j]) * level[j]))
-        out[k] += total
+            out[k, j] += size[j] * (share[k, j] - theta[k, j] * (time[j] - (Tk[j] - mean[j]) * level[j]))
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def system(
     T: Floats,
     s: Floats,
@@ -109,59 +126,59 @@ def system(
     """Add up the system in (y, t) over all rows: matrix, right sides (affine, centring), worth = [Σ μ r', products]."""
     K, n = T.shape[0] - 1, T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
-    sums, own, need = np.empty((4, _BLOCK)), np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
+    unit, sums = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
+    own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
+    prices, demands, worths = np.zeros((K + 1, K + 1, _BLOCK)), np.zeros((2, K + 1, _BLOCK)), np.zeros((3, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs(a, b, e, cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(T, s, x, state, y, o, nb, z, theta, sums)
+        _weigh(T, s, x, state, y, o, nb, z, unit, theta, sums)
         size, v, mu = s[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
-        total, level, curved, product = 0.0, 0.0, 0.0, 0.0
         for j in range(nb):
             need[1, j] *= top
             need[3, j] = sums[3, j] - need[0, j]  # v + rp
-            total += mu[j] * need[1, j]
-            curved += 2.0 * top * top * mu[j] * need[2, j]
-            level += need[1, j] * need[1, j] / sums[2, j]
-            product += mu[j] * v[j]
-        worth[0] += total
-        worth[2] += curved
-        matrix[K, K] += level
+            worths[0, j] += mu[j] * need[1, j]
+            worths[1, j] += mu[j] * v[j]
+            worths[2, j] += 2.0 * top * top * mu[j] * need[2, j]
+            prices[K, K, j] += need[1, j] * need[1, j] * sums[2, j]
         for k in range(K + 1):
             xk = x[k, o : o + nb]
             for j in range(nb):
-                product += xk[j] * z[k, j]
+                worths[1, j] += xk[j] * z[k, j]
                 share[k, j] = -xk[j]
-        worth[1] += product
-        _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, right[0])
+        _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, demands[0])
         for j in range(nb):
-            need[3, j] = -1.0 / mu[j]
-        for k in range(K + 1):
-            for j in range(nb):
-                share[k, j] = 1.0 / z[k, j]
-        _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, right[1])
+            need[3, j] = -sums[4, j]
+        _pull(T, s, o, nb, theta, sums, unit, need[3], need[1], own, demands[1])
         for k in range(K):
             Tk = T[k, o : o + nb]
-            total, level = 0.0, 0.0
             for j in range(nb):
                 weight = size[j] * theta[k, j]
-                total += weight * size[j]
-                z[k, j] = weight / sums[0, j]
+                prices[k, k, j] += weight * size[j]
+                z[k, j] = weight * sums[0, j]
                 theta[k, j] = weight
                 share[k, j] = weight * (Tk[j] - sums[1, j])
-                level += share[k, j] * need[1, j] / sums[2, j]
-            matrix[k, k] += total
-            matrix[k, K] -= level
-            matrix[K, k] += level
-            for j in range(nb):
-                own[1, j] = share[k, j] / sums[2, j]
+                own[1, j] = share[k, j] * sums[2, j]
+                prices[k, K, j] += own[1, j] * need[1, j]
             for c in range(k + 1):
-                total = 0.0
                 for j in range(nb):
-                    total += z[k, j] * theta[c, j] + own[1, j] * share[c, j]
-                matrix[k, c] -= total
+                    prices[k, c, j] -= z[k, j] * theta[c, j] + own[1, j] * share[c, j]
+    lanes = min(_BLOCK, n)
+    matrix[K, K] += summed(prices[K, K], lanes)
+    for k in range(3):
+        worth[k] += summed(worths[k], lanes)
+    for k in range(K + 1):
+        right[0, k] += summed(demands[0, k], lanes)
+        right[1, k] += summed(demands[1, k], lanes)
+    for k in range(K):
+        level = summed(prices[k, K], lanes)
+        matrix[k, K] -= level
+        matrix[K, k] += level
+        for c in range(k + 1):
+            matrix[k, c] += summed(prices[k, c], lanes)
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def direction(
     T: Floats,
     s: Floats,
@@ -187,25 +204,26 @@ def direction(
     """
     K, n = T.shape[0] - 1, T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
-    sums, own, need = np.empty((4, _BLOCK)), np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
-    unused = np.zeros(K + 1)
-    back, dual = 1.0, 1.0  # reciprocals of the steps
+    unit, sums = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
+    own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
+    demands, unused = np.zeros((K + 1, _BLOCK)), np.zeros((K + 1, _BLOCK))
+    back, dual = np.ones(_BLOCK), np.ones(_BLOCK)  # reciprocals of the steps
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs(a, b, e, cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(T, s, x, state, y, o, nb, z, theta, sums)
-        size, v, mu, corr = s[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb], state[CORR, o : o + nb]
+        _weigh(T, s, x, state, y, o, nb, z, unit, theta, sums)
+        size, v, corr = s[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb]
         dv, dnu, dmu = state[DV, o : o + nb], state[DNU, o : o + nb], state[DMU, o : o + nb]
         for j in range(nb):
             need[1, j] *= top
             rho = centre - (corr[j] if corrected else 0.0)
-            need[3, j] = sums[3, j] - need[0, j] - rho / mu[j]
+            need[3, j] = sums[3, j] - need[0, j] - rho * sums[4, j]
         for k in range(K + 1):
             xk = x[k, o : o + nb]
             faultk = fault[k, o : o + nb]
             for j in range(nb):
                 rho = centre - (faultk[j] if corrected else 0.0)
-                share[k, j] = rho / z[k, j] - xk[j]
+                share[k, j] = rho * unit[k, j] - xk[j]
         _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, unused)
         for j in range(nb):
             need[2, j] = need[1, j] * step[K]
@@ -217,13 +235,14 @@ def direction(
                 need[0, j] += weight
                 need[2, j] += weight * (Tk[j] - sums[1, j])
         for j in range(nb):
-            rise = own[1, j] + need[2, j] / sums[2, j]
+            rise = own[1, j] + need[2, j] * sums[2, j]
+            part = rise * sums[4, j]
             dmu[j] = rise
-            dnu[j] = own[0, j] - need[0, j] / sums[0, j] + sums[1, j] * rise
+            dnu[j] = own[0, j] - need[0, j] * sums[0, j] + sums[1, j] * rise
             rho = centre - (corr[j] if corrected else 0.0)
-            dv[j] = rho / mu[j] - v[j] * (1.0 + rise / mu[j])
-            back = max(back, -dv[j] / v[j])
-            dual = max(dual, -rise / mu[j])
+            dv[j] = rho * sums[4, j] - v[j] * (1.0 + part)
+            back[j] = max(back[j], -dv[j] / v[j])
+            dual[j] = max(dual[j], -part)
         for k in range(K + 1):
             Tk = T[k, o : o + nb]
             xk = x[k, o : o + nb]
@@ -234,14 +253,20 @@ def direction(
                 worth = dnu[j] + size[j] * price - Tk[j] * dmu[j]
                 move = share[k, j] - theta[k, j] * worth
                 dxk[j] = move
-                back = max(back, -move / xk[j])
-                dual = max(dual, -worth / z[k, j])
-                if not corrected:
-                    faultk[j] = move * worth
-                    share[k, j] = -move * worth / z[k, j]
+                back[j] = max(back[j], -move / xk[j])
+                dual[j] = max(dual[j], -worth * unit[k, j])
+                z[k, j] = move * worth
+            if not corrected:
+                for j in range(nb):
+                    faultk[j] = z[k, j]
+                    share[k, j] = -z[k, j] * unit[k, j]
         if not corrected:
             for j in range(nb):
                 corr[j] = dv[j] * dmu[j]
-                need[3, j] = corr[j] / mu[j]
-            _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, right)
-    return 1.0 / back, 1.0 / dual
+                need[3, j] = corr[j] * sums[4, j]
+            _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, demands)
+    lanes = min(_BLOCK, n)
+    if not corrected:
+        for k in range(K + 1):
+            right[k] += summed(demands[k], lanes)
+    return 1.0 / greatest(back, lanes), 1.0 / greatest(dual, lanes)

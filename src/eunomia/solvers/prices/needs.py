@@ -15,12 +15,12 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
 Curve: TypeAlias = Floats | None
-HUGE = 1e300  # what stands for no end: the kernels know no infinity
+HUGE = 1e300  # what stands for no end: sums of it with others stay finite
 ALWAYS = 1e250
 FIXED = 1e200
 
 
-@kernel(fastmath=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def needs(
     a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats, slope: Floats, bend: Floats
 ) -> None:
@@ -47,7 +47,7 @@ def needs(
             bend[j] = 0.0
 
 
-@kernel(fastmath=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats) -> None:
     """Write r alone, (count,)."""
     own = a[first : first + count]
@@ -64,7 +64,7 @@ def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: 
             r[j] = own[j] * t
 
 
-@kernel(fastmath=True, error_model="numpy", inline="always")
+@kernel(error_model="numpy", inline="always")
 def fullness(best: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, full: Floats) -> None:
     """Write 1 / t, t the level at which a row asks for its `best` (count,); 0 if it never does."""
     own = a[first : first + count]

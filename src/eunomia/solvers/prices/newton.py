@@ -20,6 +20,7 @@ from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.response import walk
 from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.sums import summed
 
 _BLOCK = 256
 _SOME = 8192  # rows from which the derivative is measured
@@ -30,7 +31,7 @@ _SHRINK = 0.6  # a step longer than so much of the last one is not on its way to
 _FAR = 0.5  # relative step that no derivative is good for
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def answers(
     T: Floats,
     base: Floats,
@@ -47,6 +48,7 @@ def answers(
     n, K = T.shape[1], T.shape[0]
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, up, down = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
+    lanes = np.zeros((2, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         size, f = s[o : o + nb], base[o : o + nb]
@@ -59,13 +61,14 @@ def answers(
             down[j] = size[j] - up[j] if asks else 0.0
             slope[j] *= gain
         for k in range(K):
-            zeroth, first = 0.0, 0.0
             for j in range(nb):
                 right, left = R[2, j] == k, L[2, j] == k
-                zeroth += (up[j] if right else 0.0) + (down[j] if left else 0.0)
-                first += (slope[j] if right else 0.0) - (slope[j] if left else 0.0)
-            demand[0, k] += zeroth
-            demand[1, k] += first
+                lanes[0, k, j] += (up[j] if right else 0.0) + (down[j] if left else 0.0)
+                lanes[1, k, j] += (slope[j] if right else 0.0) - (slope[j] if left else 0.0)
+    count = min(n, _BLOCK)
+    for k in range(K):
+        demand[0, k] += summed(lanes[0, k], count)
+        demand[1, k] += summed(lanes[1, k], count)
 
 
 @dataclass(frozen=True, slots=True)

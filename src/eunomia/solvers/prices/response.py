@@ -14,12 +14,13 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.prices.needs import HUGE, Curve, asked, needs
+from eunomia.solvers.sums import summed
 
 _BLOCK = 256
 FREE = -1  # code of the free alternative
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def screen(
     T: Floats,
     s: Floats,
@@ -49,7 +50,7 @@ def screen(
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     least, most = np.empty(_BLOCK), np.empty(_BLOCK)
     base, best, speed, code = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    own, other = np.empty(_BLOCK), np.empty(_BLOCK)
+    own, other, lanes = np.empty(_BLOCK), np.empty(_BLOCK), np.zeros((3, K, _BLOCK))
     cheap, dear, middle = np.empty(K), np.empty(K), np.empty(K)
     for k in range(K):
         cheap[k] = 1.0 / low[k] if low[k] > 1e-300 else HUGE
@@ -105,16 +106,13 @@ def screen(
             lefts[j] = FREE
         for k in range(K):
             mark = float(k)
-            zeroth, first = 0.0, 0.0
             for j in range(nb):
                 mine = code[j] == mark
-                zeroth += own[j] if mine else 0.0
-                first += slope[j] if mine else 0.0
-            demand[0, k] += zeroth
-            demand[1, k] += first
+                lanes[0, k, j] += own[j] if mine else 0.0
+                lanes[1, k, j] += slope[j] if mine else 0.0
             if b is not None:
                 for j in range(nb):
-                    demand[2, k] += bend[j] if code[j] == mark else 0.0
+                    lanes[2, k, j] += bend[j] if code[j] == mark else 0.0
         for j in range(nb):
             rights[j] = np.int8(code[j])
         before = found
@@ -130,10 +128,20 @@ def screen(
                 store[i, K + 3], store[i, K + 4] = b[place], e[place]
             elif cap is not None:
                 store[i, K + 3] = cap[place]
+    _join(lanes, n, demand)
     return found
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
+def _join(lanes: Floats, rows: int, demand: Floats) -> None:
+    """Add the sums of the lanes (3, column, lane) to demand (3, column)."""
+    count = min(rows, _BLOCK)
+    for d in range(demand.shape[0]):
+        for k in range(demand.shape[1]):
+            demand[d, k] += summed(lanes[d, k], count)
+
+
+@kernel(error_model="numpy")
 def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, L: Floats, R: Floats) -> None:
     """Write the edge of each lane at the given prices: (speed, price, code) of its ends to L and R, (3, lane) each."""
     K, f = T.shape[0], base[o : o + nb]
@@ -167,7 +175,7 @@ def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, 
             break
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def classify(
     T: Floats,
     base: Floats,
@@ -189,6 +197,7 @@ def classify(
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     least, most = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
+    lanes = np.zeros((3, K, _BLOCK))
     price, half = 0.5 * (low + high), 0.5 * (high - low)
     found = 0
     for o in range(0, n, _BLOCK):
@@ -232,18 +241,18 @@ def classify(
             slope[j] *= gain
             bend[j] *= gain
         for k in range(K):
-            zeroth, first, second = 0.0, 0.0, 0.0
             for j in range(nb):
                 up, down = R[2, j] == k, L[2, j] == k
-                zeroth += (off[0, j] if up else 0.0) + (off[1, j] if down else 0.0)
-                first += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-                second += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
-            demand[0, k] += zeroth
-            demand[1, k] += first
-            demand[2, k] += second
+                lanes[0, k, j] += (off[0, j] if up else 0.0) + (off[1, j] if down else 0.0)
+                lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
+            if b is not None:
+                for j in range(nb):
+                    up, down = R[2, j] == k, L[2, j] == k
+                    lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
         for j in range(nb):
             lefts[j] = np.int8(L[2, j])
             rights[j] = np.int8(R[2, j])
             unsure[found] = o + j
             found += int(bad[j])
+    _join(lanes, n, demand)
     return found

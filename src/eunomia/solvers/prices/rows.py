@@ -9,6 +9,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.prices.needs import FIXED, Curve, fullness, needs
+from eunomia.solvers.sums import greatest, summed
 
 _BLOCK = 256
 _STRIDE = 16  # rows looked at together to tell that none of them is drawn
@@ -72,7 +73,7 @@ class Rows:
         return self.a * t, self.a
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floats) -> None:
     """Write r(t) (row,)."""
     slope, bend = np.empty(_BLOCK), np.empty(_BLOCK)
@@ -81,7 +82,7 @@ def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floa
         needs(a, b, e, cap, o, nb, t, asked[o : o + nb], slope, bend)
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def survey(
     T: Floats, size: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, columns: Ints, weight: Floats
 ) -> tuple[float, int, float]:
@@ -90,8 +91,8 @@ def survey(
     Of capped rows the share of size that the cap takes is written. A row lacks if it has a need that no column serves;
     its weight is 0.
     """
-    best, full = np.empty(_BLOCK), np.empty(_BLOCK)
-    most, lack, total = 0.0, 0, 0.0
+    best, full, most, total = np.empty(_BLOCK), np.empty(_BLOCK), np.zeros(_BLOCK), np.zeros(_BLOCK)
+    lack = 0
     for o in range(0, T.shape[1], _BLOCK):
         nb = min(_BLOCK, T.shape[1] - o)
         weights, sizes, asked = weight[o : o + nb], size[o : o + nb], a[o : o + nb]
@@ -103,7 +104,7 @@ def survey(
                 best[j] = Tk[j] if Tk[j] > best[j] else best[j]
         fullness(best, a, b, e, cap, o, nb, full)
         for j in range(nb):
-            most = full[j] if full[j] > most else most
+            most[j] = full[j] if full[j] > most[j] else most[j]
             weights[j] = full[j] * sizes[j]
         if cap is not None:
             end = cap[o : o + nb]
@@ -111,17 +112,18 @@ def survey(
                 weights[j] = sizes[j] * end[j] / best[j] if best[j] > 0.0 else 0.0
         for j in range(nb):
             lack += 1 if (asked[j] > 0.0) & (best[j] <= 0.0) else 0
-            total += weights[j]
-    return most, lack, total
+            total[j] += weights[j]
+    lanes = min(_BLOCK, T.shape[1])
+    return greatest(most, lanes), lack, summed(total, lanes)
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
     """Write the need, or the best rate on the columns where that is less (row,); return the worst of need / rate.
 
     A need above 0 that no column serves counts as 1e300.
     """
-    best, worst = np.empty(_BLOCK), 0.0
+    best, worst = np.empty(_BLOCK), np.zeros(_BLOCK)
     for o in range(0, T.shape[1], _BLOCK):
         nb = min(_BLOCK, T.shape[1] - o)
         needs, ends = need[o : o + nb], capped[o : o + nb]
@@ -134,11 +136,11 @@ def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
         for j in range(nb):
             ends[j] = min(needs[j], best[j])
             part = needs[j] / best[j] if best[j] > 0.0 else (1e300 if needs[j] > 0.0 else 0.0)
-            worst = part if part > worst else worst
-    return worst
+            worst[j] = part if part > worst[j] else worst[j]
+    return greatest(worst, min(_BLOCK, T.shape[1]))
 
 
-@kernel(fastmath=True, error_model="numpy")
+@kernel(error_model="numpy")
 def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: Ints, times: Floats) -> int:
     """Draw rows along the running sum of even + per_weight · weight, one at a random place of each unit of it.
 
@@ -150,7 +152,7 @@ def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: I
     unit, point = 0, dice[0]
     for o in range(0, len(weight), _STRIDE):
         some = weight[o : o + _STRIDE]
-        ahead = even * len(some) + per_weight * some.sum()
+        ahead = even * len(some) + per_weight * summed(some, len(some))
         if ahead < 1.0 and total + ahead <= point:  # none of them is drawn
             total += ahead
             continue

@@ -17,6 +17,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
+from eunomia.solvers.sums import summed, total
 
 MOST_STEPS = 400
 NEAR = 0.95  # of the way to a bound
@@ -27,28 +28,6 @@ SHORT = 0.1  # then all go the same part; where that is short, one step alone br
 EXACT, ROUNDING = 1e-12, 1e-6  # excess, of a capacity: none; what may be rounding, as ties make flows large
 LOOSE, LEAST = 10.0, 1e-16  # capacities left over per μ; complementarity of columns that are not scarce
 _STRIDE = 128  # rows of a block: its arrays stay in the first-level cache
-# Neither reassociation nor contraction: a compiled loop has a scalar and a vector form, which addresses choose between,
-# and both are to give the same bits.
-_MATHS = {"nsz"}
-
-
-@kernel(error_model="numpy")
-def summed(v: Floats, m: int) -> float:
-    """Return the sum of the first m of v, in eight strands so that no addition waits for the last."""
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    whole = m - m % 8
-    for j in range(0, whole, 8):
-        a += v[j]
-        b += v[j + 1]
-        c += v[j + 2]
-        d += v[j + 3]
-        e += v[j + 4]
-        f += v[j + 5]
-        g += v[j + 6]
-        h += v[j + 7]
-    for j in range(whole, m):
-        a += v[j]
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
 @kernel(error_model="numpy")
@@ -85,8 +64,9 @@ def descend(matrix: Floats, right: Floats) -> bool:
 def tallied(first: Floats, mixed: Floats, fixed: Floats, price: Floats, demand: Floats, slope: Floats) -> None:
     """Write the demand (column,) of tallied rows at the prices, and its negative derivative (column, column)."""
     K = len(price)
-    slope[:, :] = 0.0
     for k in range(K):
+        for low in range(K):
+            slope[k, low] = 0.0
         demand[k] = fixed[k] + first[k] / price[k]
         slope[k, k] = first[k] / (price[k] * price[k])
     for low in range(K):
@@ -102,7 +82,7 @@ def tallied(first: Floats, mixed: Floats, fixed: Floats, price: Floats, demand: 
                 slope[low, high] -= bend
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _assemble(
     rate: Floats, size: Floats, weight: Floats, price: Floats, mu: float, x: Floats, z: Floats,
     g: Floats, b: Floats, pair: Floats, pull: Floats, used: Floats,
@@ -115,8 +95,11 @@ def _assemble(
     T, th, force = np.zeros((K + 1, _STRIDE)), np.empty((K + 1, _STRIDE)), np.empty((K + 1, _STRIDE))
     y, S, mean, V = np.empty(_STRIDE), np.empty(_STRIDE), np.empty(_STRIDE), np.empty(_STRIDE)
     dear, flow = np.empty(_STRIDE), np.empty(_STRIDE)
-    pair[:], pull[:], used[:] = 0.0, 0.0, 0.0
     stray = 0.0
+    for k in range(K):
+        pull[k], used[k] = 0.0, 0.0
+    for q in range(len(pair)):
+        pair[q] = 0.0
     for o in range(0, n, _STRIDE):
         m = min(_STRIDE, n - o)
         for j in range(m):
@@ -154,7 +137,8 @@ def _assemble(
             stray += summed(V, m)
         q = 0
         for k in range(K + 1):
-            b[k, o : o + m] = force[k, :m]
+            for j in range(m):
+                b[k, o + j] = force[k, j]
             for l in range(k):  # noqa: E741
                 for j in range(m):
                     flow[j] = mean[j]
@@ -164,8 +148,8 @@ def _assemble(
                             flow[j] += th[h, j] * (T[h, j] - T[k, j]) * (T[h, j] - T[l, j])
                 for j in range(m):
                     flow[j] *= th[k, j] * th[l, j] * S[j]
-                g[q, o : o + m] = flow[:m]
                 for j in range(m):
+                    g[q, o + j] = flow[j]
                     flow[j] *= size[o + j]
                     V[j] = flow[j] * (force[k, j] - force[l, j])
                     flow[j] *= dear[j]
@@ -178,21 +162,24 @@ def _assemble(
     return stray
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _steer(
     size: Floats, weight: Floats, step: Floats, mu: float, x: Floats, z: Floats, g: Floats, b: Floats,
     dx: Floats, dz: Floats, part: Floats,
-) -> None:  # fmt: skip
+) -> float:  # fmt: skip
     """Write every row's own step dx, dz (1 + column, row), and how far along it its own bounds allow: part (row,).
 
-    step (column,) is the prices'.
+    step (column,) is the prices'. Returns the smallest part.
     """
     K, n = len(step), x.shape[1]
-    far = np.empty(_STRIDE)
+    far, shortest = np.empty(_STRIDE), 1.0
     for o in range(0, n, _STRIDE):
         m = min(_STRIDE, n - o)
-        dx[:, o : o + m] = 0.0
-        far[:] = 0.0
+        for j in range(m):
+            far[j] = 0.0
+        for k in range(K + 1):
+            for j in range(m):
+                dx[k, o + j] = 0.0
         for k in range(1, K + 1):
             for j in range(m):
                 b[k, o + j] -= size[o + j] / weight[o + j] * step[k - 1]
@@ -211,19 +198,21 @@ def _steer(
                 far[j] = max(far[j], -dx[k, i] / x[k, i], -dz[k, i] / z[k, i])
         for j in range(m):
             part[o + j] = 1.0 if far[j] < NEAR else NEAR / far[j]
+            shortest = part[o + j] if part[o + j] < shortest else shortest
+    return shortest
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _move(weight: Floats, part: Floats, x: Floats, z: Floats, dx: Floats, dz: Floats) -> float:
     """Move every row its part of its step; return Σ w x z."""
-    total, gap = 0.0, np.empty(len(part))
+    found, gap = 0.0, np.empty(len(part))
     for k in range(len(x)):
         for i in range(len(part)):
             x[k, i] += part[i] * dx[k, i]
             z[k, i] += part[i] * dz[k, i]
             gap[i] = weight[i] * x[k, i] * z[k, i]
-        total += summed(gap, len(part))
-    return total
+        found += summed(gap, len(part))
+    return found
 
 
 @kernel(error_model="numpy")
@@ -266,16 +255,14 @@ def _add_pairs(pair: Floats, system: Floats) -> None:
 
 
 @kernel(error_model="numpy")
-def _targets(omega: Floats, capacity: Floats, low: Floats, price: Floats) -> Floats:
-    """Return the complementarity per μ that spare capacity is driven to (column,): omega, less at prices near 0.
+def _targets(omega: Floats, capacity: Floats, low: Floats, price: Floats, target: Floats) -> None:
+    """Write the complementarity per μ that spare capacity is driven to (column,): omega, less at prices near 0.
 
     Were it omega everywhere, what light rows pay would be lost in the price that μ alone gives to a column.
     """
-    target = np.empty_like(omega)
     for k in range(len(omega)):
         least = min(omega[k], max(LOOSE * capacity[k] * price[k], LEAST * omega[k]))
         target[k] = omega[k] if low[k] > 0.0 else least
-    return target
 
 
 @kernel(error_model="numpy")
@@ -298,52 +285,72 @@ def interior(
     g, pair, pull, used = np.empty((pairs, n)), np.empty(pairs), np.empty(K), np.empty(K)
     demand, slope, system, step = np.empty(K), np.empty((K, K)), np.empty((K, K)), np.empty(K)
     _begin(size, weight, price, x, z)
-    omega = capacity * (high - low)  # of the capacities' complementarity: spare (price − low), extra (high − price)
-    floor, roof = price - low, high - price  # kept for themselves: far closer to 0 than prices can tell
-    under = _targets(omega, capacity, low, price)
-    spare, extra = under / floor / (K + 1), omega / roof / (K + 1)
-    own = max((K + 1) * weight.sum(), 1e-300)
+    omega, under = (
+        np.empty(K),
+        np.empty(K),
+    )  # of the capacities' complementarity: spare (price − low), extra (high − price)
+    floor, roof = np.empty(K), np.empty(K)  # price − low and high − price: far closer to 0 than prices can tell
+    spare, extra, above, below, left = np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    for k in range(K):
+        omega[k] = capacity[k] * (high[k] - low[k])
+        floor[k], roof[k] = price[k] - low[k], high[k] - price[k]
+    _targets(omega, capacity, low, price, under)
+    for k in range(K):
+        spare[k], extra[k] = under[k] / floor[k] / (K + 1), omega[k] / roof[k] / (K + 1)
+    own = max((K + 1) * total(weight), 1e-300)
     comp, mu, patience, before = 1.0, 0.3 / (K + 1), PATIENCE, np.inf
     for taken in range(most):
         stray = _assemble(rate, size, weight, price, mu, x, z, g, b, pair, pull, used)
         tallied(first, mixed, fixed, price, demand, slope)
-        left = capacity - demand - used
-        off = np.abs((left - spare + extra) / capacity).max()
+        off = 0.0
+        for k in range(K):
+            left[k] = capacity[k] - demand[k] - used[k]
+            off = max(off, abs((left[k] - spare[k] + extra[k]) / capacity[k]))
         if comp <= goal and stray <= 10.0 * goal * own:
             patience -= 1
             if off <= EXACT + 1e-3 * goal or patience < 0 or 0.5 * before < off < ROUNDING:
                 return x, taken
         before = off
-        system[:, :] = slope
         for k in range(K):
+            for other in range(K):
+                system[k, other] = slope[k, other]
             system[k, k] += spare[k] / floor[k] + extra[k] / roof[k]
             step[k] = pull[k] - left[k] + mu * (under[k] / floor[k] - omega[k] / roof[k])
         _add_pairs(pair, system)
         if not descend(system, step):
             return x, -1
-        above = (mu * under - spare * step) / floor - spare
-        below = (mu * omega + extra * step) / roof - extra
-        widest = max(_widest(price, step, mixed), (-above / spare).max(), (-below / extra).max())
-        widest = max(widest, (-step / floor).max(), (step / roof).max())
-        if not widest < np.inf:
+        widest, sound = _widest(price, step, mixed), True
+        for k in range(K):
+            above[k] = (mu * under[k] - spare[k] * step[k]) / floor[k] - spare[k]
+            below[k] = (mu * omega[k] + extra[k] * step[k]) / roof[k] - extra[k]
+            widest = max(widest, -above[k] / spare[k])
+            widest = max(widest, -below[k] / extra[k])
+            widest = max(widest, -step[k] / floor[k])
+            widest = max(widest, step[k] / roof[k])
+            sound = sound and -np.inf < above[k] < np.inf and -np.inf < below[k] < np.inf
+        if not (sound and widest < np.inf):
             return x, -1
         part = 1.0 if widest < NEAR else NEAR / widest
         if comp < ENDGAME and off < ROUNDING and part < SHORT:  # only rounding asks for such steps here
             return x, taken
-        _steer(size, weight, step, mu, x, z, g, b, dx, dz, parts)
-        together = taken >= alone and n > 0 and min(part, parts.min()) > SHORT
+        shortest = _steer(size, weight, step, mu, x, z, g, b, dx, dz, parts)
+        together = taken >= alone and n > 0 and min(part, shortest) > SHORT
         if together:
-            part = min(part, parts.min())
-            parts[:] = part
+            part = min(part, shortest)
+            for i in range(n):
+                parts[i] = part
         rows = _move(weight, parts, x, z, dx, dz)
-        price += part * step
-        floor += part * step
-        roof -= part * step
-        spare += part * above
-        extra += part * below
-        under = _targets(omega, capacity, low, price)
-        columns = ((spare * floor + extra * roof) / omega).mean()
-        comp = max(rows / own, columns)
+        for k in range(K):
+            price[k] += part * step[k]
+            floor[k] += part * step[k]
+            roof[k] -= part * step[k]
+            spare[k] += part * above[k]
+            extra[k] += part * below[k]
+        _targets(omega, capacity, low, price, under)
+        columns = 0.0
+        for k in range(K):
+            columns += (spare[k] * floor[k] + extra[k] * roof[k]) / omega[k]
+        comp = max(rows / own, columns / K)
         if taken < alone:
             mu = max(comp * min(0.1, 30.0 * np.sqrt(comp)), min(mu, 0.1 * (off - ROUNDING)), 0.3 * goal)
         elif together:

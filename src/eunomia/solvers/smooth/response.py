@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.smooth.barrier import summed
+from eunomia.solvers.sums import summed
 
 Edges: TypeAlias = NDArray[np.int16]
 
@@ -32,13 +32,10 @@ STRIDE = 256
 # Where a block's values begin in its one scratch array: an array with fixed places is seen not to overlap itself.
 AL, PL, L, AR, PR, R, WALKING, RISE, RUN, ANEXT, PNEXT, NEXT = (STRIDE * place for place in range(12))
 DL, DR, DOUBT, LEVER = (STRIDE * place for place in (7, 8, 9, 10))
-# Neither reassociation nor contraction: a compiled loop has a scalar and a vector form, which addresses choose between,
-# and both are to give the same bits.
-_MATHS = {"nsz"}
 _LN2 = 0.6931471805599453
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _logarithms(v: Floats, bits: Ints, m: int) -> None:
     """Replace the first m of v, all positive and normal, by their natural logarithms; bits is v seen as integers.
 
@@ -57,7 +54,7 @@ def _logarithms(v: Floats, bits: Ints, m: int) -> None:
         v[j] = v[STRIDE + j] * _LN2 + 2.0 * r * series
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def walk(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) -> None:
     """Find the edges of rows o … o + m: write AL, PL, L, AR, PR, R of f. ratio (row,) is w / s.
 
@@ -84,7 +81,7 @@ def walk(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) 
         left = _one_edge_on(rate, ratio, price, o, m, f)
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _one_edge_on(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: Floats) -> float:
     """Take walking rows to their hull's next edge, or to rest at a vertex; return how many walk on."""
     for j in range(m):
@@ -119,7 +116,7 @@ def _one_edge_on(rate: Floats, ratio: Floats, price: Floats, o: int, m: int, f: 
     return left
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def _doubts(rate: Floats, ratio: Floats, price: Floats, box: Floats, o: int, m: int, f: Floats) -> None:
     """Write DOUBT: 1 where the edge may change within price ± box, else 0. Replaces vertices by their tangents.
 
@@ -154,7 +151,7 @@ def _doubts(rate: Floats, ratio: Floats, price: Floats, box: Floats, o: int, m: 
             f[DOUBT + j] = f[DOUBT + j] if sure else 1.0
 
 
-@kernel(error_model="numpy", fastmath=_MATHS)
+@kernel(error_model="numpy")
 def settle(
     rate: Floats, size: Floats, weight: Floats, price: Floats, box: Floats, chosen: Edges, tally: Floats
 ) -> tuple[float, int]:
@@ -200,21 +197,30 @@ def settle(
 @kernel(error_model="numpy")
 def recount(rate: Floats, size: Floats, weight: Floats, chosen: Edges, tally: Floats) -> float:
     """Add the rows that have an edge to the tally (edge, 3) and return their constant, as `settle` does."""
-    K = len(rate)
-    constant = 0.0
-    for i in range(len(chosen)):
-        code = chosen[i]
-        if code >= 0:
-            left, right = code // K - 1, code % K
-            tally[code, 0] += weight[i]
-            tally[code, 2] += size[i]
-            if left == right:
-                constant += weight[i] * np.log(rate[right, i])
-            else:
-                low = rate[left, i] if left >= 0 else 0.0
-                span = rate[right, i] - low
-                tally[code, 1] += size[i] * low / span
-                constant += weight[i] * (np.log(weight[i] / size[i] * span) - 1.0)
+    K, n = rate.shape
+    constant, logs = 0.0, np.empty(2 * STRIDE)
+    bits = logs.view(np.int64)
+    for o in range(0, n, STRIDE):
+        m = min(STRIDE, n - o)
+        for j in range(m):
+            i, code = o + j, int(chosen[o + j])
+            logs[j] = 1.0
+            if code >= 0:
+                left, right = code // K - 1, code % K
+                tally[code, 0] += weight[i]
+                tally[code, 2] += size[i]
+                if left == right:
+                    logs[j] = rate[right, i]
+                else:
+                    low = rate[left, i] if left >= 0 else 0.0
+                    span = rate[right, i] - low
+                    tally[code, 1] += size[i] * low / span
+                    logs[j] = weight[i] / size[i] * span
+                    constant -= weight[i]
+        _logarithms(logs, bits, m)
+        for j in range(m):
+            logs[j] *= weight[o + j]
+        constant += summed(logs, m)
     return constant
 
 

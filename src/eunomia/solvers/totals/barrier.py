@@ -17,6 +17,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
+from eunomia.solvers.sums import dot, total
 
 _STEPS = 80
 _STUCK = 1e-6  # a step after which there is nothing to be won by more
@@ -41,7 +42,7 @@ def prices(
     """
     rows, columns = worth.shape
     unit = _units(worth)  # τ (row,)
-    many, tau = count.sum(), (count * unit).sum() / count.sum()
+    many, tau = total(count), dot(count, unit) / total(count)
     p = np.full(columns, min(_middle(worth, size, count, many), ceiling / 4))
     x, z = np.zeros((rows, columns)), np.ones((rows, columns))
     idle, y, over, lam = np.empty(rows), np.empty(rows), np.ones(rows), np.zeros(rows)
@@ -53,14 +54,14 @@ def prices(
     system, right = np.empty((columns, columns)), np.empty(columns)
     centring, gap = 0.3, np.inf
     for _ in range(_STEPS):
-        total, parts = _products(x, z, idle, y, over, lam, floor, count, unit)
+        products, parts = _products(x, z, idle, y, over, lam, floor, count, unit)
         w = ceiling - p
-        total += (u * p).sum() + (o * w).sum()
-        mu = total / (parts + 2 * columns * weight)
+        products += dot(u, p) + dot(o, w)
+        mu = products / (parts + 2 * columns * weight)
         used = _used(x, size, count)
         off = capacity - used - u + o
-        scale = (p * capacity).sum() + _worth_of_time(count, y, lam, floor)
-        gap = total / scale
+        scale = dot(p, capacity) + _worth_of_time(count, y, lam, floor)
+        gap = products / scale
         if gap < tolerance and (np.abs(off) <= tolerance * (capacity + used)).all():
             break
         goal = centring * mu
@@ -218,11 +219,12 @@ def _row(
             g1 += a + x[i, k]
             if lam[i] > 0:
                 B += d * rate[i, k]
-                C += d * rate[i, k] ** 2
+                C += d * rate[i, k] * rate[i, k]
                 g2 -= rate[i, k] * (a + x[i, k])
                 for j in range(k):
                     if x[i, j] > 0:
-                        det += d * x[i, j] / z[i, j] * (rate[i, k] - rate[i, j]) ** 2
+                        apart = rate[i, k] - rate[i, j]
+                        det += d * x[i, j] / z[i, j] * apart * apart
     if lam[i] > 0:
         g2 += floor[i] + over[i] + goal / lam[i] - over[i]
     return A, B, C, det + still * (C - spare) + spare * A, g1, g2
@@ -317,16 +319,17 @@ def _steps(
 def _solved(system: Floats, right: Floats) -> Floats:
     """Solve a positive definite system by Cholesky, in units in which its diagonal is 1 (numba's own needs scipy)."""
     n = len(right)
-    unit = 1 / np.sqrt(np.diag(system))
-    low = np.zeros((n, n))
+    unit, low, step = np.empty(n), np.zeros((n, n)), np.empty(n)
+    for i in range(n):
+        unit[i] = 1.0 / np.sqrt(system[i, i])
     for i in range(n):
         for j in range(i + 1):
             rest = system[i, j] * unit[i] * unit[j]
             for k in range(j):
                 rest -= low[i, k] * low[j, k]
             low[i, j] = rest / low[j, j] if i > j else np.sqrt(max(rest, 1e-16))
-    step = right * unit
     for i in range(n):
+        step[i] = right[i] * unit[i]
         for k in range(i):
             step[i] -= low[i, k] * step[k]
         step[i] /= low[i, i]
@@ -334,7 +337,9 @@ def _solved(system: Floats, right: Floats) -> Floats:
         for k in range(i + 1, n):
             step[i] -= low[k, i] * step[k]
         step[i] /= low[i, i]
-    return step * unit
+    for i in range(n):
+        step[i] *= unit[i]
+    return step
 
 
 @kernel()

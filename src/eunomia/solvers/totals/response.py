@@ -13,13 +13,14 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats
+from eunomia.solvers.sums import summed
 
 BASE = 100  # above any number of columns
 OPEN = -1  # no choice holds in the whole box
 _BLOCK = 256
 
 
-@kernel(fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel()
 def choose_freely(worth: Floats, size: Floats, mass: Floats, centre: Floats, half: Floats, choice: Array) -> Floats:
     """Write the choice of rows without floors over the box centre ± half; return what the decided rows use (column,).
 
@@ -29,10 +30,11 @@ def choose_freely(worth: Floats, size: Floats, mass: Floats, centre: Floats, hal
     columns, rows = worth.shape
     used = np.zeros(columns)
     surest, first, second = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    label = np.empty(_BLOCK)
+    label, lanes = np.empty(_BLOCK), np.zeros((columns, _BLOCK))
     for begin in range(0, rows, _BLOCK):
         length = min(_BLOCK, rows - begin)
-        surest[:], first[:], second[:], label[:] = 0.0, 0.0, -np.inf, columns
+        for j in range(length):
+            surest[j], first[j], second[j], label[j] = 0.0, 0.0, -np.inf, columns
         for k in range(columns):
             dear, cheap = centre[k] + half[k], centre[k] - half[k]
             for j in range(length):
@@ -47,16 +49,22 @@ def choose_freely(worth: Floats, size: Floats, mass: Floats, centre: Floats, hal
         for j in range(length):
             label[j] = label[j] if surest[j] > second[j] else OPEN
         for k in range(columns):
-            total = 0.0
             for j in range(length):
-                total += mass[begin + j] if label[j] == k else 0.0
-            used[k] += total
+                lanes[k, j] += mass[begin + j] if label[j] == k else 0.0
         for j in range(length):
             choice[begin + j] = int(label[j])
+    _join(lanes, rows, used)
     return used
 
 
-@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy")
+def _join(lanes: Floats, rows: int, used: Floats) -> None:
+    """Write the sums of the lanes (column, lane) to used (column,)."""
+    for k in range(len(used)):
+        used[k] = summed(lanes[k], min(rows, _BLOCK))
+
+
+@kernel(error_model="numpy")
 def choose(
     worth: Floats,
     size: Floats,
@@ -72,7 +80,7 @@ def choose(
     used = np.zeros(columns)
     gain, speed = np.zeros((columns + 1, _BLOCK)), np.zeros((columns + 1, _BLOCK))
     low, high, slack = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK))
-    part, unsure = np.empty(_BLOCK), np.empty(_BLOCK)
+    part, unsure, lanes = np.empty(_BLOCK), np.empty(_BLOCK), np.zeros((columns, _BLOCK))
     for begin in range(0, rows, _BLOCK):
         length = min(_BLOCK, rows - begin)
         f, s, m = floor[begin : begin + length], size[begin : begin + length], mass[begin : begin + length]
@@ -83,20 +91,19 @@ def choose(
             span = high[1, j] - low[1, j]
             part[j] = (f[j] - low[1, j]) / span if span > 0 else 1.0
         for k in range(columns):
-            total = 0.0
             for j in range(length):
                 taken = (part[j] if high[2, j] == k else 0.0) + (1 - part[j] if low[2, j] == k else 0.0)
-                total += m[j] * taken if unsure[j] == 0.0 else 0.0
-            used[k] += total
+                lanes[k, j] += m[j] * taken if unsure[j] == 0.0 else 0.0
         for j in range(length):
             mixture = (low[2, j] + 1) * BASE if high[1, j] > low[1, j] else 0.0
             part[j] = mixture + high[2, j] if unsure[j] == 0.0 else OPEN
         for j in range(length):
             choice[begin + j] = int(part[j])
+    _join(lanes, rows, used)
     return used
 
 
-@kernel(fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel()
 def _fill(
     worth: Floats, size: Floats, rate: Floats, price: Floats, begin: int, length: int, gain: Floats, speed: Floats
 ) -> None:
@@ -108,7 +115,7 @@ def _fill(
             speed[k, j] = rate[k, begin + j]
 
 
-@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy")
 def _edges(gain: Floats, speed: Floats, floor: Floats, length: int, low: Floats, high: Floats) -> None:
     """Write (gain, speed, place) of the ends of each lane's best mixture (3, lane); equal ends: a place alone."""
     places = len(gain)
@@ -143,7 +150,7 @@ def _edges(gain: Floats, speed: Floats, floor: Floats, length: int, low: Floats,
             break
 
 
-@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy")
 def _climb(gain: Floats, speed: Floats, length: int, low: Floats, high: Floats) -> None:
     """Write to high the faster place to which each lane's gain falls least per speed."""
     least = np.full(_BLOCK, np.inf)
@@ -160,7 +167,7 @@ def _climb(gain: Floats, speed: Floats, length: int, low: Floats, high: Floats) 
             high[2, j] = k if take else high[2, j]
 
 
-@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy")
 def _doubt(
     gain: Floats,
     speed: Floats,
@@ -174,7 +181,8 @@ def _doubt(
 ) -> None:
     """Write 0 to unsure (lane,) where the choice is the best for all prices within the box, else 1."""
     columns = len(half)
-    slack[:] = 0.0  # (end, lane) by how much the gain of either end may differ
+    for j in range(length):  # (end, lane) by how much the gain of either end may differ
+        slack[0, j], slack[1, j] = 0.0, 0.0
     for k in range(columns):
         for j in range(length):
             slack[0, j] = size[j] * half[k] if low[2, j] == k else slack[0, j]
@@ -214,7 +222,7 @@ def cheapest(size: Floats, rate: Floats, floor: Floats, price: Floats) -> Floats
     return used
 
 
-@kernel(error_model="numpy", fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel(error_model="numpy")
 def proof(worth: Floats, size: Floats, rate: Floats, floor: Floats, price: Floats) -> tuple[Floats, Floats]:
     """Return λ of each floor and y of each row's time (row,) that prove the least at these prices."""
     columns, rows = worth.shape
@@ -237,7 +245,7 @@ def proof(worth: Floats, size: Floats, rate: Floats, floor: Floats, price: Float
     return floor_price, time_price
 
 
-@kernel(fastmath={"nsz", "arcp", "contract", "reassoc"})
+@kernel()
 def proof_freely(worth: Floats, size: Floats, price: Floats) -> Floats:
     """Return y of each row's time (row,) at these prices, for rows without floors."""
     columns, rows = worth.shape
