@@ -8,7 +8,7 @@ over blocks of rows do the same by *lanes*: lane j adds up the rows j, j + block
 from __future__ import annotations
 
 from eunomia.kernels import kernel
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Floats, Ints
 
 
 @kernel(error_model="numpy")
@@ -40,7 +40,7 @@ def total(v: Floats) -> float:
 
 
 @kernel(error_model="numpy")
-def dot(v: Floats, w: Floats) -> float:
+def dot(v: Floats, w: Floats | Ints) -> float:
     """Return Σ v w, from the first entry to the last."""
     found = 0.0
     for j in range(len(v)):
