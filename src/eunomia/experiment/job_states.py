@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from eunomia.model.decisions import Decision, Refuse, Start, Starts, Stop
+from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
@@ -69,6 +69,7 @@ class JobStates:
         self.by_id: dict[str, JobState] = {}
         self.at = 0.0
         self._topology = topology
+        self._before: dict[str, tuple[str, int] | None] = {}  # state and epoch of jobs that changed and were not shown
         self._watcher: Watcher | None = None
         self._is_new: Callable[[], bool] = lambda: True
 
@@ -85,11 +86,13 @@ class JobStates:
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note what happened and what was decided."""
         self.at = moment.at
-        before: dict[str, tuple[str, int] | None] = {}
         for event in moment.events:
-            self._take(event, before)
+            self._take(event)
         for decision in decisions:
-            self._follow(decision, before)
+            self._follow(decision)
+        if any(isinstance(decision, Ask) for decision in decisions):
+            return  # the answer comes at the same instant
+        before, self._before = self._before, {}
         for job_id, was in before.items():
             now = self.by_id[job_id]
             if (now.state, now.epoch) != was:
@@ -97,59 +100,59 @@ class JobStates:
                 if self._watcher is not None and self._is_new():
                     self._watcher.changed(moment.at, now)
 
-    def _take(self, event: Event, before: dict[str, tuple[str, int] | None]) -> None:
+    def _take(self, event: Event) -> None:
         match event:
             case JobSubmitted(job):
-                before[job.job_id] = None
+                self._before[job.job_id] = None
                 self.by_id[job.job_id] = JobState(job, "waiting", self.at)
             case JobFinished(job_id, epoch) if self._runs(job_id, epoch):
-                self._turn(job_id, "finished", before)
+                self._turn(job_id, "finished")
             case JobFailed(job_id, epoch, reason) if self._runs(job_id, epoch):
                 state = self.by_id[job_id]
                 state.failures, state.reason = state.failures + 1, reason
-                self._turn(job_id, "waiting" if state.failures <= state.job.retries else "failed", before)
+                self._turn(job_id, "waiting" if state.failures <= state.job.retries else "failed")
             case JobCancelled(job_id) if self.by_id[job_id].state not in ENDED:
-                self._turn(job_id, "cancelled", before)
+                self._turn(job_id, "cancelled")
             case JobPaused(job_id) if self.by_id[job_id].state not in ENDED:
-                self._turn(job_id, "paused", before)
+                self._turn(job_id, "paused")
             case JobResumed(job_id) if self.by_id[job_id].state == "paused":
-                self._turn(job_id, "waiting", before)
+                self._turn(job_id, "waiting")
             case Progressed(job_ids, steps):
                 for job_id, done in zip(job_ids, steps, strict=True):
                     self.by_id[job_id].steps = float(done)
 
-    def _follow(self, decision: Decision, before: dict[str, tuple[str, int] | None]) -> None:
+    def _follow(self, decision: Decision) -> None:
         match decision:
             case Start():
-                self._start(decision, before)
+                self._start(decision)
             case Starts():
                 for start in decision.each():
-                    self._start(start, before)
+                    self._start(start)
             case Stop(job_ids, epochs):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     if self._runs(job_id, int(epoch)):
-                        self._turn(job_id, "waiting", before)
+                        self._turn(job_id, "waiting")
             case Refuse(job_id, why):
                 state = self.by_id[job_id]
                 state.reason = why if not state.failures else state.reason
-                self._turn(job_id, "failed" if state.failures else "rejected", before)
+                self._turn(job_id, "failed" if state.failures else "rejected")
 
-    def _start(self, start: Start, before: dict[str, tuple[str, int] | None]) -> None:
+    def _start(self, start: Start) -> None:
         seats = f"{self._topology.types[int(self._topology.type[start.seats[0]])]} {', '.join(map(str, start.seats))}"
         pairs = [(start.job_id, start.epoch)]
         if start.partner_id is not None:
             pairs.append((start.partner_id, start.partner_epoch))
         for job_id, epoch in pairs:
-            self._turn(job_id, "running", before)
+            self._turn(job_id, "running")
             self.by_id[job_id].seats, self.by_id[job_id].epoch = seats, epoch
 
     def _runs(self, job_id: str, epoch: int) -> bool:
         state = self.by_id[job_id]
         return state.state == "running" and state.epoch == epoch
 
-    def _turn(self, job_id: str, to: str, before: dict[str, tuple[str, int] | None]) -> None:
+    def _turn(self, job_id: str, to: str) -> None:
         state = self.by_id[job_id]
-        before.setdefault(job_id, (state.state, state.epoch))
+        self._before.setdefault(job_id, (state.state, state.epoch))
         state.state = to
         if to != "running":
             state.seats = ""
