@@ -22,14 +22,18 @@ from hypothesis import strategies as st
 from eunomia.cli_live import drawn, printable
 from eunomia.experiment import run_folder
 from eunomia.experiment.job_states import JobState, JobStates
-from eunomia.experiment.journal import Journal, create
+from eunomia.experiment.journal import Journal, ResumedAdviser, create
 from eunomia.experiment.real import run_real
 from eunomia.experiment.simulation import Result
-from eunomia.model.decisions import Start
+from eunomia.model.answers import Order, Rows
+from eunomia.model.arrays import NO_INTS
+from eunomia.model.decisions import Ask, Start
 from eunomia.model.events import AppFinished, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
+from eunomia.model.view import View
+from eunomia.policies.order.fifo import Fifo
 from eunomia.record import Record
 from eunomia.replay import first_difference
 from eunomia.scenario import load_scenario
@@ -206,14 +210,26 @@ def test_a_journal_says_whether_it_held_the_last_step(tmp_path: Path) -> None:
     assert held == [True, True, False]
 
 
+def test_an_answer_that_was_recorded_is_not_asked_for_again() -> None:
+    class Silent(Fifo):
+        def decide(self, view: View) -> Order:
+            raise AssertionError("the policy was asked")
+
+    view, answer = View(at=0.0, types=("cpu",), jobs=0, columns={}), Order(Rows(NO_INTS, NO_INTS))
+    adviser = ResumedAdviser(Silent(), {3: answer})
+    assert adviser.answer(Ask(3, view)) is answer
+    with pytest.raises(AssertionError, match="was asked"):
+        adviser.answer(Ask(4, view))
+
+
 # ---- going on --------------------------------------------------------------------------------------------------
 
 
 def test_interrupted_at_each_of_its_changes_a_run_loses_nothing_and_runs_nothing_twice(tmp_path: Path) -> None:
     """It is interrupted and resumed until it ends, at the first change, at the second from there, and so on."""
-    scenario, out = written(tmp_path, *steppers(tmp_path, 3, 6, 9), quantum=0.3), tmp_path / "out"
+    scenario, out = written(tmp_path, *steppers(tmp_path, 3, 6, 9), quantum=0.1), tmp_path / "out"
     result, interruptions = interrupted_until_it_ends(scenario, out, first=1)
-    assert interruptions >= 5
+    assert interruptions >= 3
     assert [steps_done(tmp_path, n) for n in range(3)] == [list(range(3)), list(range(6)), list(range(9))]
     assert set(result.jobs["status"].tolist()) == {"finished"}
     assert result.record is not None
@@ -432,9 +448,12 @@ def test_a_signal_ends_a_run_with_everything_saved_though_ctrl_c_was_ignored_at_
     words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command(scenario, "--out", out)]
     run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with run:
-        eventually(lambda: steps_done(tmp_path, 0) and steps_done(tmp_path, 1))
-        run.send_signal(number)
-        stdout, stderr = run.communicate()
+        try:
+            eventually(lambda: steps_done(tmp_path, 0) and steps_done(tmp_path, 1))
+            run.send_signal(number)
+            stdout, stderr = run.communicate(timeout=LONGEST_S)
+        finally:
+            run.kill()
     assert (run.returncode, stdout) == (130, "")
     assert stderr.splitlines()[-1] == f"  eunomia run {scenario} --out {out} --resume"
     for n in range(2):
