@@ -18,6 +18,7 @@ from eunomia.cli_errors import FAILED, MISUSED, answering_errors
 from eunomia.cli_failures import app as failures
 from eunomia.cli_policies import policies
 from eunomia.cli_reproduce import reproduce
+from eunomia.cli_run import run
 from eunomia.cli_sweep import sweep
 from eunomia.cli_trace import app as trace
 from eunomia.model.problems import InvalidInput, Problem
@@ -181,41 +182,6 @@ def _label(this: Case, found: list[Case]) -> str:
 
 
 @app.command()
-def run(
-    scenario: ScenarioArgument,
-    out: OutOption,
-    set_: SetOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Run the jobs for real, on this machine.
-
-    They start as processes, are called back and go on as the scenario's policy decides. Writes what simulate writes,
-    and the record.
-    """
-    with answering_errors(as_json):
-        from eunomia.cli_output import progress_bar, show_summary
-        from eunomia.experiment.folder import check_free, whole_folder
-        from eunomia.experiment.real import run_real
-        from eunomia.experiment.reporting import report
-        from eunomia.experiment.variation import spelling
-        from eunomia.scenario import load_scenario
-
-        check_free(out, force=force)
-        wanted = load_scenario(scenario, set_ or [])
-        label = spelling(wanted)
-        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
-            result = run_real(wanted, folder, progress=bar(label))
-            result.write(folder)
-            report([(label, result)], f"{scenario.stem}: a real run", folder)
-        if as_json:
-            print(json.dumps(dict(result.summary), allow_nan=False))
-        else:
-            show_summary([(label, result)], result.notes)
-            print(f"report: {out / 'report.html'}")
-
-
-@app.command()
 def replay(
     record: Annotated[Path, typer.Argument(metavar="FILE", help=RECORD_HELP)],
     as_json: JsonOption = False,
@@ -317,6 +283,7 @@ def schema(
     print(json.dumps(json_schema(), indent=2))
 
 
+app.command()(run)
 app.command()(policies)
 app.command()(reproduce)
 app.add_typer(trace, name="trace")
@@ -340,8 +307,14 @@ def _one_option_each(words: list[str]) -> list[str]:
 
 
 def main() -> NoReturn:
-    """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind.
+
+    So is Ctrl-C where it was ignored, as in what a script starts in the background, and the end of the terminal but for
+    what `nohup` starts.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without ρ still gets its numbers
     as_json = "--json" in sys.argv

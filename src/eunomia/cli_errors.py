@@ -80,6 +80,11 @@ def _place() -> Path | None:
     return next((said[name] for name in ("out", "to") if isinstance(said.get(name), Path)), None)
 
 
+def mistakes_of_plugins() -> tuple[type[Exception], ...]:
+    """Return what says a mistake of a policy or a tuner so plainly that no traceback is needed."""
+    return (*_policy_mistakes(), _tuner_mistakes())
+
+
 def _tuner_mistakes() -> type[Exception]:
     from eunomia.tuners.tuner import InvalidWish
 

@@ -30,6 +30,8 @@ from eunomia.model.problems import InvalidInput, Problem
 
 FORMAT = 1
 RECORD = "record.jsonl.gz"  # in the folder of a run
+JOURNAL = Path("run", "record.jsonl")  # in the folder of a real run that has not ended: the same lines, not packed
+JOURNAL_ONLY = frozenset({"world", "reply"})  # kinds of lines that only a journal has, to resume from
 _PLAIN = {int, str, bool}
 _DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}  # fields of classes of `model`; a default is not written
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
@@ -131,7 +133,7 @@ class Recorder:
         self._raw = path.open("wb")
         packed = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, mtime=0, compresslevel=6)
         self._file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
-        self._write({"eunomia": FORMAT, **header})
+        self._file.write(header_line(header))
 
     def __enter__(self) -> Recorder:
         return self
@@ -146,15 +148,27 @@ class Recorder:
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and what was decided then."""
-        self._write({"at": moment.at, "kind": "moment", "events": [to_json(event) for event in moment.events]})
-        for decision in decisions:
-            if isinstance(decision, Starts):
-                self._file.writelines(_lines(moment.at, decision))
-            else:
-                self._write({"at": moment.at, "kind": "decision", "decision": to_json(decision)})
+        self._file.writelines(step_lines(moment, decisions))
 
-    def _write(self, line: Mapping[str, Any]) -> None:
-        self._file.write(_encode(line) + "\n")
+
+def header_line(header: Mapping[str, Any]) -> str:
+    """Return the first line of a record."""
+    return _encode({"eunomia": FORMAT, **header}) + "\n"
+
+
+def step_lines(moment: Moment, decisions: Sequence[Decision]) -> Iterator[str]:
+    """Yield the lines of one moment and of what was decided then."""
+    yield moment_line(moment)
+    for decision in decisions:
+        if isinstance(decision, Starts):
+            yield from _lines(moment.at, decision)
+        else:
+            yield _encode({"at": moment.at, "kind": "decision", "decision": to_json(decision)}) + "\n"
+
+
+def moment_line(moment: Moment, kind: str = "moment") -> str:
+    """Return the line of one moment."""
+    return _encode({"at": moment.at, "kind": kind, "events": [to_json(event) for event in moment.events]}) + "\n"
 
 
 def _lines(at: float, starts: Starts) -> Iterator[str]:
@@ -174,12 +188,18 @@ def _lines(at: float, starts: Starts) -> Iterator[str]:
         yield f'{head}{_encode(name)},"epoch":{epoch},"seats":[{held}],{tail[until]}'
 
 
+def _in_folder(folder: Path) -> Path:
+    """Return the record in the folder of a run: that of a run that has ended, or the journal of one that has not."""
+    whole, journal = folder / RECORD, folder / JOURNAL
+    return journal if journal.exists() and not whole.exists() else whole
+
+
 class Record:
     """A record that was written before."""
 
     def __init__(self, path: Path):
-        """Read the header; a folder means the record that a run left in it. Raises InvalidInput for anything else."""
-        self.path = path / RECORD if path.is_dir() else path
+        """Read the header; a folder means the record of the run in it. Raises InvalidInput for anything else."""
+        self.path = _in_folder(path) if path.is_dir() else path
         first = next(self._lines(), None)
         if first is None or first[1].get("eunomia") != FORMAT:
             raise self._refusal(1, "the first line is not the header of a record of this version")
@@ -187,14 +207,14 @@ class Record:
 
     def steps(self) -> Iterator[tuple[int, Moment, list[Any]]]:
         """Yield the line of each moment, the moment, and the decisions that followed it as JSON values."""
-        lines = self._lines()
-        next(lines)
         pending: tuple[int, Moment, list[Any]] | None = None
-        for row, line in lines:
+        for row, line in self.lines():
+            if line.get("kind") in JOURNAL_ONLY:
+                continue
             if line.get("kind") == "moment":
                 if pending is not None:
                     yield pending
-                pending = (row, self._moment(row, line), [])
+                pending = (row, self.moment(row, line), [])
             elif line.get("kind") == "decision" and pending is not None:
                 pending[2].append(line.get("decision"))
             else:
@@ -203,7 +223,8 @@ class Record:
             raise self._refusal(2, "the record ends after its header")
         yield pending
 
-    def _moment(self, row: int, line: Mapping[str, Any]) -> Moment:
+    def moment(self, row: int, line: Mapping[str, Any]) -> Moment:
+        """Return the moment that a line holds. Raises InvalidInput when it holds none."""
         try:
             events = from_json(line["events"])
             if not isinstance(events, tuple) or not all(isinstance(event, EVENTS) for event in events):
@@ -212,11 +233,20 @@ class Record:
         except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
             raise self._refusal(row, f"the moment cannot be read ({error})") from error
 
+    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number and the content of every line after the header."""
+        lines = self._lines()
+        next(lines)
+        yield from lines
+
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         row = 0
         try:
-            with gzip.open(self.path, "rt", encoding="utf-8") as file:
+            packed = self.path.suffix != JOURNAL.suffix
+            with (gzip.open if packed else open)(self.path, "rt", encoding="utf-8") as file:
                 for row, text in enumerate(file, start=1):
+                    if not packed and not text.endswith("\n"):
+                        return  # the run was killed while it wrote this line, or is writing it now
                     yield row, self._line(row, text)
         except InvalidInput:
             raise

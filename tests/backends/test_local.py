@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.backends.local import LocalWorld
+from eunomia.backends.local import LocalWorld, ResumedWorld
 from eunomia.backends.local.environment import visible_devices
 from eunomia.backends.local.folder import folder_name
 from eunomia.model.decisions import Decision, Refuse, Renew, Start, Stop, WakeAt
-from eunomia.model.events import JobFailed, JobFinished, JobSubmitted, Moment, Progressed, Woken
+from eunomia.model.events import JobFailed, JobFinished, JobSubmitted, Moment, NodeJoined, NodeLost, Progressed, Woken
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
@@ -452,8 +452,9 @@ def test_a_job_whose_supervisor_is_killed_has_failed_and_leaves_nothing(tmp_path
 
 
 RUN = """
-import math, pathlib, sys
-from eunomia.backends.local import LocalWorld
+import math, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which is ignored in what a script runs in the background
+from eunomia.backends.local import LocalWorld, ResumedWorld
 from eunomia.model.decisions import Start
 from eunomia.model.events import JobSubmitted, Progressed
 from eunomia.model.job import Job
@@ -494,6 +495,63 @@ def test_however_the_scheduler_ends_no_process_is_left(tmp_path, number):
     wait_until(lambda: is_free(tmp_path))  # the system closes files of the dead a little later
     with LocalWorld([python("again", "")], TWO, workdir=tmp_path) as world:
         assert of(JobFinished, drive(world, at_once)) == [JobFinished("again", 1)]
+
+
+ENDED = [
+    ({"code": 0, "cause": "orphaned", "epoch": 2}, [JobFinished("job-1", 2)]),
+    ({"code": 0, "cause": "asked", "epoch": 1}, [JobFinished("job-1", 2)]),  # while it was being stopped
+    ({"code": 3, "cause": "exited", "epoch": 2}, [JobFailed("job-1", 2, "exit code 3: last line")]),
+    ({"code": 3, "cause": "exited", "epoch": 1}, [NodeLost(0), NodeJoined(0)]),  # epoch 2 was never launched
+    ({"code": -15, "cause": "orphaned", "epoch": 2}, [NodeLost(0), NodeJoined(0)]),
+    ({"code": 75, "cause": "exited", "epoch": 2}, [NodeLost(0), NodeJoined(0)]),
+    (None, [NodeLost(0), NodeJoined(0)]),
+]
+
+
+@pytest.mark.parametrize(("ended", "events_of_job"), ENDED)
+def test_a_resumed_world_first_says_what_became_of_the_gang_that_should_be_running(tmp_path, ended, events_of_job):
+    job = python("job-1", "")
+    folder = tmp_path / "job-1"
+    folder.mkdir()
+    (folder / "log").write_text("first line\nlast line\n\n")
+    (folder / "progress.json").write_text('{"step": 4}')
+    if ended is not None:
+        (folder / "exit.json").write_text(json.dumps(ended))
+    past = [Moment(1.0, (JobSubmitted(job),)), Moment(2.0, (Progressed(("job-1",), (3.0,)),))]
+    with LocalWorld([job], TWO, workdir=tmp_path) as world:
+        resumed = ResumedWorld(world, past, 7.5)
+        moments = resumed.moments()
+        assert next(moments) == past[0]
+        resumed.carry_out(Start("job-1", 1, (0,), math.inf))
+        assert next(moments) == past[1]
+        resumed.carry_out(Stop(("job-1",), (1,)))
+        resumed.carry_out(Start("job-1", 2, (1,), math.inf))
+        assert next(moments) == Moment(7.5, (Progressed(("job-1",), (4.0,)), *events_of_job))
+        assert not (folder / "lease.json").exists()  # nothing was started
+
+
+def test_a_resumed_world_goes_on_with_its_clock_its_wakings_and_the_jobs_still_to_come(tmp_path):
+    early, late = python("early", ""), python("late", "", submitted=100.2)
+    past = [Moment(0.0, (JobSubmitted(early),)), Moment(50.0, (JobFinished("early", 1),))]
+    with LocalWorld([early, late], TWO, workdir=tmp_path) as world:
+        resumed = ResumedWorld(world, past, 100.0)
+        seen = []
+        for moment in resumed.moments():
+            seen.append(moment)
+            if moment.at == 50.0:
+                resumed.carry_out(WakeAt(100.1))
+    assert seen == [*past, Moment(100.1, (Woken(),)), Moment(100.2, (JobSubmitted(late),))]
+
+
+def test_an_outcome_of_an_earlier_run_in_the_same_folder_does_not_count(tmp_path):
+    job = python("job-1", "")
+    with LocalWorld([job], TWO, workdir=tmp_path) as world:
+        drive(world, at_once)
+    assert (tmp_path / "job-1" / "exit.json").exists()
+    with LocalWorld([job], TWO, workdir=tmp_path) as world:
+        moments = world.moments()
+        next(moments)
+        assert not (tmp_path / "job-1" / "exit.json").exists()
 
 
 def test_closing_twice_and_after_the_end_is_fine(tmp_path):

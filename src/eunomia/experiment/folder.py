@@ -12,7 +12,7 @@ from eunomia.model.problems import InvalidInput, Problem
 
 OURS = ("summary.json", "compare.csv", "trace.json")  # what tells a folder that we wrote from any other
 BESIDE = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
-BELOW = ("charts", "work")  # pictures; logs and checkpoints of real jobs
+BELOW = ("charts", "work", "run")  # pictures; logs and checkpoints of real jobs; what an unfinished run needs
 
 
 def check_free(out: Path, *, force: bool) -> None:

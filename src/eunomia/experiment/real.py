@@ -1,63 +1,159 @@
-"""One run on real processes of this machine: the same core, loop, record and figures as in virtual time."""
+"""One run on real processes of this machine: the same core, loop, record and figures as in virtual time.
+
+Its state is a function of what was recorded. A run that was ended is resumed by repeating the record, with the answers
+that it holds, and going on: see `journal`, `run_folder` and `backends.local.resumed`.
+"""
 
 from __future__ import annotations
 
+import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from eunomia.backends.door import Backend
-from eunomia.backends.local import LocalWorld
+from eunomia.backends.local import LocalWorld, ResumedWorld
+from eunomia.backends.local.border import refuse_what_cannot_run
+from eunomia.backends.local.clock import read_clock
+from eunomia.backends.local.folder import JobFolder, last_lines
+from eunomia.experiment import run_folder
 from eunomia.experiment.endings import Refusals
+from eunomia.experiment.job_states import JobStates, Watcher
+from eunomia.experiment.journal import Journal, JournaledWorld, Past, ResumedAdviser, create, pack
 from eunomia.experiment.measure import measured_figures, measured_jobs, measured_note
+from eunomia.experiment.reporting import report
+from eunomia.experiment.same_run import demand_same_run
 from eunomia.experiment.searching import is_told_losses, lived_in, settings_of
-from eunomia.experiment.simulation import Progress, Result, Teller, timing
-from eunomia.experiment.wiring import set_up
+from eunomia.experiment.simulation import Result, timing
+from eunomia.experiment.variation import spelling
+from eunomia.experiment.wiring import Setup, set_up
 from eunomia.experiment.worlds import with_losses
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.record import Record, Recorder
-from eunomia.run import InlineAdviser, Observer, run
+from eunomia.record import JOURNAL, RECORD, Record
+from eunomia.report.outcomes import JobOutcome
+from eunomia.run import Observer, run
 from eunomia.scenario import Scenario
 
+GRACE_S = 10.0  # for a job to save
+LINES = 20  # of a log, kept for jobs that did not finish
 
-def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = None) -> Result:
-    """Run the scenario's jobs as processes; logs and checkpoints go to `folder`/work unless the scenario says where.
 
-    Raises InvalidInput when the scenario's world is not a real one or a job has no command.
+def run_real(
+    scenario: Scenario,
+    out: Path,
+    *,
+    resume: bool = False,
+    anew: bool = False,
+    title: str = "a real run",
+    watcher: Watcher | None = None,
+) -> Result:
+    """Run the scenario's jobs as processes, or go on with the run in `out`; write the results there.
+
+    Whatever ends this function, `out` holds the record, the logs and the checkpoints, and `resume` goes on. `anew`
+    removes an earlier run first. Logs and checkpoints are in `out`/work unless the scenario says where. Raises
+    InvalidInput when the scenario's world is not a real one, a job has no command, or the run in `out` is another one.
     """
-    if scenario.world.backend != "local":
-        file, row = scenario.where(("world", "backend"))
-        raise InvalidInput(
-            [
-                Problem(
-                    file=file,
-                    row=row,
-                    column="world.backend",
-                    value=scenario.world.backend,
-                    rule="eunomia run starts real processes, which this backend does not",
-                    mend='set backend = "local", or use eunomia simulate',
-                )
-            ]
-        )
+    _demand_local(scenario)
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
+    refuse_what_cannot_run(setup.jobs, setup.topology, GRACE_S, os.environ)
     measured = measured_jobs(scenario, setup.jobs)
-    adviser, metrics, refusals = InlineAdviser(setup.policy), setup.metrics(), Refusals()
-    workdir = folder / "work" if scenario.world.workdir is None else scenario.resolve(scenario.world.workdir)
-    path = folder / "record.jsonl.gz"
+    metrics, refusals, states = setup.metrics(), Refusals(), JobStates(setup.topology, len(setup.jobs))
+    with run_folder.held(out, anew=anew):
+        past = _past(setup, out, resume=resume)
+        adviser = ResumedAdviser(setup.policy, past.answers)
+        with Journal(out / JOURNAL) as journal, _local_world(setup, out) as world:
+            if watcher is not None:
+                states.watched_by(watcher, lambda: not journal.repeated)
+            observers: list[Observer] = [metrics, refusals, journal, states]
+            run(setup.scheduler(), _backend(setup, world, past, out, journal), adviser, observers)
+        results = run_folder.make_results(out)
+        pack(out / JOURNAL, results)
+        result = Result(
+            scenario=scenario,
+            figures=measured_figures(with_losses(metrics, None), measured),
+            timing=timing(wall, cpu, adviser, setup),
+            notes=setup.notes + measured_note(measured, setup.jobs),
+            refusals=refusals.why,
+        )
+        result = replace(result, outcomes=_outcomes(setup, out, states, result))
+        result.write(results)
+        report([(spelling(scenario), result)], title, results)
+        run_folder.publish(out)
+    return replace(result, record=Record(out / RECORD))
+
+
+def _demand_local(scenario: Scenario) -> None:
+    if scenario.world.backend == "local":
+        return
+    file, row = scenario.where(("world", "backend"))
+    rule, mend = "eunomia run starts real processes, which this backend does not", 'set backend = "local", or use'
+    problem = Problem(
+        file=file, row=row, column="world.backend", value=scenario.world.backend, rule=rule,
+        mend=f"{mend} eunomia simulate",
+    )  # fmt: skip
+    raise InvalidInput([problem])
+
+
+def _past(setup: Setup, out: Path, *, resume: bool) -> Past:
+    """Return what was recorded of the run; begin its record where nothing was."""
+    if not (out / JOURNAL).exists():
+        create(out / JOURNAL, setup.record_header())
+        return Past()
+    if not resume:
+        raise run_folder.refusal(out, "the folder holds a run that is not finished", "resume it, or give another one")
+    record = Record(out / JOURNAL)
+    demand_same_run(record.header, setup.record_header(), setup.scenario, out)
+    return Past.of(record)
+
+
+def work_folder(scenario: Scenario, out: Path) -> Path:
+    """Return where the jobs' folders are."""
+    own = scenario.world.workdir
+    return out / run_folder.WORK if own is None else scenario.resolve(own)
+
+
+def _local_world(setup: Setup, out: Path) -> LocalWorld:
+    scenario = setup.scenario
     told = setup.tuners or is_told_losses(setup.policy)
-    settings = settings_of(setup.jobs, setup.tuners) if told else None
-    world = LocalWorld(setup.jobs, setup.topology, workdir=workdir, cwd=scenario.base, settings=settings)
-    backend: Backend = lived_in(world, setup.jobs, setup.tuners, world.loss)
-    with Recorder(path, setup.record_header()) as recorder, world:
-        observers: list[Observer] = [metrics, refusals, recorder]
-        if progress is not None:
-            observers.append(Teller(len(setup.jobs), metrics, progress))
-        run(setup.scheduler(), backend, adviser, observers)
-    return Result(
-        scenario=scenario,
-        figures=measured_figures(with_losses(metrics, None), measured),
-        timing=timing(wall, cpu, adviser, setup),
-        notes=setup.notes + measured_note(measured, setup.jobs),
-        record=Record(path),
-        refusals=refusals.why,
+    return LocalWorld(
+        setup.jobs,
+        setup.topology,
+        workdir=work_folder(scenario, out),
+        grace_s=GRACE_S,
+        cwd=scenario.base,
+        settings=settings_of(setup.jobs, setup.tuners) if told else None,
+        clock=out / run_folder.CLOCK,
+        wait_s=run_folder.STOPPING_S,
     )
+
+
+def _backend(setup: Setup, world: LocalWorld, past: Past, out: Path, journal: Journal) -> Backend:
+    """Return the world, with what was recorded of it before what happens, and with users where there are some."""
+    resumed = ResumedWorld(world, past.moments, read_clock(out / run_folder.CLOCK))
+    if not setup.tuners:
+        return resumed
+    journaled = JournaledWorld(resumed, world.loss, journal, past)
+    return lived_in(journaled, setup.jobs, setup.tuners, journaled.loss)
+
+
+def _outcomes(setup: Setup, out: Path, states: JobStates, result: Result) -> tuple[JobOutcome, ...]:
+    """Return how each job ended, with the last lines of the log where it did not finish."""
+    jobs = {job.job_id: job for job in setup.jobs}
+    workdir, found = work_folder(setup.scenario, out), []
+    columns = (result.jobs[name].tolist() for name in ("job_id", "status", "jct_s"))
+    for job_id, status, jct_s in zip(*columns, strict=True):
+        state, log = states.by_id[job_id], JobFolder.of(jobs[job_id], workdir, setup.scenario.base).log
+        lines = () if status == "finished" else tuple(last_lines(log, LINES))
+        found.append(
+            JobOutcome(
+                job_id=job_id,
+                status=status,
+                reason=state.reason if status != "finished" else "",
+                starts=state.epoch,
+                jct_s=jct_s,
+                log=str(log) if state.epoch else "",
+                last_lines=lines,
+            )
+        )
+    return tuple(found)

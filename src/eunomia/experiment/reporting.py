@@ -78,4 +78,5 @@ def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportConte
         scenario_toml=as_toml(scenario),
         notes=(*notes, *left),
         runs=tuple(run_figures(result, label) for label, result in results),
+        outcomes=tuple(outcome for _, result in results for outcome in result.outcomes),
     )

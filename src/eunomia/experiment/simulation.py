@@ -27,6 +27,7 @@ from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
 from eunomia.record import Record, Recorder
+from eunomia.report.outcomes import JobOutcome
 from eunomia.run import InlineAdviser, Observer, run
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 
@@ -45,6 +46,7 @@ class Result:
     record: Record | None = None
     refusals: Mapping[str, str] = field(default_factory=dict)  # job id → why
     given_up: str = ""  # why the run was ended before its jobs were done, if it was
+    outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:

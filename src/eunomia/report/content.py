@@ -10,6 +10,7 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.problems import Problems
+from eunomia.report.outcomes import JobOutcome
 
 JOB_COLUMNS = ("jct_s", "queueing_s", "slowdown", "rho_themis", "scale_factor")
 BIN_COLUMNS = ("utilization_at_s", "running_jobs", "waiting_jobs")
@@ -87,6 +88,7 @@ class ReportContent:
     scenario_toml: str  # shown as it is, so that the runs can be made again
     notes: tuple[str, ...]  # what a reader must know to trust the numbers
     runs: tuple[RunFigures, ...]
+    outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
 
     def __post_init__(self) -> None:
         if not self.runs:

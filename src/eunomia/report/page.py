@@ -15,6 +15,7 @@ from eunomia.report.content import ReportContent
 from eunomia.report.gallery import charts
 from eunomia.report.markup import escaped, json_block
 from eunomia.report.numbers import numbers
+from eunomia.report.outcomes import job_table
 from eunomia.report.settings import loads
 from eunomia.report.table import run_table, summary_table
 from eunomia.report.verdict import verdict
@@ -31,7 +32,15 @@ def write_report(content: ReportContent, path: Path) -> None:
 def page(content: ReportContent) -> str:
     """Return the HTML. Without JavaScript the words and the tables still show."""
     found = charts(content)
-    main = f"{words(content)}\n{tables(content)}\n{committee(content)}\n{frames(content, found)}\n{appendix(content)}"
+    parts = (
+        words(content),
+        tables(content),
+        job_table(content.outcomes),
+        committee(content),
+        frames(content, found),
+        appendix(content),
+    )
+    main = "\n".join(filter(None, parts))
     return document(content.title, content.subtitle, main, numbers(content, found))
 
 

@@ -265,7 +265,9 @@ class World(Section):
         description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
         "error are out of service; 0 = they stay",
     )
-    workdir: Text | None = Field(default=None, description="local: folder for the jobs' files; left out: one is made")
+    workdir: Text | None = Field(
+        default=None, description="local: folder for the jobs' files; left out: work, in the folder of the run"
+    )
 
 
 def _space(value: Any) -> dict[str, Any]:

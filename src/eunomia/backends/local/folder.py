@@ -9,15 +9,17 @@ import logging
 import math
 import os
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from eunomia.lease import write_whole
 from eunomia.model.job import Job
-from eunomia.model.problems import Problems
+from eunomia.model.problems import InvalidInput, Problems
 
 LONGEST_NAME = 80  # characters of a folder's name
-TAIL_BYTES = 4096  # of the log, searched for the last line
+TAIL_BYTES = 4096  # of the log, searched for its last lines
+LOOK_S = 0.05  # between two attempts to lock a folder
 SHOWN = 200  # characters of that line
 _log = logging.getLogger(__name__)
 
@@ -91,32 +93,59 @@ class JobFolder:
             return math.nan  # `read_progress` has said what is wrong with the report
         return float(loss) if isinstance(loss, (int, float)) and not isinstance(loss, bool) else math.nan
 
+    def read_exit(self) -> tuple[int, str, int] | None:
+        """Return exit code, cause and epoch of the gang that ended last; None if no gang of this run has."""
+        try:
+            found = json.loads(self.exit.read_bytes())
+        except FileNotFoundError:
+            return None
+        return int(found["code"]), str(found["cause"]), int(found["epoch"])
+
+    def last_lines(self, count: int) -> list[str]:
+        """Return up to so many of the last lines of the log, without what a terminal would obey."""
+        return last_lines(self.log, count)
+
     def last_words(self) -> str:
         """Return the last line of the log, for a message; "" if there is none."""
-        try:
-            with open(self.log, "rb") as file:
-                file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
-                lines = file.read().decode(errors="replace").strip().splitlines()
-        except FileNotFoundError:
-            return ""
-        return "".join(c for c in lines[-1][:SHOWN] if c.isprintable()) if lines else ""
+        lines = last_lines(self.log, 1)
+        return lines[0][:SHOWN] if lines else ""
 
 
-def lock(workdir: Path) -> int:
+def last_lines(log: Path, count: int) -> list[str]:
+    """Return up to so many of the last lines of a log that are not empty, each without control characters."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+            lines = file.read().decode(errors="replace").rstrip().splitlines()
+    except FileNotFoundError:
+        return []
+    return ["".join(c for c in line.expandtabs() if c.isprintable()) for line in lines[-count:]]
+
+
+def lock(workdir: Path, wait_s: float = 0.0) -> int:
     """Take a folder for one run and return the open lock, which supervisors share.
 
-    So the folder is free again only when the last of them is gone. Raises InvalidInput while another run holds it.
+    So the folder is free again only when the last of them is gone. Raises InvalidInput while another run holds it;
+    `wait_s` is how long to wait for that, such as for jobs that still save.
     """
     workdir.mkdir(parents=True, exist_ok=True)
     handle = os.open(workdir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        problems = Problems(str(workdir))
-        problems.add(
-            "this folder is in use by a run, or by jobs that are being stopped",
-            "wait until it has ended, or name another folder",
-        )
-        problems.raise_if_any()
-    return handle
+    give_up, waits = time.monotonic() + wait_s, False
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except BlockingIOError:
+            if time.monotonic() >= give_up:
+                break
+        if not waits:
+            _log.warning("%s: jobs of an earlier run still save and stop; waiting for them", workdir)
+            waits = True
+        time.sleep(LOOK_S)
+    os.close(handle)
+    problems = Problems(str(workdir))
+    problems.add(
+        "this folder is in use by a run, or by jobs that are being stopped",
+        "wait until it has ended, or name another folder",
+    )
+    raise InvalidInput(problems.kept)

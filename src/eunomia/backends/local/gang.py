@@ -112,32 +112,32 @@ class Gang:
     def bury(self) -> Ending:
         """Say how the gang ended, after its supervisor has; if that was killed, nothing of the gang survives it."""
         self._wait()
-        try:
-            record = json.loads(self.folder.exit.read_bytes())
-            return Ending(record["code"], record["cause"])
-        except FileNotFoundError:
-            self.sweep()
+        found = self.folder.read_exit()
+        if found is None:
+            sweep(self.folder)
             return Ending(-signal.SIGKILL, "lost")
+        code, cause, _ = found
+        return Ending(code, cause)
 
     def destroy(self) -> None:
         """Kill the supervisor and all that it watched, at once."""
         assert self.process is not None
         self.process.kill()
         self._wait()
-        self.sweep()
+        sweep(self.folder)
 
-    def sweep(self) -> None:
-        """Kill every process that carries this gang's lease, wherever in the tree; where there is no /proc, none."""
-        mark, give_up = f"EUNOMIA_LEASE_FILE={self.folder.lease}".encode(), time.monotonic() + SWEEP_S
-        while time.monotonic() < give_up and (found := carriers(mark)):
-            for pid in found:
-                with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+    def let_go(self) -> None:
+        """Leave the end to the supervisor, which stops the gang when nothing is connected to it any more."""
+        assert self.process is not None
+        self._close_pipes()
 
     def _wait(self) -> None:
         assert self.process is not None
         self.process.wait()
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        assert self.process is not None
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -149,6 +149,7 @@ class Gang:
             "lease": str(self.folder.lease),
             "progress": str(self.folder.progress),
             "exit": str(self.folder.exit),
+            "epoch": self.epoch,
             "grace_s": grace_s,
             "lock": lock,
         }
@@ -157,7 +158,18 @@ class Gang:
         assert self.process is not None
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended; the other pipe says so too
-            self.process.stdin.write(line.encode() + b"\n")
+            if not self.process.stdin.closed:
+                self.process.stdin.write(line.encode() + b"\n")
+
+
+def sweep(folder: JobFolder) -> None:
+    """Kill every process that carries the lease of this job, wherever in the tree; where there is no /proc, none."""
+    mark, give_up = f"EUNOMIA_LEASE_FILE={folder.lease}".encode(), time.monotonic() + SWEEP_S
+    while time.monotonic() < give_up and (found := carriers(mark)):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
 
 
 def carriers(mark: bytes) -> list[int]:

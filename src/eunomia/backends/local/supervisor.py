@@ -52,7 +52,8 @@ class Supervisor:
             self.reap()
         self.clear_away()
         self.tell_progress()
-        write_whole(self.spec["exit"], json.dumps({"code": self.code, "cause": self.cause}))
+        ended = {"code": self.code, "cause": self.cause, "epoch": self.spec["epoch"]}
+        write_whole(self.spec["exit"], json.dumps(ended))
 
     def wait(self) -> None:
         """Sleep until an order, a death in the family, or the next time to look."""
@@ -197,6 +198,9 @@ def write_whole(path: str, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
 
 
 def _stamp(path: str) -> tuple[int, int]:

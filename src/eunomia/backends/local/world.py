@@ -9,14 +9,16 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from eunomia.backends.local.border import refuse_what_cannot_run
+from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.folder import JobFolder, lock
 from eunomia.backends.local.gang import Gang, lease_end
+from eunomia.backends.local.recovery import became_of, ended_well
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
     Event,
@@ -42,9 +44,11 @@ _log = logging.getLogger(__name__)
 class LocalWorld:
     """Starts and stops gangs as ordered and reports what happens to them. Close it, or use it with `with`.
 
-    Time is seconds since the loop first asked for moments. A start waits, without holding up anything else, until those
-    before it have left its seats. A gang whose lease lapsed is stopped with a checkpoint and goes on when renewed.
-    Raises InvalidInput for jobs that cannot be run here, and while another run uses `workdir`.
+    Time is seconds since the loop first asked for moments, or since the time that a run is taken up at; it is kept in
+    the file `clock`, so that a run whose process is killed can be taken up near its last instant. A start waits,
+    without holding up anything else, until those before it have left its seats. A gang whose lease lapsed is stopped
+    with a checkpoint and goes on when renewed. Raises InvalidInput for jobs that cannot be run here, and while another
+    run uses `workdir`, for which it waits `wait_s`.
     """
 
     def __init__(
@@ -56,6 +60,8 @@ class LocalWorld:
         grace_s: float = 10.0,
         cwd: Path | None = None,
         settings: Settings | None = None,
+        clock: Path | None = None,
+        wait_s: float = 0.0,
     ) -> None:
         self._inherited = dict(os.environ)
         refuse_what_cannot_run(jobs, topology, grace_s, self._inherited)
@@ -71,9 +77,10 @@ class LocalWorld:
         self._events: list[Event] = []  # not yet told
         self._steps: dict[str, float] = {}  # progress not yet told
         self._heard: dict[str, float] = {}  # progress, last report of each job
-        self._origin = time.monotonic()
         self._at = 0.0  # time of the last moment
-        self._lock = lock(self._workdir)
+        self._clock = RunClock(clock)
+        self._taken_up = False
+        self._lock = lock(self._workdir, wait_s)
         self._selector = selectors.DefaultSelector()
         self._closed = False
 
@@ -85,7 +92,10 @@ class LocalWorld:
 
     def moments(self) -> Iterator[Moment]:
         """Yield what happens as it happens, until no job can come, run or be woken for."""
-        self._origin = time.monotonic()
+        self._clock.start(self._at)
+        if not self._taken_up:
+            for job in self._coming:
+                self._folder(job).exit.unlink(missing_ok=True)  # of an earlier run
         while not self._closed:
             self._start_waiting()
             if not self._events and not self._steps and not self._more_can_happen():
@@ -95,6 +105,34 @@ class LocalWorld:
             self._listen()
             if moment := self._next_moment():
                 yield moment
+
+    def take_up(
+        self,
+        at: float,
+        *,
+        submitted: Set[str],
+        finished: Set[str],
+        running: Sequence[Start],
+        steps: Mapping[str, float],
+        wake: float,
+    ) -> Moment | None:
+        """Go on at `at` with a run whose process ended; return what became of its gangs since, if any was running.
+
+        `running` are the starts that had not ended, one for each job, and `steps` the progress that is known.
+        """
+        self._taken_up, self._at, self._wake = True, at, wake
+        self._coming = deque(job for job in self._coming if job.job_id not in submitted)
+        self._heard = dict(steps)
+        for job in self._coming:
+            self._folder(job).exit.unlink(missing_ok=True)  # of an earlier run
+        ended = {job_id for job_id in submitted if ended_well(self._folder(self._jobs[job_id]))}
+        self._finished = set(finished) | ended
+        gangs = [(start, self._jobs[start.job_id], self._folder(self._jobs[start.job_id])) for start in running]
+        events = became_of(gangs, steps, self._topology, with_losses=self._settings is not None)
+        for event in events:
+            if isinstance(event, Progressed):
+                self._heard.update(zip(event.job_ids, map(float, event.steps), strict=True))
+        return Moment.of(at, events) if events else None
 
     def carry_out(self, decision: Decision) -> None:
         """Do as decided. An order whose epoch is past, or whose job is gone, is ignored."""
@@ -128,29 +166,50 @@ class LocalWorld:
 
     def loss(self, job: Job, steps: float) -> float:
         """Return the loss that a job reported last; nan = none."""
-        return JobFolder.of(job, self._workdir, self._cwd).read_loss()
+        return self._folder(job).read_loss()
 
     def close(self) -> None:
-        """Stop every gang: TERM, checkpoint, KILL after the grace. Interrupted while it waits, it kills at once."""
+        """Stop every gang: TERM, checkpoint, KILL after the grace.
+
+        Interrupted while it waits, it gives them no more time; interrupted again, it leaves that to their supervisors.
+        """
         if self._closed:
             return
         self._closed = True
         self._queue.clear()
+        self._clock.keep(at_once=True)
+        short_s = min(self._grace_s, NO_SAVE_GRACE_S)
         try:
-            for gang in self._live.values():
-                if gang.process is not None:
-                    gang.stop(self._grace_s)
-            self._await_ends(time.monotonic() + self._grace_s + 2.0)
+            try:
+                self._stop_all(self._grace_s)
+            except KeyboardInterrupt:
+                self._stop_all(short_s)
+                raise
+            finally:
+                for gang in self._launched():
+                    gang.let_go()
         finally:
-            for gang in self._live.values():
-                if gang.process is not None:
-                    gang.destroy()
             self._live.clear()
             self._selector.close()
             os.close(self._lock)
 
+    def _stop_all(self, grace_s: float) -> None:
+        """Ask every gang for its end and wait for it; kill what has not ended long after the grace."""
+        for gang in self._launched():
+            gang.stop(grace_s)
+        self._await_ends(time.monotonic() + grace_s + 2.0)
+        for gang in self._launched():
+            gang.destroy()
+            del self._live[gang.job.job_id, gang.epoch]
+
+    def _launched(self) -> list[Gang]:
+        return [gang for gang in self._live.values() if gang.process is not None]
+
+    def _folder(self, job: Job) -> JobFolder:
+        return JobFolder.of(job, self._workdir, self._cwd)
+
     def _now(self) -> float:
-        return time.monotonic() - self._origin
+        return self._clock.now()
 
     def _more_can_happen(self) -> bool:
         return bool(self._live or self._coming) or self._wake < math.inf
@@ -163,7 +222,9 @@ class LocalWorld:
 
     def _listen(self) -> None:
         """Wait until something happens, and hear what supervisors say."""
-        wait_s = 0.0 if self._events or self._steps else min(max(self._due() - self._now(), 0.0), LONGEST_WAIT_S)
+        self._clock.keep()
+        longest_s = self._clock.shortened(LONGEST_WAIT_S)
+        wait_s = 0.0 if self._events or self._steps else min(max(self._due() - self._now(), 0.0), longest_s)
         for key, _ in self._selector.select(wait_s):
             self._hear(key.data)
 
@@ -242,7 +303,7 @@ class LocalWorld:
                     seats=frozenset(start.seats),
                     lease_id=pairs[0],
                     until=start.until,
-                    folder=JobFolder.of(job, self._workdir, self._cwd),
+                    folder=self._folder(job),
                     environment=environment_of(job, start, self._topology, self._inherited) | self._wanted(job_id),
                 )
             )
@@ -287,7 +348,7 @@ class LocalWorld:
             gang.stop(self._grace_s if save else min(self._grace_s, NO_SAVE_GRACE_S))
 
     def _lease_end(self, gang: Gang) -> float:
-        return lease_end(self._origin, gang.until, self._grace_s)
+        return lease_end(self._clock.origin, gang.until, self._grace_s)
 
     def _await_ends(self, give_up: float) -> None:
         while self._live and time.monotonic() < give_up:

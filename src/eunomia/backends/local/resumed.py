@@ -1,0 +1,99 @@
+"""A local world that goes on where an earlier process was ended: first what was recorded, then what happens now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from eunomia.backends.local.world import LocalWorld
+from eunomia.model.decisions import Decision, Renew, Start, Starts, Stop, WakeAt
+from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, Woken
+
+
+class ResumedWorld:
+    """A backend: repeats the moments of `past` and starts nothing, then hands over to `world` at time `at`.
+
+    Gangs that should be running then are gone, as their supervisors stop them when the scheduler ends. Their first
+    moment in the new process says what became of them: finished, failed, or lost with the machine, which is back.
+    """
+
+    def __init__(self, world: LocalWorld, past: Sequence[Moment], at: float):
+        self._world, self._past, self._at = world, past, at
+        self._live = False
+        self._running: dict[str, Start] = {}  # by job; the start without a partner
+        self._submitted: set[str] = set()
+        self._finished: set[str] = set()
+        self._steps: dict[str, float] = {}
+        self._wake = math.inf
+
+    def moments(self) -> Iterator[Moment]:
+        """Yield what was recorded, what became of the gangs meanwhile, and what happens from now on."""
+        for moment in self._past:
+            for event in moment.events:
+                self._repeat(event)
+            yield moment
+        self._live = True
+        at = max([self._at, *(moment.at for moment in self._past[-1:])])
+        found = self._world.take_up(
+            at,
+            submitted=self._submitted,
+            finished=self._finished,
+            running=list(self._running.values()),
+            steps=self._steps,
+            wake=self._wake,
+        )
+        if found is not None:
+            yield found
+        yield from self._world.moments()
+
+    def carry_out(self, decision: Decision) -> None:
+        """Do as decided; of what was decided before, keep in mind what should still be so."""
+        if self._live:
+            self._world.carry_out(decision)
+            return
+        match decision:
+            case Start():
+                self._start(decision)
+            case Starts():
+                for start in decision.each():
+                    self._start(start)
+            case Stop(job_ids, epochs):
+                for job_id, epoch in zip(job_ids, epochs, strict=True):
+                    self._end(job_id, int(epoch))
+            case WakeAt(at):
+                self._wake = at
+            case Renew():
+                pass  # a gang that is gone is started anew with a lease of its own
+
+    def watch(self, job_id: str, steps: float) -> None:
+        """Hand on what a user wants to know."""
+        self._world.watch(job_id, steps)
+
+    def accept(self, wish: Event) -> bool:
+        """Return whether a user's wish can come true."""
+        return self._world.accept(wish)
+
+    def _start(self, start: Start) -> None:
+        pairs = [(start.job_id, start.epoch)]
+        if start.partner_id is not None:
+            pairs.append((start.partner_id, start.partner_epoch))
+        for job_id, epoch in pairs:
+            self._running[job_id] = Start(job_id, epoch, start.seats, start.until)
+
+    def _end(self, job_id: str, epoch: int) -> None:
+        if job_id in self._running and self._running[job_id].epoch == epoch:
+            del self._running[job_id]
+
+    def _repeat(self, event: Event) -> None:
+        match event:
+            case JobSubmitted(job):
+                self._submitted.add(job.job_id)
+            case JobFinished(job_id, epoch):
+                self._finished.add(job_id)
+                self._end(job_id, epoch)
+            case JobFailed(job_id, epoch):
+                self._end(job_id, epoch)
+            case Progressed(job_ids, steps):
+                self._steps.update(zip(job_ids, map(float, steps), strict=True))
+            case Woken():
+                self._wake = math.inf

@@ -1,0 +1,158 @@
+"""Where each job of a real run is: for the table that is shown while it runs, and for the outcome at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop
+from eunomia.model.events import (
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Moment,
+    Progressed,
+)
+from eunomia.model.job import Job
+from eunomia.model.topology import Topology
+
+ENDED = frozenset({"finished", "failed", "cancelled", "rejected"})
+
+
+@dataclass(slots=True)
+class JobState:
+    """One job now."""
+
+    job: Job
+    state: str  # waiting, running, paused, or how it ended
+    since: float
+    seats: str = ""
+    epoch: int = 0  # of its last start
+    steps: float = 0.0  # safe in a checkpoint
+    failures: int = 0
+    reason: str = ""  # of its last failure, or of its refusal
+
+    def described(self) -> str:
+        """Return the state in a few words."""
+        match self.state:
+            case "running":
+                return f"running on {self.seats} (epoch {self.epoch})"
+            case "waiting" if self.failures:
+                return f"waiting for another attempt, after it failed: {self.reason}"
+            case "failed" | "rejected":
+                return f"{self.state}: {self.reason}"
+        return self.state
+
+
+class Watcher(Protocol):
+    """Shows a run to a person."""
+
+    def begin(self, states: JobStates) -> None:
+        """Show these from now on."""
+        ...
+
+    def changed(self, at: float, state: JobState) -> None:
+        """Show that a job changed."""
+        ...
+
+
+class JobStates:
+    """An observer that keeps the state of each job of a run of `total` jobs."""
+
+    def __init__(self, topology: Topology, total: int):
+        self.total = total
+        self.by_id: dict[str, JobState] = {}
+        self.at = 0.0
+        self._topology = topology
+        self._before: dict[str, tuple[str, int] | None] = {}  # state and epoch of jobs that changed and were not shown
+        self._watcher: Watcher | None = None
+        self._is_new: Callable[[], bool] = lambda: True
+
+    def watched_by(self, watcher: Watcher, is_new: Callable[[], bool]) -> None:
+        """Tell a watcher what changes, once a moment for each job; not while `is_new` says that it was shown before."""
+        self._watcher, self._is_new = watcher, is_new
+        watcher.begin(self)
+
+    @property
+    def ended(self) -> int:
+        """How many jobs have ended."""
+        return sum(state.state in ENDED for state in self.by_id.values())
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Note what happened and what was decided."""
+        self.at = moment.at
+        for event in moment.events:
+            self._take(event)
+        for decision in decisions:
+            self._follow(decision)
+        if any(isinstance(decision, Ask) for decision in decisions):
+            return  # the answer comes at the same instant
+        before, self._before = self._before, {}
+        for job_id, was in before.items():
+            now = self.by_id[job_id]
+            if (now.state, now.epoch) != was:
+                now.since = moment.at
+                if self._watcher is not None and self._is_new():
+                    self._watcher.changed(moment.at, now)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case JobSubmitted(job):
+                self._before[job.job_id] = None
+                self.by_id[job.job_id] = JobState(job, "waiting", self.at)
+            case JobFinished(job_id, epoch) if self._runs(job_id, epoch):
+                self._turn(job_id, "finished")
+            case JobFailed(job_id, epoch, reason) if self._runs(job_id, epoch):
+                state = self.by_id[job_id]
+                state.failures, state.reason = state.failures + 1, reason
+                self._turn(job_id, "waiting" if state.failures <= state.job.retries else "failed")
+            case JobCancelled(job_id) if self.by_id[job_id].state not in ENDED:
+                self._turn(job_id, "cancelled")
+            case JobPaused(job_id) if self.by_id[job_id].state not in ENDED:
+                self._turn(job_id, "paused")
+            case JobResumed(job_id) if self.by_id[job_id].state == "paused":
+                self._turn(job_id, "waiting")
+            case Progressed(job_ids, steps):
+                for job_id, done in zip(job_ids, steps, strict=True):
+                    self.by_id[job_id].steps = float(done)
+
+    def _follow(self, decision: Decision) -> None:
+        match decision:
+            case Start():
+                self._start(decision)
+            case Starts():
+                for start in decision.each():
+                    self._start(start)
+            case Stop(job_ids, epochs):
+                for job_id, epoch in zip(job_ids, epochs, strict=True):
+                    if self._runs(job_id, int(epoch)):
+                        self._turn(job_id, "waiting")
+            case Refuse(job_id, why):
+                state = self.by_id[job_id]
+                state.reason = why if not state.failures else state.reason
+                self._turn(job_id, "failed" if state.failures else "rejected")
+
+    def _start(self, start: Start) -> None:
+        seats = f"{self._topology.types[int(self._topology.type[start.seats[0]])]} {', '.join(map(str, start.seats))}"
+        pairs = [(start.job_id, start.epoch)]
+        if start.partner_id is not None:
+            pairs.append((start.partner_id, start.partner_epoch))
+        for job_id, epoch in pairs:
+            self._turn(job_id, "running")
+            self.by_id[job_id].seats, self.by_id[job_id].epoch = seats, epoch
+
+    def _runs(self, job_id: str, epoch: int) -> bool:
+        state = self.by_id[job_id]
+        return state.state == "running" and state.epoch == epoch
+
+    def _turn(self, job_id: str, to: str) -> None:
+        state = self.by_id[job_id]
+        self._before.setdefault(job_id, (state.state, state.epoch))
+        state.state = to
+        if to != "running":
+            state.seats = ""
