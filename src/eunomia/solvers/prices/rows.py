@@ -137,7 +137,8 @@ def reach(T: Floats, columns: Ints, need: Floats, capped: Floats) -> float:
             ends[j] = min(needs[j], best[j])
             part = needs[j] / best[j] if best[j] > 0.0 else (1e300 if needs[j] > 0.0 else 0.0)
             worst[j] = part if part > worst[j] else worst[j]
-    return greatest(worst, min(_BLOCK, T.shape[1]))
+    found: float = greatest(worst, min(_BLOCK, T.shape[1]))
+    return found
 
 
 @kernel(error_model="numpy")
