@@ -225,7 +225,6 @@ def unsteady(function: ast.FunctionDef) -> Iterator[str]:
                 yield ast.unparse(node)
 
 
-NOT_YET = ("core/", "placing/", "solvers/few/")  # whose kernels are not held to it
 # Sums of whole numbers are exact in any order.
 WHOLE = {
     "(bound[:count] > least).sum()",
@@ -243,5 +242,4 @@ def test_no_kernel_leaves_the_order_of_a_sum_or_of_equals_to_a_library() -> None
         for function in kernels_of(ast.parse(file.read_text(encoding="utf-8"))):
             where = f"{file.relative_to(SOURCE).as_posix()}: {function.name}"
             found += [f"{where}: {what}" for what in unsteady(function) if what not in WHOLE]
-    found = [each for each in found if not each.startswith(NOT_YET)]
     assert found == []
