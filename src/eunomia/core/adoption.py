@@ -33,7 +33,9 @@ class Question:
         x: Floats = _NO_FLOATS,
     ):
         self.asked, self.active = asked, active
-        self.job, self.type, self.partner, self.shape, self.x = job, type, partner, shape, x
+        # Without gaps, so that the kernels that read them are compiled once: columns of `np.nonzero` have gaps.
+        self.job, self.type = np.ascontiguousarray(job), np.ascontiguousarray(type)
+        self.partner, self.shape, self.x = np.ascontiguousarray(partner), np.ascontiguousarray(shape), x
         self.within = np.full(len(job), ANYWHERE) if within is None else within
         self.source: Ints | None = None  # (row,) place in the answer; left out: all rows, as they stand there
 

@@ -65,7 +65,7 @@ class Kernel:
         self.py_func = function
         self.targetoptions = options
         self.spent_s = 0.0  # on interpreted calls, without the compiling in them
-        self.compiling_s = 0.0
+        self.compiling_s = 0.0  # with the first call
         self.mode = ""  # "compiled" or "interpreted" overrule the environment
         self._ready: Any = None
         self._patience_s = LOADING_S  # no estimate is made before so much is spent
@@ -75,8 +75,12 @@ class Kernel:
         ready = self._ready
         if ready is not None:
             return ready(*args)
-        if self._pays(args) and self._compile(args):
-            return self._ready(*args)
+        if self._pays(args):
+            is_urgent = self.spent_s > 3 * self.cost_s or (self.mode or _mode()) == "compiled"
+            with one_at_a_time(wait=is_urgent or is_kept(self)) as is_ours:
+                if is_ours:
+                    return self._compile_and_call(args)
+            self._patience_s = 1.5 * max(self.spent_s, self._patience_s)  # another process is compiling
         return self._interpret(args)
 
     def __repr__(self) -> str:
@@ -152,22 +156,16 @@ class Kernel:
             if outermost:
                 PROCESS.interpreted_s += took
 
-    def _compile(self, args: tuple[Any, ...]) -> bool:
-        """Compile it, or load it; False where another process is compiling and interpreting is bearable meanwhile."""
-        began, cost = perf_counter(), self.cost_s
-        is_urgent = (self.mode or _mode()) == "compiled" or self.spent_s > 3 * cost
-        with one_at_a_time(wait=is_urgent or is_kept(self)) as is_ours:
-            if not is_ours:
-                self._patience_s = 1.5 * max(self.spent_s, cost)
-                return False
-            if PROCESS.compiling_s + cost > WORTH_A_LINE_S:
-                announce_compiling()
-            dispatcher = self.dispatcher
-            dispatcher.get_call_template(tuple(dispatcher.typeof_pyval(each) for each in args), {})  # compiles
-        self._ready = dispatcher
+    def _compile_and_call(self, args: tuple[Any, ...]) -> Any:
+        """Call the function compiled, or loaded from the cache, for these types of arguments."""
+        began = perf_counter()
+        if PROCESS.compiling_s + self.cost_s > WORTH_A_LINE_S:
+            announce_compiling()
+        result = self.dispatcher(*args)
+        self._ready = self.dispatcher
         self.compiling_s = perf_counter() - began
         PROCESS.compiling_s += self.compiling_s
-        return True
+        return result
 
 
 def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Function], Function]:
