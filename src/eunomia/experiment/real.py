@@ -52,7 +52,7 @@ def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = No
         observers: list[Observer] = [metrics, refusals, recorder]
         if progress is not None:
             observers.append(Teller(len(setup.jobs), metrics, progress))
-        run(setup.scheduler(), backend, adviser, observers)
+        stalled = run(setup.scheduler(), backend, adviser, observers)
     return Result(
         scenario=scenario,
         figures=measured_figures(with_losses(metrics, None), measured),
@@ -60,4 +60,5 @@ def run_real(scenario: Scenario, folder: Path, *, progress: Progress | None = No
         notes=setup.notes + measured_note(measured, setup.jobs),
         record=Record(path),
         refusals=refusals.why,
+        given_up=stalled,
     )
