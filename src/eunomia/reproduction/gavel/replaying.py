@@ -24,10 +24,13 @@ class Diverged(Exception):
 
 
 class FromLog:
-    """An adviser that answers what the log says; with `objective` it also asks the policy, and compares the two."""
+    """An adviser that answers what the log says; with `objective` it also asks the policy, and compares the two.
+
+    An allocation without jobs answers no question, as when the last job has ended.
+    """
 
     def __init__(self, events: Sequence[Mapping[str, Any]], objective: Objective | None = None):
-        self._allocations = [event for event in events if "allocation" in event]
+        self._allocations = [event for event in events if event.get("allocation")]
         self._objective = objective
         self.asks = 0
         self.cpu_s = 0.0
