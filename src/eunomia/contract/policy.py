@@ -138,7 +138,7 @@ class PolicyContract:
             with pytest.raises(ValueError, match=next(iter(parameters))):
                 type(self.policy)(**parameters)
 
-    @pytest.mark.parametrize(("seed", "cut"), enumerate(CUTS))
+    @pytest.mark.parametrize(("seed", "cut"), list(enumerate(CUTS)))
     def test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(
         self, seed: int, cut: LeaseTerms
     ) -> None:
