@@ -14,7 +14,7 @@ import typer
 
 from eunomia import __version__
 from eunomia.cli_data import app as data
-from eunomia.cli_errors import FAILED, MISUSED, answering_errors
+from eunomia.cli_errors import FAILED, MISUSED, answering_errors, fail_if_unfinished
 from eunomia.cli_failures import app as failures
 from eunomia.cli_policies import policies
 from eunomia.cli_reproduce import reproduce
@@ -86,7 +86,8 @@ def simulate(
 ) -> None:
     """Replay one scenario in virtual time.
 
-    Writes summary.json, jobs.csv, tenants.csv, timing.json and report.html into DIR.
+    Writes summary.json, jobs.csv, tenants.csv, timing.json and report.html into DIR. Exit code 1 when jobs were left
+    unfinished.
     """
     with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
@@ -112,6 +113,7 @@ def simulate(
         else:
             show_summary([(label, result)], result.notes)
             print(f"report: {out / 'report.html'}")
+        fail_if_unfinished([(label, result.unfinished)])
 
 
 @app.command()
@@ -139,7 +141,7 @@ def compare(
     """Replay jobs under several policies.
 
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
-    of them, and a folder for each into DIR.
+    of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
     """
     with answering_errors(as_json):
         from eunomia.cli_output import progress_bar, show_summary
@@ -159,6 +161,7 @@ def compare(
             write_tenants(folder / "tenants.csv", results)
             shown = [(case.policy, result) for case, result in results]
             report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
+        labelled = [(_label(case, found), result) for case, result in results]
         if as_json:
             rows = [
                 {"policy": case.policy, "load": case.load, "seed": case.seed, **result.summary}
@@ -166,9 +169,9 @@ def compare(
             ]
             print(json.dumps(rows, allow_nan=False))
         else:
-            labelled = [(_label(case, found), result) for case, result in results]
             show_summary(labelled, (*results[0][1].notes, *drawless(results)))
             print(f"report: {out / 'report.html'}")
+        fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
 
 
 def _label(this: Case, found: list[Case]) -> str:

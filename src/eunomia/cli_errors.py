@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +53,15 @@ def answering_errors(as_json: bool) -> Iterator[None]:
         else:
             print(f"error: {problem}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
+
+
+def fail_if_unfinished(runs: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Leave with exit code 1 when runs left jobs unfinished; `runs` are their labels, and why, if they did."""
+    left = [(label, why) for label, why in runs if why]
+    for label, why in left:
+        print(f"error: {label}: {'; '.join(why)}", file=sys.stderr)
+    if left:
+        raise typer.Exit(FAILED)
 
 
 def _refused_by_the_machine(error: OSError) -> Problem | None:

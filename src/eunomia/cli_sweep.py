@@ -43,7 +43,8 @@ def sweep(
     (averages with intervals, differences paired by seed, and which of them are noise) and a folder for each run.
 
     Stopped half-way, by Ctrl-C or however, type the same command again: what is finished is not run again. A run that
-    fails does not stop the others; the exit code is 1 then, and the same command tries it again.
+    fails does not stop the others; the exit code is 1 then, and the same command tries it again. It is 1 too when a run
+    left jobs unfinished, which is not tried again.
     """
     with answering_errors(as_json):
         from eunomia.experiment.sweep import plan, read
@@ -60,7 +61,7 @@ def sweep(
             return
         outcome = _carried_out(asked, rows, out, workers)
         _report(asked, frame, outcome, out, as_json)
-        if outcome.failures:
+        if outcome.failures or outcome.unfinished:
             raise typer.Exit(FAILED)
 
 
@@ -172,6 +173,8 @@ def _report(asked: SweepFile, frame: Frame, outcome: Outcome, out: Path, as_json
         return
     for failure in outcome.failures:
         typer.echo(f"failed: {failure.row.name}: {failure.error}", err=True)
+    for left in outcome.unfinished:
+        typer.echo(f"unfinished: {left.row.name}: {'; '.join(left.why)}", err=True)
     done = f"{plural(len(outcome.rows), 'run')} done ({outcome.found_done:,} were before)"
     typer.echo(f"{done}, {len(outcome.failures):,} failed")
     for sentence in verdict(content):
@@ -196,6 +199,7 @@ def _as_json(outcome: Outcome, table: Path, report: Path, words: Sequence[str]) 
         "runs": runs,
         "done_before": outcome.found_done,
         "failed": [failure.as_dict() for failure in outcome.failures],
+        "unfinished": [left.as_dict() for left in outcome.unfinished],
         "verdict": list(words),
         "table": str(table),
         "report": str(report),

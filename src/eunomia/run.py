@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,10 @@ from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
 from eunomia.model.policy import Policy
+
+INSTANT_S = 1e-3  # moments less than this apart from the first of them are taken to be at one instant
+MOMENTS = 1_000  # that one instant may have, and
+MOMENTS_PER_JOB = 10  # further ones for every job submitted so far: jobs may start and end at one instant
 
 
 class Observer(Protocol):
@@ -53,13 +58,42 @@ class InlineAdviser:
         return answer
 
 
-def run(scheduler: Scheduler, backend: Backend, adviser: Adviser, observers: Iterable[Observer] = ()) -> None:
-    """Drive `backend` until nothing more happens. A question is answered before the next moment is taken."""
-    observers = tuple(observers)
+class StalledClock:
+    """Counts the moments of one instant, and the asks among them, to end a run in which time stops advancing."""
+
+    def __init__(self) -> None:
+        self._since = -math.inf
+        self._moments = self._asks = 0
+
+    def gives_up(self, at: float, asked: bool, scheduler: Scheduler) -> str:
+        """Return why the run cannot go on after this moment; the empty string while it can."""
+        if at - self._since >= INSTANT_S:
+            self._since, self._moments, self._asks = at, 0, 0
+        self._moments += 1
+        self._asks += asked
+        if self._moments <= MOMENTS + MOMENTS_PER_JOB * len(scheduler.state.jobs):
+            return ""
+        return (
+            f"given up: at {at:,.9g} s time stopped advancing; {self._moments:,} moments passed within "
+            f"{INSTANT_S:g} s, in which policy {scheduler.info.name!r} was asked {self._asks:,} times. An answer has "
+            "to hold for a while: let `again_at` and the leases it grants end later, and let a search wait before it "
+            "asks for a change again"
+        )
+
+
+def run(scheduler: Scheduler, backend: Backend, adviser: Adviser, observers: Iterable[Observer] = ()) -> str:
+    """Drive `backend` until nothing more happens. A question is answered before the next moment is taken.
+
+    Returns why the run was ended early, when time stopped advancing; else the empty string.
+    """
+    observers, clock = tuple(observers), StalledClock()
     for moment in backend.moments():
         following: Moment | None = moment
         while following is not None:
-            following = _handle(scheduler, backend, adviser, observers, following)
+            at, following = following.at, _handle(scheduler, backend, adviser, observers, following)
+            if why := clock.gives_up(at, following is not None, scheduler):
+                return why
+    return ""
 
 
 def _handle(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from eunomia.contract import PolicyContract
-from eunomia.contract.policy import SEEDS
-from eunomia.contract.worlds import draw, play
+from eunomia.contract.policy import CUTS, SEEDS
+from eunomia.contract.worlds import NeverEnds, draw, play
 from eunomia.model.answers import Answer, Shares
 from eunomia.model.view import View
 from eunomia.policies import POLICIES, load
@@ -182,6 +183,19 @@ class TestTheSuiteItself:
 
         with pytest.raises(UndeclaredColumn, match=r"add 'remaining' to info\.needs"):
             Joined().test_the_same_view_gets_the_same_answer(0)
+
+    def test_a_policy_that_wants_to_be_asked_at_once_again_and_again_fails(self) -> None:
+        class Impatient:
+            info = load("las").info
+
+            def decide(self, view: View) -> Answer:
+                return replace(load("las")().decide(view), again_at=view.at + 1e-9)
+
+        class Joined(PolicyContract):
+            policy = Impatient()
+
+        with pytest.raises(NeverEnds, match=r"given up: at .* policy 'las' was asked"):
+            Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, CUTS[1])
 
     def test_an_answer_that_gives_a_job_more_than_its_time_fails(self) -> None:
         class Greedy:

@@ -91,6 +91,15 @@ def test_a_run_and_its_log_that_were_worked_by_hand_are_met(tmp_path: Path) -> N
     assert all(row["within"] is not False and row["note"] == "" for row in rows.values())
 
 
+@pytest.mark.parametrize("at", [360.0, 720.0])
+def test_an_allocation_without_jobs_answers_no_question(at: float, tmp_path: Path) -> None:
+    empty: dict[str, Any] = {"t": at, "allocation": {}}
+    place = next(i for i, event in enumerate([*LOG, {"t": 1e9}]) if event["t"] > at)
+    code, rows = compared(written(tmp_path / "gavel", RUN, logs={"one": [*LOG[:place], empty, *LOG[place:]]}))
+    assert code == 0
+    assert all(row["note"] == "" for row in rows.values())
+
+
 def test_a_folder_may_be_given_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "data" / "gavel", RUN)
     monkeypatch.chdir(tmp_path)

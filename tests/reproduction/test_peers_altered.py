@@ -373,12 +373,20 @@ def test_pollux_tells_every_workload_and_job_that_only_one_side_has(short: Path)
     altered(short / POLLUX, lambda text: text.replace("workload-2,", "workload-9,"))
     found = pollux.reproduce(short, Request())
     failed = {row.series: row.note for row in found.rows if row.quantity == "runs that failed"}
-    assert failed.keys() == {"pollux workload-2 tiresias", "pollux workload-2 optimus", "pollux workload-9"}
-    assert "it has no result of workload-2" in failed["pollux workload-2 optimus"]
+    assert failed.keys() == {"pollux workload-9"}
+    assert sum(note.startswith("pollux workload-2 optimus: not compared: ") for note in found.notes) == 1
     altered(short / POLLUX, lambda text: "".join(text.splitlines(keepends=True)[:-4]))  # and one job of workload-1
     equal = rows_of(pollux.reproduce(short, Request()), "pollux workload-1 optimus")["jobs_equal"]
     assert (equal.published, equal.within) == (3, False)
     assert "1 ended here and have no result there" in equal.note
+
+
+def test_pollux_takes_results_of_one_workload_under_one_policy(short: Path) -> None:
+    lines = (short / POLLUX).read_text().splitlines()[:4]
+    (short / POLLUX).write_text("\n".join(line.rpartition(",")[0] for line in lines) + "\n")
+    found = pollux.reproduce(short, Request())
+    assert {row.series for row in found.rows} == {"pollux workload-1 tiresias"}
+    assert any(note.startswith("pollux optimus: not compared: ") for note in found.notes)
 
 
 @pytest.mark.parametrize("folder", ["upstream_sim_32gpu", "upstream_sim_vs_physical_32gpu"])
@@ -393,6 +401,42 @@ def test_shockwave_results_of_fewer_jobs_than_the_trace_has_are_refused(
         (tmp_path / folder / file.name).write_text(file.read_text())
     altered(tmp_path / folder / "jct_by_job.csv", without(119))
     with pytest.raises(InvalidInput, match="it has 119 jobs, the trace 120"):
+        shockwave.reproduce(tmp_path, Request())
+
+
+def test_shockwave_takes_any_number_of_accelerators_jobs_and_runs(peers: Path, tmp_path: Path) -> None:
+    there = peers / "shockwave"
+    rates = "tacc_isolated_throughputs.json"
+    (tmp_path / rates).symlink_to(there / rates)
+    lines = (there / "tacc_120jobs.trace").read_text().splitlines(keepends=True)[:12]
+    (tmp_path / "first.trace").write_text("".join(lines))
+    for size, runs in ((16, ("max_min_fairness", "min_total_duration")), (24, ("max_min_fairness",))):
+        (tmp_path / f"upstream_sim_{size}gpu").mkdir()
+        summary = "".join(f"{run},10000.0,30000.0\n" for run in runs)
+        (tmp_path / f"upstream_sim_{size}gpu" / "summary.csv").write_text(f"run,avg_jct_s,makespan_s\n{summary}")
+    found = shockwave.reproduce(tmp_path, Request())
+    series = {row.series for row in found.rows}
+    assert series == {
+        "shockwave 16gpu max_min_fairness",
+        "shockwave 16gpu max_min_fairness central",
+        "shockwave 16gpu min_total_duration",
+        "shockwave 16gpu min_total_duration central",
+        "shockwave 24gpu max_min_fairness",
+        "shockwave 24gpu max_min_fairness central",
+    }
+    wide = rows_of(found, "shockwave 16gpu max_min_fairness")["makespan"].measured
+    assert wide is not None
+    assert wide >= (rows_of(found, "shockwave 24gpu max_min_fairness")["makespan"].measured or 0.0)
+
+
+@pytest.mark.parametrize("folder", ["upstream_sim_0gpu", "upstream_sim_gpu", "results"])
+def test_shockwave_results_without_a_number_of_accelerators_are_refused(
+    folder: str, peers: Path, tmp_path: Path
+) -> None:
+    for file in ("tacc_isolated_throughputs.json", "tacc_120jobs.trace"):
+        (tmp_path / file).symlink_to(peers / "shockwave" / file)
+    (tmp_path / folder).mkdir()
+    with pytest.raises(InvalidInput, match="for example upstream_sim_32gpu"):
         shockwave.reproduce(tmp_path, Request())
 
 

@@ -70,6 +70,8 @@ def test_what_may_be_left_out_is_one_accelerator_and_a_weight_of_one(plain: Fiel
         ("deadline_s", [None, 0], [(2, "deadline_s")]),
         ("deadline_s", None, [(None, "deadline_s")]),
         ("elapsed_s", [0, -1], [(2, "elapsed_s")]),
+        ("elapsed_s", [1e12, 1.1e12], [(2, "elapsed_s")]),
+        ("deadline_s", [1e12, 1e308], [(2, "deadline_s")]),
         ("steps_remaining", [None, 1], [(1, "steps_remaining")]),
         ("isolated_throughput", [0, 1], [(1, "isolated_throughput")]),
         ("price", [1.0, -1.0], [(None, "price.k80")]),

@@ -54,7 +54,7 @@ def problems_of(path: Path, format: str = "native", **options: object) -> list[t
     [
         *[("submitted_s", value) for value in ("", "-1", "nan", "inf", "-inf", "1e999", "soon", "1_0", "0x10", "１")],
         *[("scale_factor", value) for value in ("", "0", "-1", "1.5", "nan", "inf", "1e300", "two", "True")],
-        *[("duration_s", value) for value in ("0", "-0", "-5", "nan", "inf", "1h")],
+        *[("duration_s", value) for value in ("0", "-0", "-5", "nan", "inf", "1h", "1.1e12", "1e308")],
         *[("weight", value) for value in ("0", "-1", "nan", "inf", "high")],
         *[("deadline_s", value) for value in ("9.5", "-1", "nan", "inf", "never")],
         *[("retries", value) for value in ("-1", "0.5", "nan", "inf", "1e12")],

@@ -109,6 +109,7 @@ def test_an_infinite_rate_submits_all_at_time_zero() -> None:
         *[("poisson", {"jobs": value}, "jobs is") for value in (0, -1, 5.0, 10**400, "many", True)],
         *[("poisson", {"rate_per_hour": value}, "rate_per_hour is") for value in (0, -1, 1e-320, float("nan"), "3")],
         ("poisson", {"mean_duration_s": float("inf")}, "mean_duration_s is"),
+        ("poisson", {"mean_duration_s": 1.1e10}, "mean_duration_s is"),
         ("poisson", {"scale_factor": 0}, "scale_"),
         ("philly-like", {"tenants": -1}, "tenants is"),
         ("philly-like", {"job_type": 3}, "must be text"),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.traces import Trace, read, write_native
+from eunomia.traces.rules import MOST_S
 from eunomia.traces.table import COLUMNS, trace_of
 
 ENDINGS = [".csv", ".csv.gz", ".parquet"]
@@ -39,7 +40,7 @@ def traces(draw: st.DrawFn) -> Trace:
         np.array(column(st.integers(1, 1024))),
         job_type=column(WORD) if draw(st.booleans()) else None,
         total_steps=np.where(by_steps, work, nan),
-        duration_s=np.where(by_steps, nan, work),
+        duration_s=np.where(by_steps, nan, np.minimum(work, MOST_S)),
         tenant=column(TEXT),
         app=column(TEXT),
         weight=np.array(column(POSITIVE)),

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import typing
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any, ClassVar
@@ -14,15 +15,23 @@ import numpy as np
 import pytest
 
 from eunomia.contract.views import a_view, everybody_sits, only, permuted, without_jobs, without_ties
-from eunomia.contract.worlds import draw, play
+from eunomia.contract.worlds import Played, draw, play
 from eunomia.model.answers import Answer, Grants, Order, Shares
 from eunomia.model.arrays import Array
-from eunomia.model.policy import Policy
+from eunomia.model.decisions import Ask
+from eunomia.model.events import Answered, Progressed
+from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.view import UndeclaredColumn, View
 from eunomia.record import from_json, to_json
 
 SEEDS = range(8)
 CLOSE = 1e-6  # of a share: what a solver may be off
+CUTS = (  # how time may be cut, whatever the policy says of it
+    LeaseTerms(length_s=60.0, aligned=True),
+    LeaseTerms(recall=True),
+    LeaseTerms(length_s=60.0),
+)
+MOST_ASKS = 2  # at one instant for each thing that happened there by itself: once more where leases ended unnamed
 
 
 def plain(answer: Answer) -> str:
@@ -129,10 +138,28 @@ class PolicyContract:
             with pytest.raises(ValueError, match=next(iter(parameters))):
                 type(self.policy)(**parameters)
 
+    @pytest.mark.parametrize(("seed", "cut"), list(enumerate(CUTS)))
+    def test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(
+        self, seed: int, cut: LeaseTerms
+    ) -> None:
+        assert asks_for_one_cause(play(self.policy, draw(seed, jobs=8), terms=cut, seed=seed)) <= MOST_ASKS
+
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
         world = draw(seed, jobs=10)
         assert play(self.policy, world, seed=seed, checked=True).counts == {"finished": 10}
+
+
+def asks_for_one_cause(played: Played) -> float:
+    """Return how often the policy was asked at one instant at most, for each thing that happened there by itself.
+
+    What an answer changes, such as a checkpoint that is written, is no such thing.
+    """
+    asks, causes = Counter[float](), Counter[float]()
+    for moment, decisions in played.story:
+        asks[moment.at] += any(isinstance(decision, Ask) for decision in decisions)
+        causes[moment.at] += not all(isinstance(event, Answered | Progressed) for event in moment.events)
+    return max(asks[at] / causes[at] for at in asks)
 
 
 def full_view(seed: int) -> View:

@@ -172,7 +172,9 @@ def play(
     )
     teller, adviser = _Storyteller(most_moments), InlineAdviser(policy)
     metrics = Metrics(world.topology, world.speeds, known)
-    run(scheduler, backend, adviser, [teller, metrics])
+    stalled = run(scheduler, backend, adviser, [teller, metrics])
+    if stalled:
+        raise NeverEnds(stalled)
     figures = metrics.figures(bins=20)
     return Played(story=tuple(teller.story), figures=figures, asks=adviser.asks, scheduler=scheduler)
 

@@ -160,8 +160,8 @@ class Scheduler:
         rounds, due = cut.is_boundary(at), self._stale or at >= self._again_at
         if self.info.door == "shares":
             return due and (rounds or not cut.aligned) and at >= self._asked_at + cut.solve_gap
-        if rounds or cut.next_end(state) <= at:
-            return True
+        if (rounds or cut.next_end(state) <= at) and (due or at > self._asked_at):
+            return True  # once: what else happens at this instant may come of the answer itself
         if due and self.info.door == "order" and self._plain:
             free = bool(state.floor.free.any())
             if state.waiting:

@@ -66,7 +66,7 @@ def run_real(
             if watcher is not None:
                 states.watched_by(watcher, lambda: not journal.repeated)
             observers: list[Observer] = [metrics, refusals, journal, states]
-            run(setup.scheduler(), _backend(setup, world, past, out, journal), adviser, observers)
+            stalled = run(setup.scheduler(), _backend(setup, world, past, out, journal), adviser, observers)
         results = run_folder.make_results(out)
         pack(out / JOURNAL, results)
         result = Result(
@@ -75,6 +75,7 @@ def run_real(
             timing=timing(wall, cpu, adviser, setup),
             notes=setup.notes + measured_note(measured, setup.jobs),
             refusals=refusals.why,
+            given_up=stalled,
         )
         result = replace(result, outcomes=_outcomes(setup, out, states, result))
         result.write(results)

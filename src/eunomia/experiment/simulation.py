@@ -63,6 +63,11 @@ class Result:
         """Return what became of the jobs that did not finish, and why; nothing when all did."""
         return (*endings(self.summary, self.jobs, self.refusals), *filter(None, (self.given_up,)))
 
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Return why the run left jobs unfinished, if it did; jobs outside a measured window are not counted."""
+        return self.endings if self.given_up or self.summary["jobs_unfinished"] else ()
+
     def write(self, folder: Path) -> None:
         """Write summary.json, jobs.csv, tenants.csv, timing.json, and apps.csv where there are apps, into a folder."""
         write_json(folder / "summary.json", self.summary)
@@ -129,7 +134,7 @@ def simulate(
             backend = lived_in(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=told)
         if measured is not None and scenario.measure.stop:
             backend = UntilEnded(backend, measured)
-        run(setup.scheduler(), backend, adviser, observers)
+        stalled = run(setup.scheduler(), backend, adviser, observers)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
     notes = setup.notes + measured_note(measured, setup.jobs)
     spent = timing(wall, cpu, adviser, setup)
@@ -141,7 +146,7 @@ def simulate(
         notes=notes,
         record=record,
         refusals=refusals.why,
-        given_up=world.given_up,
+        given_up=stalled or world.given_up,
     )
 
 

@@ -21,6 +21,7 @@ from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs import mix
 from eunomia.throughputs.table import Throughputs
 from eunomia.traces import Trace
+from eunomia.traces.rules import MOST_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,7 @@ def _checked(
     demand_speeds_of_searches(scenario, job_type, speeds)
     total_steps = _steps(scenario, trace, job_type, speeds)
     _refuse_impossible(trace, job_type, speeds, topology)
+    _refuse_endless(trace, job_type, total_steps, speeds)
     notes += _extrapolated(trace, job_type, speeds)
     return trace, job_type, total_steps, tuple(notes)
 
@@ -158,6 +160,21 @@ def _refuse_impossible(trace: Trace, job_type: tuple[str, ...], speeds: Throughp
             rule = f"the gang is wider than every accelerator type that it can run on (at most {widest} of one type)"
             mend = "enlarge the cluster, or leave the job out (of a generator: set multi_accelerator = false)"
             problems.add(rule, mend, row=row, column="scale_factor", value=key[1])
+    problems.raise_if_any()
+
+
+def _refuse_endless(trace: Trace, job_type: tuple[str, ...], total_steps: Floats, speeds: Throughputs) -> None:
+    """Raise InvalidInput for jobs whose steps take longer than a duration may be, even on their fastest type."""
+    keys = list(zip(job_type, trace.scale_factor.tolist(), strict=True))
+    fastest = {key: float(speeds.alone(*key).max()) for key in set(keys)}
+    lasts_s = total_steps / np.array([fastest[key] for key in keys])
+    problems = Problems(trace.source)
+    for m in np.flatnonzero(~(lasts_s <= MOST_S)).tolist():
+        by_steps = not np.isnan(trace.total_steps[m])
+        column, given = ("total_steps", trace.total_steps[m]) if by_steps else ("duration_s", trace.duration_s[m])
+        rule = f"takes {lasts_s[m]:.3g} s on the fastest type of the cluster, and a job may take {MOST_S:g} s at most"
+        mend = "give it fewer steps" if by_steps else "give it a shorter duration"
+        problems.add(rule, f"{mend}, or leave the job out", row=int(trace.row[m]), column=column, value=float(given))
     problems.raise_if_any()
 
 

@@ -14,6 +14,7 @@ from eunomia.model.problems import SHOWN, Problems
 
 Place: TypeAlias = tuple[int, ...]
 MOST = 2**31  # of accelerators in a gang
+MOST_S = 1e12  # of a time, as of a job's duration in a trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,15 @@ class Names:
 
 _AT_LEAST_0 = "a finite number, at least 0"
 _ABOVE_0 = "a finite number above 0"
+_SECONDS = "a number of seconds, at least 0 and at most 1e12"
 
 
 def _at_least_0(x: Array) -> Bools:
     return np.asarray((x >= 0) & (x < math.inf))
+
+
+def _seconds(x: Array) -> Bools:
+    return np.asarray((x >= 0) & (x <= MOST_S))
 
 
 def _accelerators(x: Array) -> Bools:
@@ -59,10 +65,6 @@ def _accelerators(x: Array) -> Bools:
 
 def _above_0(x: Array) -> Bools:
     return np.asarray((x > 0) & (x < math.inf))
-
-
-def _finite(x: Array) -> Bools:
-    return np.asarray(np.isfinite(x))
 
 
 def _gang(x: Array) -> Bools:
@@ -91,13 +93,18 @@ RULES: dict[str, Rule] = {
     "scale_factor": Rule("a whole number, at least 1", "give the accelerators that the gang holds", _gang),
     "weight": Rule(_ABOVE_0, "give 1 to a job like any other", _above_0),
     "steps_remaining": Rule(_AT_LEAST_0, "give the steps still to do", _at_least_0),
-    "elapsed_s": Rule(_AT_LEAST_0, "give the seconds since the job was submitted", _at_least_0),
+    "elapsed_s": Rule(_SECONDS, "give the seconds since the job was submitted", _seconds),
     "isolated_throughput": Rule(_ABOVE_0, "give steps/s on an equal part, or leave the field out", _above_0),
-    "isolated_time_s": Rule(_AT_LEAST_0, "give the seconds that isolation would have taken so far", _at_least_0),
+    "isolated_time_s": Rule(_SECONDS, "give the seconds that isolation would have taken so far", _seconds),
     "attained_service": Rule(_AT_LEAST_0, "give the accelerator-seconds received so far", _at_least_0),
-    "submitted_s": Rule("a finite number", "give seconds on a clock of your own", _finite),
+    "submitted_s": Rule(
+        "a number of seconds from -1e12 to 1e12", "give seconds on a clock of your own", lambda x: np.abs(x) <= MOST_S
+    ),
     "deadline_s": Rule(
-        "a number of seconds from now, above 0", "give null to a job without a deadline", lambda x: x > 0, math.inf
+        "a number of seconds from now, above 0 and at most 1e12",
+        "give null to a job without a deadline",
+        lambda x: (x > 0) & ((x <= MOST_S) | (x == math.inf)),
+        math.inf,
     ),
     "price": Rule(_AT_LEAST_0, "give US$ per accelerator-hour", _at_least_0),
     "throughput_apart": Rule(_AT_LEAST_0, "give steps/s when spread over machines; 0 = cannot", _at_least_0),

@@ -32,7 +32,10 @@ RATE = Rule(
     mend="write how many jobs arrive in an hour, or inf for all at time 0",
 )
 MEAN_DURATION = Rule(
-    what="a number of seconds above 0, at most 1e12", above=0.0, most=1e12, mend="write how long a job runs on average"
+    what="a number of seconds above 0, at most 1e10",  # some job of very many is drawn far longer
+    above=0.0,
+    most=1e10,
+    mend="write how long a job runs on average",
 )
 TENANTS = Rule(
     what="a whole number, at least 0",

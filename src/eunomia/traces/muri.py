@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import flag
-from eunomia.traces.rules import SCALE_FACTOR, Rule
+from eunomia.traces.rules import MOST_S, SCALE_FACTOR, Rule
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import MODELS
 
@@ -22,7 +22,10 @@ SUBMITTED_MS = Rule(
     mend="write the submission time as milliseconds since the trace began",
 )
 DURATION_MS = Rule(
-    what="a finite number of milliseconds above 0", above=0.0, mend="write how long the job runs, or leave the job out"
+    what="a number of milliseconds above 0, at most 1e15",
+    above=0.0,
+    most=1000 * MOST_S,
+    mend="write how long the job runs, or leave the job out",
 )
 MILLISECONDS = "submissions and durations are milliseconds in the file, read as seconds"
 

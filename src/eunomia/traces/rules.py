@@ -10,6 +10,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 
 MOST = 1_000_000  # accelerators or retries of one job: beyond any cluster, and exact in every number type
+MOST_S = 1e12  # seconds of one job, 30,000 years: up to there a clock tells milliseconds apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +65,9 @@ TOTAL_STEPS = Rule(
     mend="write the steps that the job trains, over all its accelerators, or leave the job out",
 )
 DURATION = Rule(
-    what="a finite number of seconds above 0",
+    what="a number of seconds above 0, at most 1e12",
     above=0.0,
+    most=MOST_S,
     mend="write how long the job runs on the reference type, or leave the job out",
 )
 WEIGHT = Rule(what="a finite number above 0", above=0.0, empty=1.0, mend="leave it empty for a weight of 1")
@@ -82,8 +84,9 @@ RETRIES = Rule(
     what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, mend="leave it empty for no retries"
 )
 SPAN = Rule(
-    what="a finite number of seconds, at least 0",
+    what="a number of seconds, at least 0 and at most 1e12",
     least=0.0,
+    most=MOST_S,
     mend="write the seconds between the first start and the last end",
 )
 FLAG = Rule(what="0 or 1", least=0, most=1, whole=True, mend="write 1 for yes and 0 for no")

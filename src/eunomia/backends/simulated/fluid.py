@@ -29,7 +29,7 @@ _NO_FLOATS: Floats = np.empty(0)
 class FluidWorld:
     """Virtual time, true throughputs, and users who change their minds. No job is ever started: its epoch is 0."""
 
-    given_up = ""  # time flows until all is done or nobody receives any
+    given_up = ""  # why the run was ended before its jobs were done, if it was
 
     def __init__(
         self, jobs: Sequence[Job], topology: Topology, speeds: Speeds, *, mishaps: Mishaps | None = None, seed: int = 0
@@ -70,6 +70,10 @@ class FluidWorld:
             cancel = self._cancels[0][0] if self._cancels else math.inf
             at = min(arrivals[arrived], cancel, self._wake, float(self._ends.min(initial=math.inf)))
             if at == math.inf:
+                self.given_up = (
+                    f"given up: nothing more will happen, and the last answer gives no share of time to "
+                    f"{int(self._alive.sum()):,} jobs that are not done"
+                )
                 return
             self._at = at
             events: list[Event] = []

@@ -38,6 +38,18 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A run that ended and left jobs unfinished, and why."""
+
+    row: Row
+    why: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is printed of it."""
+        return {"scenario_hash": self.row.scenario_hash, **self.row.labels, "why": list(self.why)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How far a sweep is."""
 
@@ -57,6 +69,7 @@ class Outcome:
     notes: tuple[str, ...]
     failures: tuple[Failure, ...]
     found_done: int  # rows that needed no run
+    unfinished: tuple[Unfinished, ...] = ()  # done, with jobs left over
 
 
 def carry_out(
@@ -77,8 +90,14 @@ def carry_out(
         write_table(out / TABLE, done, summaries, prices_of(done, summaries, service_s))
         notes = dict.fromkeys(note for row in done for note in store.notes(row.scenario_hash))
         failures = tuple(watch.failures[row.scenario_hash] for row in rows if row.scenario_hash in watch.failures)
+        why_unfinished = [(row, tuple(store.unfinished(row.scenario_hash))) for row in done]
         return Outcome(
-            rows=tuple(done), summaries=summaries, notes=tuple(notes), failures=failures, found_done=watch.found_done
+            rows=tuple(done),
+            summaries=summaries,
+            notes=tuple(notes),
+            failures=failures,
+            found_done=watch.found_done,
+            unfinished=tuple(Unfinished(row=row, why=why) for row, why in why_unfinished if why),
         )
 
 

@@ -1,7 +1,8 @@
 """The folder of a sweep: a folder for each finished run, whole or not at all, and what failed.
 
 sweep.toml       the sweep as it was last run
-runs/HASH/       summary.json, service.json, timing.json, notes.json, scenario.toml, and on request the tables
+runs/HASH/       summary.json, service.json, timing.json, notes.json, scenario.toml, and on request the tables;
+                 unfinished.json where jobs were left unfinished: why
 errors/HASH.json why a run failed
 """
 
@@ -29,6 +30,7 @@ TABLES = ("jobs.csv", "tenants.csv", "apps.csv")
 MARK = "swept.toml"  # what tells a folder that a sweep wrote from any other
 ANOTHER = "give another folder"
 SERVICE = "service.json"  # what fairness costs is reckoned from it
+UNFINISHED = "unfinished.json"
 
 
 def check_place(out: Path) -> None:
@@ -132,6 +134,9 @@ class Store:
         write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
         notes = (*result.notes, *(f"{spelling(result.scenario)}: {said}" for said in result.endings))
         (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
+        if result.unfinished:
+            text = json.dumps(result.unfinished, indent=2, ensure_ascii=False)
+            (draft / UNFINISHED).write_text(text, encoding="utf-8")
         (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
 
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
@@ -149,6 +154,11 @@ class Store:
     def notes(self, scenario_hash: str) -> list[str]:
         """Return what the numbers of a finished run rest on."""
         return list(self._read(scenario_hash, "notes.json"))
+
+    def unfinished(self, scenario_hash: str) -> list[str]:
+        """Return why a run left jobs unfinished; nothing when it did not."""
+        there = (self._runs / scenario_hash / UNFINISHED).is_file()
+        return list(self._read(scenario_hash, UNFINISHED)) if there else []
 
     def _read(self, scenario_hash: str, name: str) -> Any:
         return json.loads((self._runs / scenario_hash / name).read_text(encoding="utf-8"))

@@ -24,24 +24,28 @@ class Diverged(Exception):
 
 
 class FromLog:
-    """An adviser that answers what the log says; with `objective` it also asks the policy, and compares the two."""
+    """An adviser that answers what the log says; with `objective` it also asks the policy, and compares the two.
+
+    An allocation without jobs answers no question, as when the last job has ended.
+    """
 
     def __init__(self, events: Sequence[Mapping[str, Any]], objective: Objective | None = None):
         self._allocations = [event for event in events if "allocation" in event]
         self._objective = objective
-        self.asks = 0
+        self._next = 0
         self.cpu_s = 0.0
         self.shortfall = 0.0  # the most that one of our answers is worse than the log's, relative
 
     def answer(self, ask: Ask) -> Answer:
         """Return the next allocation of the log. Raises Diverged when it is of another time or of other jobs."""
         view = ask.view
-        if self.asks == len(self._allocations):
-            raise Diverged(f"the log holds {self.asks} allocations, and one more is asked for at {view.at:.3f} s")
-        event = self._allocations[self.asks]
-        self.asks += 1
+        self._skip_empty(view.at)
+        if self._next == len(self._allocations):
+            raise Diverged(f"the log holds {self._next} allocations, and one more is asked for at {view.at:.3f} s")
+        event = self._allocations[self._next]
+        self._next += 1
         if abs(event["t"] - view.at) > 1e-6:
-            raise Diverged(f"allocation {self.asks} is of {event['t']:.6f} s there, of {view.at:.6f} s here")
+            raise Diverged(f"allocation {self._next} is of {event['t']:.6f} s there, of {view.at:.6f} s here")
         shares = _shares(event["allocation"], view)
         if self._objective is not None:
             shortfall, memory = self._objective.judge(view, shares)
@@ -51,8 +55,17 @@ class FromLog:
 
     @property
     def left(self) -> int:
-        """Return how many allocations of the log nobody asked for."""
-        return len(self._allocations) - self.asks
+        """Return how many allocations of the log nobody asked for, but for those without jobs."""
+        return sum(bool(event["allocation"]) for event in self._allocations[self._next :])
+
+    def _skip_empty(self, at: float) -> None:
+        """Pass over allocations without jobs from before the next one, or from before `at`."""
+        while self._next < len(self._allocations) and not self._allocations[self._next]["allocation"]:
+            following = self._allocations[self._next + 1 : self._next + 2]
+            due = bool(following) and following[0]["t"] <= at + 1e-6
+            if not due and self._allocations[self._next]["t"] >= at - 1e-6:
+                return
+            self._next += 1
 
 
 def _members(key: str) -> Members:

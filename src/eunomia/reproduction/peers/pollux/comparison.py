@@ -54,13 +54,22 @@ def reproduce(folder: Path, request: Request) -> Found:
         found.notes.append(f"pollux: {WORKLOADS} and {MEASURED} stand in no folder above {folder}: nothing was run")
         return found
     path, summary = folder / RESULTS, Summary.of(folder / MEANS, ("load", "policy"))
-    published = read(path, numbers=POLICIES, texts=("workload", "name"), rest=True)
+    published = read(path, maybe=POLICIES, texts=("workload", "name"), rest=True)
+    there = set(published.texts["workload"])
+    found.notes += [
+        f"pollux {name}: not compared: {RESULTS} has no such column"
+        for name in POLICIES
+        if name not in published.numbers
+    ]
     measured = profiles(inputs / MEASURED)
     near = None if has_qhull() else NEAR
-    for policy in POLICIES:
+    for policy in (name for name in POLICIES if name in published.numbers):
         means: dict[str, float] = {}
         workloads = trainings(inputs / WORKLOADS, measured)
         for workload, jobs in workloads.items():
+            if workload not in there:
+                found.notes.append(f"pollux {workload} {policy}: not compared: {RESULTS} says nothing of it")
+                continue
             series, submitted = f"pollux {workload} {policy}", {job.name: job.submitted for job in jobs}
             with found.trying(series):
                 theirs = _lives(_jct(path, published, workload, policy), submitted)
@@ -85,12 +94,10 @@ def reproduce(folder: Path, request: Request) -> Found:
 
 
 def _jct(path: Path, published: Sheet, workload: str, policy: str) -> dict[str, float]:
-    """Return the JCT of each job of a workload. Raises InvalidInput for none, and for jobs that have two."""
+    """Return the JCT of each job of a workload. Raises InvalidInput for jobs that have two."""
     rows = [row for row, name in enumerate(published.texts["workload"]) if name == workload]
     names = [published.texts["name"][row] for row in rows]
     problems = Problems(str(path))
-    if not rows:
-        problems.add(f"it has no result of {workload}", "give the whole file", column="workload")
     for place, name in enumerate(names):
         if name in names[:place]:
             problems.add("a job has one result", "keep one of its rows", row=rows[place] + 2, column="name", value=name)

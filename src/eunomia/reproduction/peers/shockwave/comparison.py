@@ -12,6 +12,8 @@ and which schedule was followed.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,9 +49,9 @@ POLICIES = (
     Asked("finish_time_fairness", "finish_time_fairness?types=agnostic", near=None),
     Asked("finish_time_fairness", "finish_time_fairness?types=agnostic&point=central", "central", real=False),
 )
-CAPACITY = 32
 RATES = "tacc_isolated_throughputs.json"
-SIMULATED, PAIRED = "upstream_sim_32gpu", "upstream_sim_vs_physical_32gpu"
+SIMULATED = re.compile(r"upstream_sim_(\d+)gpu")  # a folder of results; its name says how many accelerators
+PAIRED = "upstream_sim_vs_physical_{}gpu"  # real runs on as many
 REAL_JCT, REAL_MAKESPAN = 0.087, 0.13  # what that system's own simulation was off by at worst
 
 
@@ -61,37 +63,75 @@ def is_here(folder: Path) -> bool:
 def reproduce(folder: Path, request: Request) -> Found:
     """Compare four policies with the simulated and the physical runs. Raises InvalidInput where none can be."""
     found, rates = Found(), read_rates(folder / RATES)
-    trace = min(folder.glob("*.trace"))
+    trace, *others = sorted(folder.glob("*.trace"))
     read_trace(trace, rates)
-    curves: list[Curve] = []
-    for asked in POLICIES:
-        series = f"shockwave {asked.run} {asked.point}".strip()
-        with found.trying(series):
-            jobs = read_trace(trace, rates)
-            simulated = _simulated(folder / SIMULATED / "summary.csv", asked.run)
-            by_job = _by_job(folder / SIMULATED / "jct_by_job.csv", asked.run, jobs)
-            real = _real(folder / PAIRED / "jct_by_job.csv", f"{asked.run}_phys", jobs)
-            if simulated is None:
-                found.notes.append(f"{series}: not compared: {SIMULATED}/summary.csv says nothing of it")
-            if real is None and asked.real:
-                found.notes.append(f"{series} physical: not compared: {PAIRED}/jct_by_job.csv says nothing of it")
-            request.tell(f"{series}: {asked.policy}")
-            rounds = Rounds(CAPACITY, asking(asked.policy, TYPE, CAPACITY))
-            makespan = rounds.run(jobs)
-            jct = [rounds.completed[job.name] - job.submitted for job in jobs]
-            measured, source = (mean(jct), makespan), f"shockwave/{SIMULATED}/summary.csv"
-            found.rows += _beside(series, source, simulated, measured, (asked.near, asked.near))
-            if asked.real:
-                near, source = (REAL_JCT, REAL_MAKESPAN), f"shockwave/{PAIRED}/jct_by_job.csv"
-                found.rows += _beside(f"{series} physical", source, real, measured, near)
-                curves += _curves(asked.run, by_job, jct)
-    if curves:
-        found.figures.append(_figure(curves))
+    sizes = _sizes(folder)
+    for capacity in sizes:
+        _compare(folder, trace, capacity, f"{capacity}gpu" if len(sizes) > 1 else "", request, found)
     names = ", ".join(dict.fromkeys(asked.run for asked in POLICIES))
     found.notes.append(
         f"shockwave: compared are {names}, in mean JCT and makespan; no other column of the summaries is"
     )
+    found.notes += [
+        f"shockwave: not compared: {other.name}; the results are taken to be of {trace.name}" for other in others
+    ]
     return found.settled()
+
+
+def _sizes(folder: Path) -> list[int]:
+    """Return how many accelerators there are results for. Raises InvalidInput where there are none."""
+    named = (SIMULATED.fullmatch(place.name) for place in folder.iterdir() if place.is_dir())
+    sizes = sorted({int(match[1]) for match in named if match})
+    if not sizes or sizes[0] < 1:
+        rule = "it holds no results: no folder upstream_sim_<accelerators>gpu with at least 1 accelerator"
+        mend = "name the folder of results so, for example upstream_sim_32gpu"
+        raise InvalidInput([Problem(file=str(folder), rule=rule, mend=mend)])
+    return sizes
+
+
+def _compare(folder: Path, trace: Path, capacity: int, label: str, request: Request, found: Found) -> None:
+    """Add the rows and the figure of one cluster."""
+    rates = read_rates(folder / RATES)
+    simulation, paired = f"upstream_sim_{capacity}gpu", PAIRED.format(capacity)
+    curves: list[Curve] = []
+    count = 0
+    for asked in POLICIES:
+        series = " ".join(filter(None, ("shockwave", label, asked.run, asked.point)))
+        with found.trying(series):
+            jobs = read_trace(trace, rates)
+            _refuse_wide(trace, jobs, capacity)
+            count = len(jobs)
+            simulated = _simulated(folder / simulation / "summary.csv", asked.run)
+            by_job = _by_job(folder / simulation / "jct_by_job.csv", asked.run, jobs)
+            real = _real(folder / paired / "jct_by_job.csv", f"{asked.run}_phys", jobs)
+            if simulated is None:
+                found.notes.append(f"{series}: not compared: {simulation}/summary.csv says nothing of it")
+            if real is None and asked.real:
+                found.notes.append(f"{series} physical: not compared: {paired}/jct_by_job.csv says nothing of it")
+            if simulated is None and real is None:
+                continue
+            request.tell(f"{series}: {asked.policy}")
+            rounds = Rounds(capacity, asking(asked.policy, TYPE, capacity))
+            makespan = rounds.run(jobs)
+            jct = [rounds.completed[job.name] - job.submitted for job in jobs]
+            measured, source = (mean(jct), makespan), f"shockwave/{simulation}/summary.csv"
+            found.rows += _beside(series, source, simulated, measured, (asked.near, asked.near))
+            if asked.real:
+                near, source = (REAL_JCT, REAL_MAKESPAN), f"shockwave/{paired}/jct_by_job.csv"
+                found.rows += _beside(f"{series} physical", source, real, measured, near)
+                curves += _curves(asked.run, by_job, jct)
+    if curves:
+        found.figures.append(_figure(curves, label, count, capacity))
+
+
+def _refuse_wide(trace: Path, jobs: Sequence[Training], capacity: int) -> None:
+    """Raise InvalidInput for jobs that would never run."""
+    wide = [row for row, job in enumerate(jobs, 1) if job.accelerators > capacity]
+    if wide:
+        size = jobs[wide[0] - 1].accelerators
+        rule = f"a job of {size} accelerators never runs on {capacity}"
+        mend = "give the trace of these results"
+        raise InvalidInput([Problem(file=str(trace), row=wide[0], value=str(size), rule=rule, mend=mend)])
 
 
 def _simulated(path: Path, run: str) -> tuple[float, float] | None:
@@ -160,10 +200,10 @@ def _curves(name: str, theirs: list[float] | None, jct: list[float]) -> list[Cur
     return [Curve(name=name, x=sorted(theirs), y=part, published=True), Curve(name=name, x=sorted(jct), y=part)]
 
 
-def _figure(curves: list[Curve]) -> Figure:
+def _figure(curves: list[Curve], label: str, jobs: int, capacity: int) -> Figure:
     return Figure(
-        name="peers-shockwave",
-        title="Shockwave's 120 jobs on 32 accelerators: completion times",
+        name="-".join(filter(None, ("peers-shockwave", label))),
+        title=f"Shockwave's {jobs} jobs on {capacity} accelerators: completion times",
         x_label="JCT (s)",
         y_label="part of the jobs",
         curves=tuple(curves),
