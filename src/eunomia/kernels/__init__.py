@@ -17,6 +17,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from inspect import signature
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
@@ -70,8 +71,10 @@ class Kernel:
         self._ready: Any = None
         self._patience_s = LOADING_S  # no estimate is made before so much is spent
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Call the compiled function, or the interpreted one if that is less work."""
+        if named:
+            args = signature(self.py_func).bind(*args, **named).args
         ready = self._ready
         if ready is not None:
             return ready(*args)
