@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from eunomia.kernels.cache import file_name, folder, is_kept, kept_in, one_at_a_time
+from eunomia.kernels.cache import file_name, folder, is_busy, is_kept, kept_in, one_at_a_time
 from eunomia.kernels.reach import reach, stamp
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -41,10 +41,10 @@ LOG = logging.getLogger(__name__)  # says once in a process when compiling takes
 
 
 class Process:
-    """What this process has spent on kernels, in seconds, and how deep it is in interpreted calls."""
+    """What this process has spent on kernels, in seconds."""
 
     def __init__(self) -> None:
-        self.depth = 0
+        self.is_interpreting = False  # a kernel, which may call others
         self.interpreted_s = 0.0
         self.compiling_s = 0.0  # loading from the cache is counted, too
         self.is_announced = False
@@ -75,16 +75,21 @@ class Kernel:
         """Call the compiled function, or the interpreted one if that is less work."""
         if named:
             args = signature(self.py_func).bind(*args, **named).args
-        ready = self._ready
-        if ready is not None:
-            return ready(*args)
-        if self._pays(args):
-            is_urgent = self.spent_s > 3 * self.cost_s or (self.mode or _mode()) == "compiled"
-            with one_at_a_time(wait=is_urgent or is_kept(self)) as is_ours:
-                if is_ours:
-                    return self._compile_and_call(args)
-            self._patience_s = 1.5 * max(self.spent_s, self._patience_s)  # another process is compiling
-        return self._interpret(args)
+        if self._ready is not None:
+            return self._ready(*args)
+        if PROCESS.is_interpreting:
+            return self._call_from_kernel(args)
+        if self._pays(self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args)) and self._may_compile():
+            return self._compile_and_call(args)
+        PROCESS.is_interpreting = True
+        try:
+            with np.errstate(all="ignore"):
+                before = self.spent_s
+                result = _plain(self._interpret(args))
+                PROCESS.interpreted_s += self.spent_s - before
+                return result
+        finally:
+            PROCESS.is_interpreting = False
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -130,41 +135,46 @@ class Kernel:
         njit: Any = numba.njit
         return njit(**self.targetoptions, **options)(self.py_func)
 
-    def _pays(self, args: tuple[Any, ...]) -> bool:
-        """Tell whether it is time to compile: interpreting has cost, or would now cost, as much."""
+    def _call_from_kernel(self, args: tuple[Any, ...]) -> Any:
+        """Answer a kernel that is interpreted."""
+        is_due = self.spent_s > INNER * self._patience_s or self.mode
+        if is_due and self._pays(self.spent_s / INNER) and self._may_compile():
+            return self._compile_and_call(args)
+        return self._interpret(args)
+
+    def _interpret(self, args: tuple[Any, ...]) -> Any:
+        began, compiling = perf_counter(), PROCESS.compiling_s
+        try:
+            return self.py_func(*args)
+        finally:
+            self.spent_s += perf_counter() - began - (PROCESS.compiling_s - compiling)
+
+    def _pays(self, spent: float) -> bool:
+        """Tell whether it is time to compile, for interpreting has cost as much."""
         mode = self.mode or _mode()
         if mode != "auto":
             return mode == "compiled"
-        spent = self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args)
-        if PROCESS.depth:
-            spent /= INNER
         if spent < self._patience_s:
             return False
         cost = self.cost_s
         self._patience_s = min(cost, 2 * spent)  # an estimate looks at the cache, which takes time, too
         return spent >= cost
 
-    def _interpret(self, args: tuple[Any, ...]) -> Any:
-        began, compiling, outermost = perf_counter(), PROCESS.compiling_s, PROCESS.depth == 0
-        PROCESS.depth += 1
-        try:
-            if not outermost:
-                return self.py_func(*args)
-            with np.errstate(all="ignore"):
-                return _plain(self.py_func(*args))
-        finally:
-            PROCESS.depth -= 1
-            took = perf_counter() - began - (PROCESS.compiling_s - compiling)
-            self.spent_s += took
-            if outermost:
-                PROCESS.interpreted_s += took
+    def _may_compile(self) -> bool:
+        """Tell whether to compile now: not while another process does, unless interpreting takes far too long."""
+        is_urgent = self.spent_s > 3 * self.cost_s or is_kept(self) or (self.mode or _mode()) == "compiled"
+        if not is_urgent and is_busy():
+            self._patience_s = 1.5 * max(self.spent_s, self._patience_s)
+            return False
+        return True
 
     def _compile_and_call(self, args: tuple[Any, ...]) -> Any:
         """Call the function compiled, or loaded from the cache, for these types of arguments."""
         began = perf_counter()
         if PROCESS.compiling_s + self.cost_s > WORTH_A_LINE_S:
             announce_compiling()
-        result = self.dispatcher(*args)
+        with one_at_a_time():
+            result = self.dispatcher(*args)
         self._ready = self.dispatcher
         self.compiling_s = perf_counter() - began
         PROCESS.compiling_s += self.compiling_s

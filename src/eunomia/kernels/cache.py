@@ -39,19 +39,28 @@ def is_kept(one: Kernel) -> bool:
 
 
 @contextmanager
-def one_at_a_time(wait: bool) -> Iterator[bool]:
-    """Let one process of this machine compile; tell whether it is this one."""
+def one_at_a_time() -> Iterator[None]:
+    """Let one process of this machine compile at a time; wait for those that came before."""
     place = folder()
     if place is None:
-        yield True
+        yield
         return
     with open(place / "lock", "a", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def is_busy() -> bool:
+    """Tell whether another process of this machine is compiling."""
+    place = folder()
+    if place is None:
+        return False
+    with open(place / "lock", "a", encoding="utf-8") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            yield False
-            return
-        yield True
+            return True
+    return False
 
 
 def kept_in(place: Path | None, one: Kernel) -> Any:
