@@ -20,11 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from eunomia.kernels import kernel
+from eunomia.model.arrays import Floats
 
 _BLOCK = 1 << 13  # elements worked on at once: the intermediate results stay in the cache
 _STEPS = 64  # of the table of 2 ** (j / 64)
@@ -216,36 +218,64 @@ def power_one(x: float, y: float) -> Any:
     return sign * _exp_of_two(high, low)
 
 
+@overload
+def exp(x: float) -> float: ...
+@overload
+def exp(x: ArrayLike) -> Floats: ...
 def exp(x: Any) -> Any:
     """Return e ** x of a number or of each element."""
     return _each(_exp_block, exp_one, x)
 
 
+@overload
+def expm1(x: float) -> float: ...
+@overload
+def expm1(x: ArrayLike) -> Floats: ...
 def expm1(x: Any) -> Any:
     """Return e ** x − 1 of a number or of each element."""
     return _each(_expm1_block, None, x)
 
 
+@overload
+def log(x: float) -> float: ...
+@overload
+def log(x: ArrayLike) -> Floats: ...
 def log(x: Any) -> Any:
     """Return the natural logarithm of a number or of each element."""
     return _each(_log_block, log_one, x)
 
 
+@overload
+def log1p(x: float) -> float: ...
+@overload
+def log1p(x: ArrayLike) -> Floats: ...
 def log1p(x: Any) -> Any:
     """Return log(1 + x) of a number or of each element."""
     return _each(_log1p_block, None, x)
 
 
+@overload
+def log2(x: float) -> float: ...
+@overload
+def log2(x: ArrayLike) -> Floats: ...
 def log2(x: Any) -> Any:
     """Return the logarithm to base 2 of a number or of each element."""
     return _each(_log2_block, log2_one, x)
 
 
+@overload
+def log10(x: float) -> float: ...
+@overload
+def log10(x: ArrayLike) -> Floats: ...
 def log10(x: Any) -> Any:
     """Return the logarithm to base 10 of a number or of each element."""
     return _each(_log10_block, None, x)
 
 
+@overload
+def power(x: float, y: float) -> float: ...
+@overload
+def power(x: ArrayLike, y: ArrayLike) -> Floats: ...
 def power(x: Any, y: Any) -> Any:
     """Return x ** y of numbers or of each element."""
     return _each(_power_block, power_one, x, y)

@@ -56,7 +56,7 @@ def _reservation(
         if rows.type[row] == k:
             ends[n], gives[n] = at + rows.run_time[row], rows.size[row]
             n += 1
-    order = np.argsort(ends[:n])
+    order = np.argsort(ends[:n], kind="mergesort")
     left, shadow = free[k], np.inf
     for i in order:
         if left >= size and ends[i] > shadow:

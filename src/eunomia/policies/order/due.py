@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import rising
 
 Late = Literal["first", "last"]
 
@@ -20,7 +21,7 @@ def check_late(late: str) -> None:
 def in_line(key: Floats, is_late: Bools, late: Late) -> Ints:
     """Return the jobs by `key` (job,), the smallest first, ties by row; with `last` the late ones behind the others."""
     behind = is_late if late == "last" else np.zeros(len(key), dtype=bool)
-    return np.lexsort((key, behind))
+    return rising(key, within=behind)
 
 
 def told(is_late: Bools, deadline: Floats, reason: str) -> tuple[tuple[int, ...], dict[int, str]]:

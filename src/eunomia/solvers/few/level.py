@@ -57,7 +57,7 @@ def _gainful(T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, low: 
             speed, paid, before = T[k, i], cost[k], steep
     if slope > 1.0:
         return low
-    for place in np.argsort(at[:found]):
+    for place in np.argsort(at[:found], kind="mergesort"):
         slope += rise[place]
         if slope > 1.0:
             return float(at[place])
