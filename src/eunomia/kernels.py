@@ -108,16 +108,23 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The function as numba compiles it; asking for it imports numba."""
+        """The function as Python calls it, kept in the cache; asking for it imports numba."""
         from numba import njit
 
-        made = njit(**self.targetoptions)(self.py_func)
+        made = njit(**self.targetoptions, no_cfunc_wrapper=True)(self.py_func)
         made._cache = _cache_of(self)
         return made
 
+    @functools.cached_property
+    def inner(self) -> Any:
+        """The function as other kernels call it: without the way in from Python, which takes long to compile."""
+        from numba import njit
+
+        return njit(**self.targetoptions, no_cfunc_wrapper=True, no_cpython_wrapper=True)(self.py_func)
+
     @property
     def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_
+        return self.inner._numba_type_
 
     @property
     def cost_s(self) -> float:
@@ -150,7 +157,7 @@ class Kernel:
     _patience_s = LOADING_S
 
     def _interpret(self, args: tuple[Any, ...]) -> Any:
-        began, outermost = perf_counter(), PROCESS.depth == 0
+        began, compiling, outermost = perf_counter(), PROCESS.compiling_s, PROCESS.depth == 0
         PROCESS.depth += 1
         try:
             if not outermost:
@@ -159,7 +166,7 @@ class Kernel:
                 return _plain(self.py_func(*args))
         finally:
             PROCESS.depth -= 1
-            took = perf_counter() - began
+            took = perf_counter() - began - (PROCESS.compiling_s - compiling)
             self.spent_s += took
             if outermost:
                 PROCESS.interpreted_s += took
@@ -180,7 +187,7 @@ class Kernel:
                 PROCESS.announced = True
                 announce("Compiling numerical code for this machine; this is done once.")
             dispatcher = self.dispatcher
-            dispatcher.compile(tuple(dispatcher.typeof_pyval(each) for each in args))
+            dispatcher.get_call_template(tuple(dispatcher.typeof_pyval(each) for each in args), {})  # compiles
         self._ready = dispatcher
         PROCESS.compiling_s += perf_counter() - began
 
@@ -195,6 +202,7 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Callab
     """
     if allocates is not None:
         options["_nrt"] = allocates
+    options.setdefault("error_model", "numpy")
     return lambda function: Kernel(function, options)
 
 
