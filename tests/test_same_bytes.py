@@ -183,7 +183,7 @@ accelerators = { v100 = 4, p100 = 4, k80 = 4 }
 accelerators_per_node = 4
 [workload]
 generator = "philly-like"
-jobs = 40
+jobs = 20
 rate_per_hour = 6
 [policy]
 name = "fifo"

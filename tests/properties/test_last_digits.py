@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -60,6 +60,8 @@ def parts(answer: Any) -> list[bytes]:
             continue
         if is_dataclass(value):
             found += parts(value)
+        elif isinstance(value, Mapping):
+            found.append(repr(sorted(value.items())).encode())
         elif isinstance(value, np.ndarray) and value.dtype == float:
             found.append((np.round(value, 9) + 0.0).tobytes())
         else:
@@ -69,7 +71,7 @@ def parts(answer: Any) -> list[bytes]:
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_no_decision_depends_on_the_last_digit_of_what_a_policy_sees(name: str) -> None:
-    policy = load(name)
+    policy = load(name)()
     for seed in SEEDS:
         view = a_view(policy, seed)
         near = replace(view, columns=nudged_columns(dict(view.columns), seed))
@@ -80,7 +82,7 @@ def test_no_decision_depends_on_the_last_digit_of_what_a_policy_sees(name: str) 
 def test_no_decision_depends_on_the_last_digit_of_a_product_or_logarithm(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy = load(name)
+    policy = load(name)()
     views = [a_view(policy, seed) for seed in SEEDS]
     plain = [parts(policy.decide(view)) for view in views]
     nudge_results(monkeypatch, 1)
@@ -96,7 +98,7 @@ def decided(policy: Policy) -> list[tuple[float, Decision]]:
 def test_a_small_simulation_is_the_same_when_every_view_is_off_by_last_digits(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy, look = load(name), scheduler.look
+    policy, look = load(name)(), scheduler.look
     plain = decided(policy)
     monkeypatch.setattr(scheduler, "look", lambda *args: nudged_columns(look(*args), 7))
-    assert repr(decided(load(name))) == repr(plain)
+    assert repr(decided(load(name)())) == repr(plain)

@@ -24,9 +24,9 @@ class View:
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
 
     Only the columns that the policy `needs` are filled. Those that are measured or added up are rounded to 40 bits
-    (twelve digits), so that the last digit of a sum tells no two jobs apart. `seed` (run seed, number of the ask) is the
-    only source of random draws; `memory` holds what the last answer asked to keep, with job columns moved to today's
-    rows.
+    (twelve digits), so that the last digit of a sum tells no two jobs apart. `seed` (run seed, number of the ask) is
+    the only source of random draws; `memory` holds what the last answer asked to keep, with job columns moved to
+    today's rows.
     """
 
     at: float  # seconds since the run began

@@ -22,6 +22,7 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
+from eunomia.model.rounding import rounded
 from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.smooth.market import Market, Point, made_to_fit, totals
 from eunomia.solvers.smooth.narrow import best_point, rougher_point
@@ -124,7 +125,7 @@ def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats)
         market = Market.of(capacity[best._column], float(rows.weight.sum()))
         others = best.objective - rows.weight * elementary.log(best.level[best._row])
         without = totals_without(rows, market, best._point)
-        payments[best._row] = np.minimum(elementary.exp((others - without) / rows.weight), 1.0)
+        payments[best._row] = rounded(np.minimum(elementary.exp((others - without) / rows.weight), 1.0))
         doubt = 2 * best.gap * float(rows.weight.sum() / rows.weight.min())  # of the logarithm of a payment
         if doubt > _PAYMENT:
             raise NoOptimum(f"a payment is only known to {doubt:.0e} of itself; weights are too many decades apart")
