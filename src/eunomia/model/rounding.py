@@ -27,7 +27,7 @@ def rounded(key: Any, *, bits: int = BITS) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         wide = key * (2.0 ** (53 - bits) + 1.0)
         near = wide - (wide - key)
-    return near if np.isfinite(near).all() else np.where(np.isfinite(near), near, key)
+    return np.asarray(near if np.isfinite(near).all() else np.where(np.isfinite(near), near, key))
 
 
 @overload

@@ -23,10 +23,9 @@ class UndeclaredColumn(AttributeError):
 class View:
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
 
-    Only the columns that the policy `needs` are filled. Those that are measured or added up are rounded to 40 bits
-    (twelve digits), so that the last digit of a sum tells no two jobs apart. `seed` (run seed, number of the ask) is
-    the only source of random draws; `memory` holds what the last answer asked to keep, with job columns moved to
-    today's rows.
+    Only the columns that the policy `needs` are filled. Those that are added up are rounded to 40 bits (twelve
+    digits), so that the last digit of a sum tells no two jobs apart. `seed` (run seed, number of the ask) is the only
+    source of random draws; `memory` holds what the last answer asked to keep, with job columns moved to today's rows.
     """
 
     at: float  # seconds since the run began
@@ -280,9 +279,6 @@ COLUMNS = frozenset(name for name, value in vars(View).items() if isinstance(val
 NOT_BY_JOB = frozenset(  # others: a row per job
     {"apps", "capacity", "holder", "hourly", "lease", "paired", "past_service", "price", "room", "tenants", "topology"}
 )
-ROUNDED = frozenset(  # measured, or added up
-    {
-        "apart", "deserved", "hourly", "isolated", "paired", "past_service", "received", "remaining", "run_time",
-        "service", "shape_throughput", "slowdown", "throughput", "wait",
-    }
-)  # fmt: skip
+ROUNDED = frozenset(  # added up
+    {"deserved", "hourly", "isolated", "past_service", "received", "remaining", "run_time", "service", "wait"}
+)
