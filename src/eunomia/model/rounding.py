@@ -43,10 +43,9 @@ def drawn(values: Any) -> Any:
     return found if found.ndim else float(found)
 
 
-def rising(key: Array, *, within: Array | None = None) -> Ints:
-    """Return rows in order of rounded keys, the lower row first; `within` groups come first, by their number."""
-    near = rounded(key)
-    return np.argsort(near, kind="stable") if within is None else np.lexsort((near, within))
+def rising(key: Array) -> Ints:
+    """Return rows in order of rounded keys, of equal ones the lower row first."""
+    return np.argsort(rounded(key), kind="stable")
 
 
 def straight(x: Any, at: Any, values: Any) -> Any:
