@@ -115,4 +115,5 @@ class Philly:
         if nodes <= 1:
             return 1.0
         ratio, factor = elementary.log(np.array(SPREAD)).T
-        return TWO_SERVERS * elementary.exp(straight(elementary.log(max(nodes / max(fewest, 2), 1.0)), ratio, factor))
+        at = elementary.log(max(nodes / max(fewest, 2), 1.0))
+        return TWO_SERVERS * elementary.exp(float(straight(at, ratio, factor)))
