@@ -191,7 +191,7 @@ def comparable(answer: Answer) -> Array:
 def renamed(answer: Answer, order: Array) -> Answer:
     """Return the answer with row i called order[i]: undoes the permutation of its view."""
     if isinstance(answer, Shares) and answer.rows is None:
-        return replace(answer, x=answer.x[np.argsort(order)])
+        return replace(answer, x=answer.x[np.argsort(order, kind="stable")])
     rows = answer.rows  # type: ignore[attr-defined]
     partner = None if rows.partner is None else np.where(rows.partner >= 0, order[rows.partner], -1)
     changed = replace(rows, job=order[rows.job], partner=partner)

@@ -85,7 +85,7 @@ def without_ties(view: View, seed: int) -> View:
 
 def permuted(view: View, order: Ints, remembers: Mapping[str, float]) -> View:
     """Return the view with job rows in another order: row i is what row order[i] was."""
-    place = np.argsort(order)
+    place = np.argsort(order, kind="stable")
     columns: dict[str, Any] = {
         name: column if name in NOT_BY_JOB else column[order] for name, column in view.columns.items()
     }

@@ -14,12 +14,14 @@ from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.metrics import Figures, Metrics
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, Start, one_by_one
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.model.rounding import drawn
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
@@ -46,7 +48,7 @@ class Rates:
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
-        return np.asarray(np.array(self.by_kind[job_type]) * float(scale_factor) ** self.scaling)
+        return np.asarray(np.array(self.by_kind[job_type]) * elementary.power(float(scale_factor), self.scaling))
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first beside the second, (type,)."""
@@ -190,12 +192,12 @@ def draw(seed: int, *, jobs: int | None = None, types: int | None = None, elasti
     topology = Topology.of(nodes)
     speeds = _draw_rates(rng, topology.types)
     count = int(rng.integers(1, 26)) if jobs is None else jobs
-    arrivals = np.cumsum(rng.exponential(rng.choice([5.0, 60.0, 300.0]), count))
+    arrivals = np.cumsum(drawn(rng.exponential(rng.choice([5.0, 60.0, 300.0]), count)))
     if rng.random() < 0.3:
         arrivals = np.floor(arrivals / 60) * 60  # several come at one instant
-    drawn = [_draw_job(rng, i, float(arrivals[i]), speeds, topology.capacity(), elastic) for i in range(count)]
-    drawn = [_owned(job, np.random.default_rng((seed, job.sequence))) for job in drawn]
-    return Small(nodes=tuple(nodes), jobs=tuple(drawn), speeds=speeds)
+    made = [_draw_job(rng, i, float(arrivals[i]), speeds, topology.capacity(), elastic) for i in range(count)]
+    made = [_owned(job, np.random.default_rng((seed, job.sequence))) for job in made]
+    return Small(nodes=tuple(nodes), jobs=tuple(made), speeds=speeds)
 
 
 def _owned(job: Job, rng: np.random.Generator) -> Job:
@@ -223,7 +225,7 @@ def _draw_job(
     rates = np.array(speeds.by_kind[kind])
     widest = int(capacity[rates > 0].max())
     size = widest if rng.random() < 0.1 else min(widest, int(rng.choice([1, 1, 1, 2, 2, 4, 8])))
-    seconds = float(rng.choice([rng.uniform(1, 60), rng.exponential(600), math.floor(rng.uniform(1, 20)) * 60]))
+    seconds = float(rng.choice([rng.uniform(1, 60), drawn(rng.exponential(600)), math.floor(rng.uniform(1, 20)) * 60]))
     return Job(
         job_id=f"job-{i}",
         sequence=i,

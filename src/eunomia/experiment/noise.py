@@ -6,7 +6,9 @@ import zlib
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
+from eunomia.model.rounding import drawn
 from eunomia.model.speeds import Speeds, apart, by_level
 
 
@@ -36,4 +38,4 @@ class NoisySpeeds:
     def _factor(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         key = zlib.crc32(f"{job_type}\0{partner}".encode())  # hash() differs from process to process
         rng = np.random.default_rng((self._seed, key, scale_factor))
-        return np.exp(rng.normal(0.0, self._error, len(self.types)))
+        return elementary.exp(drawn(rng.normal(0.0, self._error, len(self.types))))

@@ -6,6 +6,7 @@ import numpy as np
 
 from eunomia.metrics.steps import integral, overlap
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 
 
 def rho_themis(
@@ -53,7 +54,7 @@ def rho_isolated(
         mine = done & (size == z)
         part = present[0], 1.0 / np.maximum(present[1], capacity.sum() / z)
         share[mine] = _within(part, submitted[mine], finished[mine])
-    return np.asarray((rate @ capacity) / size * share / steps)
+    return np.asarray(dot(rate, capacity) / size * share / steps)
 
 
 def _within(steps: tuple[Floats, Floats], begin: Floats, end: Floats) -> Floats:

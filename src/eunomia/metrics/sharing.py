@@ -8,6 +8,7 @@ import numpy as np
 
 from eunomia.metrics.hours import HOUR_S, Hours
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 
 WINDOW_S = 24 * HOUR_S
 POINTS = 500  # of a series, at most
@@ -58,7 +59,7 @@ def loans(hours: Hours) -> tuple[Floats, Floats]:
     taken = np.minimum(gained.sum(axis=1) - free, short.sum(axis=1))
     part = _parts(gained)
     others = 1.0 - np.eye(gained.shape[1])  # to itself nobody lends, though an hour may have both in it
-    return (_parts(spare) * free[:, None]).T @ part * others, (_parts(short) * taken[:, None]).T @ part * others
+    return dot((_parts(spare) * free[:, None]).T, part) * others, dot((_parts(short) * taken[:, None]).T, part) * others
 
 
 def _parts(amount: Floats) -> Floats:
@@ -99,6 +100,6 @@ def envy(hours: Hours, quota: Floats, worth: Floats) -> Floats:
     total = hours.asked.sum(axis=0)
     for u in np.flatnonzero((quota > 0) & (total > 0)).tolist():
         scale = np.divide(quota[u], quota, out=np.zeros(tenants), where=quota > 0)
-        done = np.minimum(hours.asked[:, [u]], hours.held @ worth[u] * scale).sum(axis=0)
+        done = np.minimum(hours.asked[:, [u]], dot(hours.held, worth[u]) * scale).sum(axis=0)
         found[u] = max(float(done.max() - done[u]), 0.0) / total[u]
     return found

@@ -14,7 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
+from eunomia.model.rounding import rounded
 
 NEGLIGIBLE = 0.01  # a relative difference that nobody should act on
 
@@ -88,7 +90,7 @@ def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: fl
     if change is None:
         return None
     above = bool((one > 0).all() and (two > 0).all())
-    return Difference(change=change, log_ratio=estimate(np.log(one / two), confidence) if above else None)
+    return Difference(change=change, log_ratio=estimate(elementary.log(one / two), confidence) if above else None)
 
 
 def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:
@@ -104,7 +106,7 @@ def student_t(confidence: float, degrees: int) -> float:
     low, high = 0.0, 1.0
     while _within(high, degrees) < confidence:
         low, high = high, 2 * high
-    return _root(lambda t: _within(t, degrees) - confidence, low, high)
+    return float(rounded(_root(lambda t: _within(t, degrees) - confidence, low, high), bits=40))  # of libm's arctangent
 
 
 def _root(rises: Callable[[float], float], low: float, high: float) -> float:
@@ -122,7 +124,7 @@ def _within(t: float, degrees: int) -> float:
     M. Abramowitz, I. Stegun, "Handbook of Mathematical Functions", 1964, formulas 26.7.3 and 26.7.4.
     """
     theta = math.atan(t / math.sqrt(degrees))
-    cosine, sine = math.cos(theta), math.sin(theta)
+    cosine, sine = math.sqrt(degrees / (degrees + t * t)), t / math.sqrt(degrees + t * t)
     term = cosine if degrees % 2 else 1.0
     total = 0.0
     for k in range(degrees % 2 + 1, degrees, 2):

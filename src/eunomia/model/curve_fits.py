@@ -19,7 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats
+from eunomia.model.equations import solve
+from eunomia.model.products import row_dots
 
 FEWEST = 4  # losses that a curve can be fitted to
 PARTS = ("floor", "a", "b", "c", "s")  # columns of a fitted curve
@@ -45,7 +48,7 @@ _Family = Callable[[_Seen, Floats], Floats]  # floors (run, floor) → curves (r
 def losses_at(curves: Floats, k: Floats) -> Floats:
     """Return the losses after k steps, shape of k; curves (…, 5) have the columns of `PARTS`."""
     floor, a, b, c, s = np.moveaxis(curves, -1, 0)
-    return np.asarray(floor + np.exp(s * k) / ((a * k + b) * k + c))
+    return np.asarray(floor + elementary.exp(s * k) / ((a * k + b) * k + c))
 
 
 def known_curves(curves: Floats, total: Floats) -> Floats:
@@ -73,7 +76,7 @@ def _ready(seen: Floats, there: Bools) -> _Seen:
     count, place = there.sum(axis=1)[:, None], np.cumsum(there, axis=1) - 1
     k, loss = np.where(there, seen[:, :, 0], 0.0), np.where(there, seen[:, :, 1], 0.0)
     steps, most = np.maximum(k.max(axis=1), 1e-300), loss.max(axis=1)
-    weight = np.where(there, 2.0 ** (3 * place // count), 0.0)
+    weight = np.where(there, np.ldexp(1.0, 3 * place // count), 0.0)
     tail = there & (place >= count - np.maximum(1, np.round(_TAIL * count)))
     return _Seen(k / steps[:, None], np.where(there, loss / most[:, None], 1.0), weight, tail, steps, most)
 
@@ -82,7 +85,7 @@ def _fitted(seen: _Seen, *, slaq: bool) -> Floats:
     families: tuple[_Family, ...] = (_squared, _second) if slaq else (_straight,)
     curves = np.stack([_best(seen, family) for family in families])  # (family, run, 5)
     errors = [np.where(seen.tail, losses_at(one[:, None], seen.x) - seen.loss, 0.0) for one in curves]
-    nearest = np.square(errors).sum(axis=2).argmin(axis=0)
+    nearest = _total(np.square(errors)).argmin(axis=0)
     floor, a, b, c, s = curves[nearest, np.arange(len(seen.steps))].T
     k, unit = seen.steps, seen.most
     return np.stack((floor * unit, a / k**2 / unit, b / k / unit, c / unit, s / k), axis=1)
@@ -96,7 +99,7 @@ def _best(seen: _Seen, family: _Family) -> Floats:
         floors = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _GRID)
         curves = family(seen, floors)
         error = seen.weight[:, None] * (losses_at(curves[:, :, None], seen.x[:, None]) - seen.loss[:, None])
-        best = np.square(error).sum(axis=2).argmin(axis=1)
+        best = _total(np.square(error)).argmin(axis=1)
         low, high = floors[runs, np.maximum(best - 1, 0)], floors[runs, np.minimum(best + 1, _GRID - 1)]
     return np.asarray(curves[runs, best])
 
@@ -115,37 +118,42 @@ def _first(seen: _Seen, floors: Floats, uses: tuple[tuple[int, ...], ...]) -> Fl
     weight = seen.weight[:, None] * above**2  # an error of 1/x is x² times one of x
     powers = np.stack((seen.x**2, seen.x, np.ones_like(seen.x)), axis=2)  # (run, loss, power)
     weighed = powers[:, None] * weight[..., None]
-    gram = np.swapaxes(weighed, 2, 3) @ weighed  # (run, floor, power, power)
-    wanted = np.swapaxes(weighed, 2, 3) @ (weight / above)[..., None]
+    gram = _total(weighed[..., :, None] * weighed[..., None, :])  # (run, floor, power, power)
+    wanted = _total(weighed * (weight / above)[..., None])  # (run, floor, power)
     found, least = np.zeros((*floors.shape, 3)), np.full(floors.shape, np.inf)
     for used in uses:
         part = np.array(used)
         x = np.zeros_like(found)
-        x[..., part] = _solved(gram[..., part[:, None], part], wanted[..., part, 0])
-        square = np.square((powers[:, None] @ x[..., None])[..., 0] * weight - weight / above).sum(axis=2)
+        x[..., part] = _solved(gram[..., part[:, None], part], wanted[..., part])
+        square = _total(np.square(row_dots(powers[:, None], x[:, :, None]) * weight - weight / above))
         better = (x >= 0).all(axis=2) & (x[..., 2] > 0) & (square < least)
         found[better], least[better] = x[better], square[better]
     return np.concatenate((floors[..., None], found, np.zeros((*floors.shape, 1))), axis=2)
 
 
+def _total(terms: Floats) -> Floats:
+    """Return sums over losses, the third axis, in their order: what is not there adds 0 and changes no digit."""
+    return np.asarray(np.cumsum(terms, axis=2)[:, :, -1])
+
+
 def _solved(gram: Array, wanted: Array) -> Floats:
     size = gram.shape[-1]
     ridge = _RIDGE * np.trace(gram, axis1=2, axis2=3)[..., None, None] * np.eye(size)
-    return np.asarray(np.linalg.solve(gram + ridge + 1e-300 * np.eye(size), wanted[..., None])[..., 0])
+    return solve(gram + ridge + 1e-300 * np.eye(size), wanted)
 
 
 def _second(seen: _Seen, floors: Floats) -> Floats:
     """Return curves of second order with these floors; one whose losses do not fall is constant."""
     above = seen.loss[:, None] - floors[:, :, None]
-    mass, y = np.square(seen.weight[:, None] * above), np.log(above)
-    whole = mass.sum(axis=2)
-    mean_x, mean_y = ((mass * values).sum(axis=2) / whole for values in (seen.x[:, None], y))
+    mass, y = np.square(seen.weight[:, None] * above), elementary.log(above)
+    whole = _total(mass)
+    mean_x, mean_y = (_total(mass * values) / whole for values in (seen.x[:, None], y))
     across = seen.x[:, None] - mean_x[..., None]
-    spread = (mass * across**2).sum(axis=2)
-    slope = np.divide((mass * across * y).sum(axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
+    spread = _total(mass * across**2)
+    slope = np.divide(_total(mass * across * y), spread, out=np.zeros_like(spread), where=spread > 0)
     s = np.minimum(slope, 0.0)
     nothing = np.zeros_like(floors)
-    return np.stack((floors, nothing, nothing, np.exp(s * mean_x - mean_y), s), axis=2)
+    return np.stack((floors, nothing, nothing, elementary.exp(s * mean_x - mean_y), s), axis=2)
 
 
 def until_flat(curves: Floats, window: Floats, part: float) -> Floats:

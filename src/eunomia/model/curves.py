@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
+from eunomia.model.rounding import drawn
 
 START = 1.0  # losses are told as parts of the first one
 _FLOOR = (0.2, 0.35)  # median and σ of the logarithm
@@ -48,5 +50,5 @@ def curve_of(seed: int, job_id: str) -> Curve:
     """Return a run's curve, drawn by the seed and its name alone: who else runs does not matter."""
     rng = np.random.default_rng((seed, zlib.crc32(job_id.encode())))
     median, sigma = np.array((_FLOOR, _RATE)).T
-    floor, rate = (median * np.exp(sigma * rng.standard_normal(2))).tolist()
+    floor, rate = (median * elementary.exp(sigma * drawn(rng.standard_normal(2)))).tolist()
     return Curve(START, min(floor, 0.95 * START), rate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import row_dots
 
 
 def equal_part(scale_factor: Ints | Floats, capacity: Floats) -> Floats:
@@ -20,4 +21,4 @@ def equal_part(scale_factor: Ints | Floats, capacity: Floats) -> Floats:
 
 def alone_throughput(throughput: Floats, scale_factor: Ints | Floats, capacity: Floats) -> Floats:
     """Return steps/s (job,) of each job on its equal part; throughput (job, type)."""
-    return np.asarray(np.einsum("mj,mj->m", throughput, equal_part(scale_factor, capacity)))
+    return np.asarray(row_dots(throughput, equal_part(scale_factor, capacity)))

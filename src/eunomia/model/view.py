@@ -10,6 +10,7 @@ import numpy as np
 
 from eunomia.model.apps import Apps
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
 
@@ -22,8 +23,9 @@ class UndeclaredColumn(AttributeError):
 class View:
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
 
-    Only the columns that the policy `needs` are filled. `seed` (run seed, number of the ask) is the only source of
-    random draws; `memory` holds what the last answer asked to keep, with job columns moved to today's rows.
+    Only the columns that the policy `needs` are filled. Those that are added up are rounded to 40 bits (twelve
+    digits), so that the last digit of a sum tells no two jobs apart. `seed` (run seed, number of the ask) is the only
+    source of random draws; `memory` holds what the last answer asked to keep, with job columns moved to today's rows.
     """
 
     at: float  # seconds since the run began
@@ -33,6 +35,10 @@ class View:
     seed: tuple[int, int] = (0, 0)
     memory: Mapping[str, Array] = field(default_factory=dict)
     whole: Floats | None = None  # (type,) capacity of the cluster, where this is a part of its view
+
+    def __post_init__(self) -> None:
+        near = {name: rounded(each, bits=SEEN_BITS) for name, each in self.columns.items() if name in ROUNDED}
+        object.__setattr__(self, "columns", {**self.columns, **near})
 
     def _column(self, name: str) -> Any:
         try:
@@ -272,4 +278,7 @@ class View:
 COLUMNS = frozenset(name for name, value in vars(View).items() if isinstance(value, property))
 NOT_BY_JOB = frozenset(  # others: a row per job
     {"apps", "capacity", "holder", "hourly", "lease", "paired", "past_service", "price", "room", "tenants", "topology"}
+)
+ROUNDED = frozenset(  # added up
+    {"deserved", "hourly", "isolated", "past_service", "received", "remaining", "run_time", "service", "wait"}
 )

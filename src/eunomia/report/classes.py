@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.quantities import duration, shown
@@ -48,7 +49,7 @@ def size_bounds(sizes: Array) -> list[tuple[int, int]]:
     """Return classes of gang sizes (first, last): each size by itself, or powers of two when they are many."""
     if sizes.size <= MOST_CLASSES:
         return [(int(size), int(size)) for size in sizes]
-    tops = np.unique(2 ** np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64))
+    tops = np.unique(1 << np.ceil(elementary.log2(np.maximum(sizes, 1))).astype(np.int64))
     return [(1 if top == 1 else int(top) // 2 + 1, int(top)) for top in tops]
 
 

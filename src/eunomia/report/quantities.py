@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from eunomia.model import elementary
+
 Unit = Literal["s", "share", "count", "ratio", "usd", "plain"]
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -16,7 +18,7 @@ def three_digits(value: float) -> str:
     size = abs(value)
     if size >= 100 or value == 0:
         return f"{value:,.0f}"
-    places = 1 if size >= 10 else 2 if size >= 1 else 2 - math.floor(math.log10(size))
+    places = 1 if size >= 10 else 2 if size >= 1 else 2 - math.floor(elementary.log10(size))
     return f"{value:.{min(places, 6)}f}"
 
 

@@ -13,7 +13,6 @@ own.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,6 +23,7 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.metrics.statistics import estimate, paired
+from eunomia.model import elementary
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.making import Order, failures, make_all
 from eunomia.reproduction.table import Request, Row, Table
@@ -181,5 +181,9 @@ def _factor(pairs: Mapping[int, tuple[float, float]]) -> tuple[float | None, str
     if found is None or found.log_ratio is None:
         return None, "somebody got nothing at all under a seed"
     low, high = found.log_ratio.low, found.log_ratio.high
-    told = "one seed" if low is None or high is None else f"95 % interval {math.exp(low):.2f} to {math.exp(high):.2f}"
-    return math.exp(found.log_ratio.mean), told
+    told = (
+        "one seed"
+        if low is None or high is None
+        else f"95 % interval {elementary.exp(low):.2f} to {elementary.exp(high):.2f}"
+    )
+    return elementary.exp(found.log_ratio.mean), told

@@ -10,7 +10,6 @@ A stopped job loses 60 s. Seats do not change how fast a gang goes: consolidatio
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import os
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from eunomia import traces
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.metrics.statistics import paired
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -142,8 +142,12 @@ def _factor(fifo: Mapping[int, float], other: Mapping[int, float]) -> tuple[floa
     assert found is not None
     assert found.log_ratio is not None  # every JCT is above 0
     low, high = found.log_ratio.low, found.log_ratio.high
-    told = "one seed" if low is None or high is None else f"95 % interval {math.exp(low):.2f} to {math.exp(high):.2f}"
-    return math.exp(found.log_ratio.mean), told
+    told = (
+        "one seed"
+        if low is None or high is None
+        else f"95 % interval {elementary.exp(low):.2f} to {elementary.exp(high):.2f}"
+    )
+    return elementary.exp(found.log_ratio.mean), told
 
 
 def _measure(work: Work, policy: str) -> Measures:

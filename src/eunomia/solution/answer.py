@@ -12,6 +12,7 @@ import numpy as np
 from eunomia.model.answers import Answer, Rows
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate
+from eunomia.model.products import row_dots
 from eunomia.solution.problem import AllocationProblem
 
 
@@ -53,7 +54,7 @@ class Solution:
     def effective_throughput(self) -> Floats:
         """(job,) steps/s averaged over the allocation."""
         if self.rows is None:
-            return np.asarray(np.einsum("mj,mj->m", self.problem.throughput, self.share))
+            return np.asarray(row_dots(self.problem.throughput, self.share))
         speed = np.zeros(self.problem.jobs)
         for job, beside, at in self._sides():
             np.add.at(speed, job, self.share[at] * self._rate(job, beside, at))

@@ -113,7 +113,7 @@ def _taken(rows: Rows, chosen: Ints) -> dict[str, Ints]:
 
 def _restored(answer: Answer, rows: Rows | None, share: Floats, order: Ints) -> tuple[Answer, Rows | None, Floats]:
     """Return the answer with row i called order[i] again."""
-    place = np.argsort(order)
+    place = np.argsort(order, kind="stable")
     proof = answer.certificate
     if proof is not None:
         binding = None if proof.binding is None else proof.binding[place]

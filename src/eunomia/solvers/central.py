@@ -15,6 +15,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
+from eunomia.model.products import dot
 from eunomia.solvers.prices.barrier import solve_dense
 from eunomia.solvers.sums import dot, total
 
@@ -60,7 +61,7 @@ def _followed(
     s, N = size[some].astype(float), capacity[columns].astype(float)
     found = _path(T, s, N, need[some] * unit / own, fixed[some] / own, stop)
     found /= np.maximum(found.sum(axis=1, keepdims=True), 1.0)  # the last digits of what was summed up step by step
-    found /= np.maximum(s @ found / N, 1.0)
+    found /= np.maximum(dot(s, found) / N, 1.0)
     x[np.ix_(some, columns)] = found
     return x
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.products import dot
 
 _ROUNDING = 1e-12  # of a resource's total
 
@@ -55,7 +56,7 @@ def divided(wishes: Wishes, *, total: Floats, room: Floats, weight: Floats) -> F
         got[rows] += more
         if out < 0:
             return got
-        room = np.maximum(room - more @ some.task, 0.0)
+        room = np.maximum(room - dot(more, some.task), 0.0)
         room[out] = 0.0
         rises[rows[more >= some.most]] = False
 

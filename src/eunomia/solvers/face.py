@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats
+from eunomia.model.products import row_dots
 from eunomia.solvers.blocks import Blocks, Groups, blocks_of
 from eunomia.solvers.program import INF, TOLERANCE, Program
 
@@ -133,7 +134,7 @@ def of_level(rate: Floats, size: Floats, capacity: Floats, x: Floats) -> Face:
         size=size,
         capacity=capacity,
         rate=rate,
-        floor=np.einsum("ik,ik->i", rate, x) * (1 - _EQUAL),
+        floor=row_dots(rate, x) * (1 - _EQUAL),
         full_row=nothing,
         full_column=np.zeros(len(capacity), dtype=bool),
         tight_floor=nothing,

@@ -17,6 +17,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.blocks import Groups, blocks_of
 from eunomia.solvers.linear import FEW, best_total
 from eunomia.solvers.program import INF, Infeasible, Program
@@ -129,10 +130,10 @@ def _priced(rate: Floats, size: Floats, floor: Floats, weight: Floats, capacity:
     held = len(groups.count)
     price = np.maximum(-solved.row_price[held : held + len(capacity)], 0.0)[kept]
     used = cheapest(size, np.ascontiguousarray(rate.T[kept]), floor, price)  # (column, row)
-    cost = price @ used
+    cost = dot(price, used)
     order = np.argsort(-weight / np.maximum(cost, 1e-300), kind="stable")
     late = np.flatnonzero(~_fitting(used, order, capacity[kept]))
-    won = float(price @ capacity[kept] + np.maximum(weight - cost, 0.0).sum())
+    won = float(dot(price, capacity[kept]) + np.maximum(weight - cost, 0.0).sum())
     return late, max(float(weight.sum()) - won, 0.0)
 
 

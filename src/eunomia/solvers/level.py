@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.few.road import few_level
 from eunomia.solvers.prices.alike import glance
@@ -181,7 +182,7 @@ def _by_prices(rows: Rows, capacity: Floats, second: Floats | None, start: Float
         return found, True
     edges, idle, free = found.edges, found.idle, found.free
     x = edges.dense()[idle][:, free]
-    spare = capacity[free] - edges.used()[free] + rows.size[idle] @ x
+    spare = capacity[free] - edges.used()[free] + dot(rows.size[idle], x)
     rate = rows.T[np.ix_(free, idle)].T
     floor = np.minimum(rows.need(found.t)[0][idle], (rate * x).sum(axis=1)) * (1 - 1e-12)
     worth, left = second[np.ix_(idle, free)], np.maximum(spare, 0.0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.blocks import Groups, blocks_of, lifted
 from eunomia.solvers.program import Infeasible, NoOptimum, Program
 from eunomia.solvers.totals.rows import Rows
@@ -183,6 +184,6 @@ def proven(
     """Put a point and prices together, with the bound that the prices prove."""
     terms = worth[row, column] * share
     floors = floor_price * floor
-    bound = float(price @ capacity + time_price.sum() - floors.sum())
-    scale = max(float(np.abs(terms).sum()), float(price @ capacity + time_price.sum() + np.abs(floors).sum()))
+    bound = float(dot(price, capacity) + time_price.sum() - floors.sum())
+    scale = max(float(np.abs(terms).sum()), float(dot(price, capacity) + time_price.sum() + np.abs(floors).sum()))
     return Total(worth.shape, row, column, share, float(terms.sum()), bound, scale, price, time_price, floor_price)

@@ -16,6 +16,7 @@ import highspy
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.products import dot
 
 TOLERANCE = 1e-10
 _OFF = 1e-9  # by how much an answer may miss its sides, relative to them or to 1
@@ -230,17 +231,17 @@ class Program:
         if self.whole:
             zeros = np.zeros(self.rows), np.zeros(self.columns)
             bound = self.highs.getInfo().mip_dual_bound * self.unit * self.sign
-            return Solved(x, float(self.cost @ x), float(bound), *zeros)
+            return Solved(x, float(dot(self.cost, x)), float(bound), *zeros)
         price = self.sign * self.unit * np.array(solution.row_dual, dtype=float)
         reduced = self.sign * self.unit * np.array(solution.col_dual, dtype=float)
         bound = self._reach(price, self.low, self.high) + self._reach(reduced, self.lower, self.upper)
-        return Solved(x, float(self.cost @ x), bound, price, reduced)
+        return Solved(x, float(dot(self.cost, x)), bound, price, reduced)
 
     def _reach(self, price: Floats, low: Floats, high: Floats) -> float:
         """Return Σ price · side, each price at the side that it holds; at a missing side a price is rounding."""
         side = np.where(price * self.sign < 0, high, low)
         holds = np.isfinite(side)
-        return float(price[holds] @ side[holds])
+        return float(dot(price[holds], side[holds]))
 
 
 def _unit(cost: Floats, rows: int) -> float:

@@ -19,7 +19,10 @@ from functools import cached_property
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
+from eunomia.model.rounding import rounded
 from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.smooth.market import Market, Point, made_to_fit, totals
 from eunomia.solvers.smooth.narrow import best_point, rougher_point
@@ -120,9 +123,9 @@ def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats)
     if len(best._row):
         rows = best._rows
         market = Market.of(capacity[best._column], float(rows.weight.sum()))
-        others = best.objective - rows.weight * np.log(best.level[best._row])
+        others = best.objective - rows.weight * elementary.log(best.level[best._row])
         without = totals_without(rows, market, best._point)
-        payments[best._row] = np.minimum(np.exp((others - without) / rows.weight), 1.0)
+        payments[best._row] = rounded(np.minimum(elementary.exp((others - without) / rows.weight), 1.0))
         doubt = 2 * best.gap * float(rows.weight.sum() / rows.weight.min())  # of the logarithm of a payment
         if doubt > _PAYMENT:
             raise NoOptimum(f"a payment is only known to {doubt:.0e} of itself; weights are too many decades apart")
@@ -162,7 +165,7 @@ def _proven(rows: Rows, market: Market, start: Floats | None) -> tuple[Point, Fl
             keep = _keep(point, rows, market)
         objective, bound = totals(point, rows, market)
         if point.doubt > 0.0 or (keep < 1.0).any():
-            objective = float(rows.weight @ np.log(_levels(rows, point, keep)))
+            objective = float(dot(rows.weight, elementary.log(_levels(rows, point, keep))))
         gap = (bound - objective) / market.weight
         if gap <= GAP:
             return point, keep, objective, bound
@@ -191,6 +194,6 @@ def _shares(point: Point, share: Floats, keep: Floats) -> tuple[Ints, Ints, Floa
 
 def _keep(point: Point, rows: Rows, market: Market) -> Floats:
     """Return 1 for each column that is not over-full, else its capacity over what is used of it (column,)."""
-    used = point.tally.demand(point.price) + point.x[1:] @ rows.size[point.open]
+    used = point.tally.demand(point.price) + dot(point.x[1:], rows.size[point.open])
     full = used / market.capacity
     return np.where(full > 1.0 + _OVERUSE, 1.0 / np.maximum(full, 1.0), 1.0)

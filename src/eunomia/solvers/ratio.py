@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.products import dot
 from eunomia.solvers.linear import GAP, Total, best_total
 from eunomia.solvers.program import NoOptimum
 
@@ -115,7 +116,7 @@ def climb(at: Callable[[float, float], Tried[Found]]) -> Climbed[Found]:
 
 
 def _sum(part: Floats, total: Total) -> float:
-    return float(part[total.row, total.column] @ total.share)
+    return float(dot(part[total.row, total.column], total.share))
 
 
 def _largest(top: Floats, bottom: Floats, capacity: Floats, base: float, floor: Floats | None) -> float:

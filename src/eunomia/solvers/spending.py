@@ -6,6 +6,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.few.road import FEW, few_total
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.program import NoOptimum
@@ -35,7 +36,7 @@ def topped_up(x: Floats, second: Floats, size: Floats, capacity: Floats) -> Floa
     row, column = np.nonzero(second > 0)
     order = np.argsort(-second[row, column] / size[row], kind="stable")
     filled = x.copy()
-    idle, spare = np.maximum(1 - x.sum(axis=1), 0.0), np.maximum(capacity - size @ x, 0.0)
+    idle, spare = np.maximum(1 - x.sum(axis=1), 0.0), np.maximum(capacity - dot(size, x), 0.0)
     _fill(filled, row[order], column[order], size, idle, spare)
     return filled
 

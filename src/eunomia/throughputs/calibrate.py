@@ -13,7 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.equations import least_squares
+from eunomia.model.products import dot
+from eunomia.model.rounding import drawn
 from eunomia.throughputs import read_table
 from eunomia.throughputs.analytic import GIGA, PEAK_SHARE, TERA
 from eunomia.throughputs.catalogue import accelerators
@@ -56,7 +60,7 @@ def fit_memory(reference: Path, *, steps: int = 4000, seed: int = 0) -> tuple[di
     score = _foretold(best, family, batch, room, fits)
     for _ in range(steps):
         trial = best.copy()
-        trial[rng.integers(2), rng.integers(len(largest))] *= np.exp(rng.normal(0, 0.3))
+        trial[rng.integers(2), rng.integers(len(largest))] *= elementary.exp(drawn(rng.normal(0, 0.3)))
         trial[0] = np.maximum(trial[0], 0.3)  # the runtime itself
         if (new := _foretold(trial, family, batch, room, fits)) >= score:
             best, score = trial, new
@@ -73,7 +77,7 @@ def _fit_family(family: str, table: Measurements) -> Fit:
     known = matrix[:, 3] * stated
     free = [k for k, name in enumerate(UNKNOWNS) if name in jobs[0].fitted]
     x = _relative_least_squares(matrix[:, free], y, known)
-    ratio = np.exp(np.abs(np.log((matrix[:, free] @ x + known) / y)))
+    ratio = elementary.exp(np.abs(elementary.log((dot(matrix[:, free], x) + known) / y)))
     facts = {UNKNOWNS[k]: float(value) for k, value in zip(free, x, strict=True)}
     return Fit(family, facts, float(np.median(ratio)))
 
@@ -91,19 +95,19 @@ def _relative_least_squares(matrix: Floats, y: Floats, known: Floats) -> Floats:
     x = np.zeros(matrix.shape[1])
     for _ in range(ROUNDS):
         x = non_negative_least_squares(matrix * weight[:, None], (y - known) * weight)
-        weight = 1 / np.sqrt(y * np.maximum(matrix @ x + known, 1e-9))
+        weight = 1 / np.sqrt(y * np.maximum(dot(matrix, x) + known, 1e-9))
     return x
 
 
 def non_negative_least_squares(matrix: Floats, y: Floats) -> Floats:
     """Return x ≥ 0 with the least |matrix @ x - y|, trying every set of columns: for a handful of columns."""
-    best, least = np.zeros(matrix.shape[1]), float(y @ y)
+    best, least = np.zeros(matrix.shape[1]), float(dot(y, y))
     for count in range(1, matrix.shape[1] + 1):
         for columns in combinations(range(matrix.shape[1]), count):
-            x, *_ = np.linalg.lstsq(matrix[:, columns], y, rcond=None)
-            residual = matrix[:, columns] @ x - y
-            if (x >= 0).all() and residual @ residual < least:
-                best, least = np.zeros(matrix.shape[1]), float(residual @ residual)
+            x = least_squares(matrix[:, columns], y)
+            residual = dot(matrix[:, columns], x) - y
+            if (x >= 0).all() and dot(residual, residual) < least:
+                best, least = np.zeros(matrix.shape[1]), float(dot(residual, residual))
                 best[list(columns)] = x
     return best
 

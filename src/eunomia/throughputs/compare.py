@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.throughputs import analytic, read_table
 from eunomia.throughputs.catalogue import Accelerator, accelerators
 from eunomia.throughputs.jobs import JobFacts, job_types
@@ -60,7 +61,7 @@ def summary(table: str, what: str, pairs: Iterable[tuple[float, float]], *, fitt
     """Return the comparison of (model, measured) rates."""
     model, measured = np.array(list(pairs)).T
     both, one = (model > 0) & (measured > 0), (model > 0) != (measured > 0)
-    ratio = np.exp(np.abs(np.log(model[both] / measured[both])))
+    ratio = elementary.exp(np.abs(elementary.log(model[both] / measured[both])))
     median, p90, worst = (float(np.quantile(ratio, q)) for q in (0.5, 0.9, 1.0))
     return Comparison(table, what, fitted, len(model), int(one.sum()), median, p90, worst)
 

@@ -8,13 +8,13 @@ that accelerator type, or n^0.75 where the catalogue does not know both. A measu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats
 from eunomia.throughputs import analytic, catalogue
 from eunomia.throughputs.jobs import job_types
@@ -105,14 +105,14 @@ class Measured:
 
 def nearest_size(sizes: Iterable[int], n: int) -> int:
     """Return the size nearest to n by ratio, the lower of two that are equally near."""
-    return min(sizes, key=lambda size: (abs(math.log(size / n)), size))
+    return min(sizes, key=lambda size: (abs(elementary.log(size / n)), size))
 
 
 def relative_rate(type_name: str, job_type: str, n: int) -> float:
     """Return the model's rate of n accelerators, in units that cancel between two scale factors."""
     accelerator, job = catalogue.find(type_name), job_types().get(job_type)
     if accelerator is None or job is None:
-        return float(n**SCALING_EXPONENT)
+        return elementary.power(n, SCALING_EXPONENT)
     return analytic.unlimited_rate(job, accelerator, n)
 
 

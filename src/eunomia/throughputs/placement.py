@@ -15,12 +15,13 @@ Philly: M. Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters", ATC
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from eunomia.model import elementary
+from eunomia.model.rounding import straight
 from eunomia.throughputs.names import Kind, model_of
 from eunomia.throughputs.places import Level, Place
 
@@ -113,5 +114,6 @@ class Philly:
         """Return the slowdown as against one server; between and beyond Table 5 on straight lines of the logarithms."""
         if nodes <= 1:
             return 1.0
-        ratio, factor = np.log(np.array(SPREAD)).T
-        return TWO_SERVERS * math.exp(np.interp(math.log(max(nodes / max(fewest, 2), 1.0)), ratio, factor))
+        ratio, factor = elementary.log(np.array(SPREAD)).T
+        at = elementary.log(max(nodes / max(fewest, 2), 1.0))
+        return TWO_SERVERS * elementary.exp(float(straight(at, ratio, factor)))

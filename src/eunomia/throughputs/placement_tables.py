@@ -22,6 +22,7 @@ from statistics import geometric_mean
 import numpy as np
 
 from eunomia.model.problems import Problems
+from eunomia.model.rounding import straight
 from eunomia.throughputs.columns import Columns, number, read_columns, whole
 from eunomia.throughputs.measured import nearest_size
 from eunomia.throughputs.names import Kind, model_of
@@ -60,7 +61,7 @@ class ByNodes:
         near = [n for n, (measured, _) in curves.items() if measured[0] <= fewest]
         if not curves or nodes <= fewest:
             return 1.0
-        here, best = np.interp([nodes, fewest], *curves[nearest_size(near or curves, size)])
+        here, best = straight([nodes, fewest], *curves[nearest_size(near or curves, size)])
         return max(float(here / best), 1.0)
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.rounding import straight
 
 Draw = Callable[[np.random.Generator, np.random.Generator, int], tuple[Ints, Floats]]
 
@@ -32,13 +34,15 @@ def gavel(sizes: np.random.Generator, durations: np.random.Generator, jobs: int)
     """Return (job,) scale factors and (job,) durations in seconds, drawn independently of each other."""
     is_long = durations.random(jobs) < LONG
     exponent = np.where(is_long, 3 + durations.random(jobs), 1.5 + 1.5 * durations.random(jobs))
-    return _sizes(sizes, GAVEL_SIZES, jobs), 60 * 10**exponent
+    return _sizes(sizes, GAVEL_SIZES, jobs), 60 * elementary.power(10, exponent)
 
 
 def philly(sizes: np.random.Generator, durations: np.random.Generator, jobs: int) -> tuple[Ints, Floats]:
     """Return (job,) scale factors and (job,) durations in seconds; larger jobs run longer."""
     scale_factor, level = _sizes(sizes, PHILLY_SIZES, jobs), durations.random(jobs)
-    by_class = [np.exp(np.interp(level, LEVELS, np.log(quantiles))) for quantiles in PHILLY_QUANTILES_S.values()]
+    by_class = [
+        elementary.exp(straight(level, LEVELS, elementary.log(quantiles))) for quantiles in PHILLY_QUANTILES_S.values()
+    ]
     return scale_factor, np.choose(_classes(scale_factor, list(PHILLY_QUANTILES_S)), by_class)
 
 

@@ -16,6 +16,7 @@ from random import Random
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.traces.table import Trace, trace_of
 
@@ -74,7 +75,7 @@ class GavelStreams:
         if not self.multi_accelerator:
             size = 1
         low, high = (3, 4) if rng.random() >= 0.8 else (1.5, 3)
-        duration = 60 * 10 ** rng.uniform(low, high)
+        duration = 60 * elementary.power(10, rng.uniform(low, high))
         name, spreads = rng.choice(_JOB_TYPES)
         while size > 1 and not spreads:
             name, spreads = rng.choice(_JOB_TYPES)
@@ -94,7 +95,7 @@ class GavelStreams:
         for _ in range(self.jobs):
             arrivals.append(at)
             if self.rate_per_hour < math.inf:
-                at += -math.log(1.0 - rng.random()) / (1.0 / (3600.0 / self.rate_per_hour))
+                at += -elementary.log(1.0 - rng.random()) / (1.0 / (3600.0 / self.rate_per_hour))
         return np.array(arrivals)
 
 

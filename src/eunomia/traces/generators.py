@@ -10,6 +10,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.model.nearest import nearest
+from eunomia.model.rounding import drawn
 from eunomia.traces.distributions import DISTRIBUTIONS
 from eunomia.traces.gavel_streams import GavelStreams
 from eunomia.traces.options import flag, known, number, refused
@@ -88,7 +89,7 @@ class Poisson:
     def draw(self, seed: int) -> Trace:
         """Return the trace; the same seed draws the same one."""
         arrivals, durations = np.random.default_rng(seed).spawn(2)
-        duration_s = np.maximum(durations.exponential(self.mean_duration_s, self.jobs), np.finfo(float).tiny)
+        duration_s = np.maximum(drawn(durations.exponential(self.mean_duration_s, self.jobs)), np.finfo(float).tiny)
         return trace_of(
             "poisson",
             _ids(self.jobs),
@@ -142,7 +143,7 @@ def _check(generator: str, parameter: str, value: object) -> None:
 
 def _arrivals(rng: np.random.Generator, rate_per_hour: float, jobs: int) -> Floats:
     """Return (job,) seconds at which a Poisson process that starts at 0 has its events."""
-    arrivals: Floats = np.cumsum(rng.exponential(1.0, jobs) * (3600 / rate_per_hour))
+    arrivals: Floats = np.cumsum(drawn(rng.exponential(1.0, jobs)) * (3600 / rate_per_hour))
     return arrivals
 
 

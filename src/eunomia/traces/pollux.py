@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats
+from eunomia.model.rounding import straight
 from eunomia.traces.opening import read_sheet
 from eunomia.traces.options import chosen
 from eunomia.traces.rules import SCALE_FACTOR, SUBMITTED, Rule
@@ -94,5 +96,5 @@ def _steps(applications: tuple[str, ...], batch: Floats) -> Floats:
         rows = of == name
         sizes = np.array(list(measured), dtype=np.float64)
         samples = sizes * np.array(list(measured.values()), dtype=np.float64)
-        steps[rows] = np.interp(np.log(batch[rows]), np.log(sizes), samples) / batch[rows]
+        steps[rows] = straight(elementary.log(batch[rows]), elementary.log(sizes), samples) / batch[rows]
     return steps

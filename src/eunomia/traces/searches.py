@@ -13,7 +13,9 @@ from itertools import repeat
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.rounding import drawn, straight
 from eunomia.traces.table import Trace, trace_of
 
 # Points of the published distributions: value and share of what is at most that.
@@ -46,7 +48,7 @@ class Searches:
         app = np.repeat(np.arange(len(counts)), counts)[: self.jobs]
         apps = int(app[-1]) + 1
         gang = kinds.choice(np.array(GANGS[self.gangs]), apps)
-        submitted_s = np.cumsum(arrivals.exponential(3600 / self.rate_per_hour, len(counts)))[app]
+        submitted_s = np.cumsum(drawn(arrivals.exponential(3600 / self.rate_per_hour, len(counts))))[app]
         accelerator_s = 60 * _between(times.random(self.jobs), JOB_MINUTES)
         names, models = tuple(f"app-{k}" for k in app.tolist()), _models(kinds, apps)
         return trace_of(
@@ -74,7 +76,7 @@ GANGS = {"small": (2, 4), "network": (4, 8)}
 def _between(level: Floats, points: tuple[tuple[float, float], ...]) -> Floats:
     """Return the values at these shares, (share,)."""
     value, share = np.array(points).T
-    return np.asarray(np.exp(np.interp(level, share, np.log(value))))
+    return np.asarray(elementary.exp(straight(level, share, elementary.log(value))))
 
 
 def _models(rng: np.random.Generator, apps: int) -> list[str]:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eunomia.model import elementary
 from eunomia.model.job import Job
 
 _ROUNDING = 1e-9  # of a logarithm
@@ -23,7 +24,7 @@ _ROUNDING = 1e-9  # of a logarithm
 
 def rungs_of(trials: int, eta: int) -> int:
     """Return how many rungs there are below the top."""
-    return math.floor(math.log(trials, eta) + _ROUNDING) if trials > 1 else 0
+    return math.floor(elementary.log(trials) / elementary.log(eta) + _ROUNDING) if trials > 1 else 0
 
 
 def brackets_of(trials: int, eta: int) -> list[tuple[int, int]]:
@@ -62,16 +63,16 @@ class Bracket:
         """Return the steps at which the trial comes to its next rung; inf = there is none below its end."""
         rung = self._rung[job_id]
         total = self._jobs[job_id].total_steps
-        return total * float(self._eta) ** (rung - self._rungs) if rung < self._rungs else math.inf
+        return total * elementary.power(self._eta, rung - self._rungs) if rung < self._rungs else math.inf
 
     def expected(self, job_id: str) -> float:
         """Return the steps that a trial is expected to do in all, if one in η goes on at each rung to come."""
         total, first = self._jobs[job_id].total_steps, self._rung[job_id]
-        marks = [total * float(self._eta) ** (rung - self._rungs) for rung in range(self._rungs + 1)]
+        marks = [total * elementary.power(self._eta, rung - self._rungs) for rung in range(self._rungs + 1)]
         gone = marks[first - 1] if first else 0.0
         steps = gone
         for i, mark in enumerate(marks[first:]):
-            steps += (mark - gone) * float(self._eta) ** -i
+            steps += (mark - gone) * elementary.power(self._eta, -i)
             gone = mark
         return steps
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from eunomia.model import elementary
 from eunomia.model.events import JobUpdated
 from eunomia.model.job import Job
+from eunomia.model.rounding import rounded
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import NOTHING, Wish, Wishes
 
@@ -111,7 +113,8 @@ class HyperDrive(Trials):
         end, spread = max(foretold(reports), 1e-12), SPREAD * (1 - progress)
         if spread <= 0:
             return float(end <= self._target)
-        return 0.5 * (1 + math.erf((math.log(self._target) - math.log(end)) / spread / math.sqrt(2)))
+        below = (elementary.log(self._target) - elementary.log(end)) / spread
+        return float(rounded(0.5 * (1 + math.erf(below / math.sqrt(2)))))
 
     def _classified(self) -> list[Wish]:
         """Return what weights change."""

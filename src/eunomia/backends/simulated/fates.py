@@ -20,8 +20,10 @@ from statistics import NormalDist
 import numpy as np
 
 from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL, Reason
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job import Job
+from eunomia.model.rounding import drawn
 
 MINUTE_S = 60.0
 P90 = 1.2816  # quantile of the standard normal distribution
@@ -98,9 +100,9 @@ def pick_reasons(scale_factor: Ints, draws: Floats) -> Ints:
 
 def run_time_to_failure(reason: Reason, draw: float, left_s: float = math.inf) -> float:
     """Return seconds from the lognormal of a reason below `left_s`, at the quantile `draw` of what lies there."""
-    middle, sigma = math.log(reason.p50_min * MINUTE_S), math.log(reason.p90_min / reason.p50_min) / P90
+    middle, sigma = elementary.log(reason.p50_min * MINUTE_S), elementary.log(reason.p90_min / reason.p50_min) / P90
     if sigma == 0:
         return min(reason.p50_min * MINUTE_S, left_s)
-    below = 1.0 if math.isinf(left_s) else _NORMAL.cdf((math.log(max(left_s, 1e-9)) - middle) / sigma)
+    below = 1.0 if math.isinf(left_s) else _NORMAL.cdf((elementary.log(max(left_s, 1e-9)) - middle) / sigma)
     quantile = min(max(draw * below, 1e-300), 1 - 1e-16)
-    return min(math.exp(middle + sigma * _NORMAL.inv_cdf(quantile)), left_s)
+    return min(float(drawn(elementary.exp(middle + sigma * _NORMAL.inv_cdf(quantile)))), left_s)

@@ -13,6 +13,7 @@ from eunomia.backends.simulated.reports import Reports
 from eunomia.model.arrays import Floats
 from eunomia.model.events import Event, JobCancelled, NodeJoined, NodeLost
 from eunomia.model.job import Job
+from eunomia.model.rounding import drawn
 
 HOUR_S = 3600.0
 
@@ -52,7 +53,7 @@ class Mishaps:
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
         """Return who is cancelled and when."""
         chosen = np.flatnonzero(rng.random(len(jobs)) < self.cancel_fraction)
-        waits = rng.exponential(self.cancel_after_s, len(chosen))
+        waits = drawn(rng.exponential(self.cancel_after_s, len(chosen)))
         return [
             (jobs[i].submitted + wait, JobCancelled(jobs[i].job_id))
             for i, wait in zip(chosen.tolist(), waits.tolist(), strict=True)
@@ -62,13 +63,13 @@ class Mishaps:
         """Return after how many seconds on its seats each gang fails, (gang,); inf = never."""
         if self.job_failures_per_hour == 0:
             return np.full(gangs, np.inf)
-        return rng.exponential(HOUR_S / self.job_failures_per_hour, gangs)
+        return drawn(rng.exponential(HOUR_S / self.job_failures_per_hour, gangs))
 
     def next_outage(self, at: float, node: int, rng: np.random.Generator) -> tuple[float, Event] | None:
         """Return when a node that is in service since `at` is lost."""
         if self.node_failures_per_hour == 0:
             return None
-        return at + float(rng.exponential(HOUR_S / self.node_failures_per_hour)), NodeLost(node)
+        return at + float(drawn(rng.exponential(HOUR_S / self.node_failures_per_hour))), NodeLost(node)
 
     def repair(self, at: float, node: int) -> tuple[float, Event]:
         """Return when a node that was lost at `at` is back."""

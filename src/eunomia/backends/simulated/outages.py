@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.model.rounding import drawn
 from eunomia.model.topology import Topology
 
 HOUR_S = 3600.0
@@ -26,11 +27,11 @@ class Rate:
 
     def until_loss(self, rng: np.random.Generator) -> float:
         """Return seconds of service until the next loss; the rate is above 0."""
-        return float(rng.exponential(HOUR_S / self.per_hour))
+        return float(drawn(rng.exponential(HOUR_S / self.per_hour)))
 
     def until_repair(self, rng: np.random.Generator) -> float:
         """Return seconds away."""
-        return self.repair_s if self.fixed else float(rng.exponential(self.repair_s))
+        return self.repair_s if self.fixed else float(drawn(rng.exponential(self.repair_s)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.model.rounding import drawn
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
@@ -23,7 +25,7 @@ class Reports:
 
     def heard_at(self, at: float, rng: np.random.Generator) -> float:
         """Return when the scheduler hears of what happened at `at`."""
-        delay = float(rng.exponential(self.delay_s)) if self.delay_s else 0.0
+        delay = float(drawn(rng.exponential(self.delay_s))) if self.delay_s else 0.0
         if self.lost and rng.random() < self.lost:
             return (math.floor(at / self.reconcile_s) + 1) * self.reconcile_s
         return at + delay

@@ -21,6 +21,7 @@ from eunomia.model.life import Stage
 from eunomia.placing.ranking import rising
 
 _RUNS = int(Stage.RUNNING)
+_GRID = 1.5 * 2.0**32  # what is added to it is rounded to a millionth: debts are ranked by microseconds
 _WORTH = 10.0  # seconds of debt for which a second may be spent on a change of seats
 
 
@@ -52,7 +53,8 @@ def _wishes(
         lag[row] = _owed(x[row], lag[row], held[row], elapsed)
         if x[row] > 0 and ints[STAGE, job[row]] <= _RUNS and (mate < 0 or ints[STAGE, mate] <= _RUNS):
             rows[count] = row
-            key[count] = -(lag[row] + x[row] * ahead + (_WORTH * cost[1, size[row]] if held[row] else 0.0))
+            owed = lag[row] + x[row] * ahead + (_WORTH * cost[1, size[row]] if held[row] else 0.0)
+            key[count] = _GRID - (owed + _GRID)
             count += 1
     return count
 
@@ -107,7 +109,7 @@ class Dues:
         self.lag = np.zeros(len(rows.job))
         self._held = np.zeros(len(rows.job), dtype=bool)
         if len(before) and len(rows.job):
-            order = np.argsort(before)
+            order = np.argsort(before, kind="stable")
             keys = self._keys()
             at = np.minimum(np.searchsorted(before, keys, sorter=order), len(before) - 1)
             same = before[order[at]] == keys

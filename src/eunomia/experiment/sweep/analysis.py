@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from eunomia.experiment.sweep.file import SweepFile
 from eunomia.experiment.sweep.frame import Frame
 from eunomia.experiment.sweep.plan import Label
 from eunomia.metrics.statistics import Difference, Estimate, estimate, one_run, paired
+from eunomia.model import elementary
 from eunomia.report.quantities import plural
 from eunomia.report.settings import part_done, whole
 from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent, Verdict, Versus
@@ -133,7 +133,7 @@ def _verdict(found: Difference, name: str, fit: bool) -> Verdict:
 
 def _grown(log_ratio: float) -> float:
     """Return ratio − 1; what is beyond all numbers is the largest of them."""
-    return math.expm1(min(log_ratio, _MOST))
+    return elementary.expm1(min(log_ratio, _MOST))
 
 
 def _interval(found: Estimate, scale: Callable[[float], float] = float) -> Interval:

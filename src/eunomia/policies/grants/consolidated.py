@@ -29,6 +29,7 @@ import numpy as np
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
+from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placing.floor import Floor
@@ -85,7 +86,7 @@ class Consolidated:
         line = np.arange(view.jobs)
         if self.order == "remaining":
             left: Floats = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
-            line = np.argsort(left, kind="stable")
+            line = rising(left)
         return np.asarray(line[best[line] > 0])
 
     def _counted(self, view: View, line: Ints) -> tuple[Ints, list[tuple[int, int]]]:

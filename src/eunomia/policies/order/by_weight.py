@@ -17,10 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from eunomia.model.answers import Order
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
@@ -57,5 +56,5 @@ class ByWeight:
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the heaviest first."""
-        rows, memory = candidates(view, np.argsort(-view.weight, kind="stable"), self.types)
+        rows, memory = candidates(view, rising(-view.weight), self.types)
         return Order(rows, memory=memory)

@@ -11,6 +11,7 @@ import numpy as np
 
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import rounded
 from eunomia.model.view import View
 from eunomia.placing.choose import would_sit
 from eunomia.solvers.climbing import climb
@@ -76,5 +77,5 @@ def _climbed(view: View, jobs: Ints, on: Ints, narrowest: Narrowest, worth: Floa
     extra = np.where(there, size[:, 1:] - size[:, :-1], 1)
     gain = np.divide(value[:, 1:] - value[:, :-1], extra, out=np.zeros(extra.shape), where=there)
     left = free - np.bincount(on, weights=size[:, 0], minlength=len(free)).astype(np.int64)
-    step = climb(gain, extra, on, left)
+    step = climb(rounded(gain), extra, on, left)
     return ladder[np.arange(len(jobs)), step]

@@ -32,6 +32,7 @@ import numpy as np
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs
+from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.cohort import Cohort
@@ -134,7 +135,7 @@ class KueueFairShare:
         line = waiting
         if self.admission == "usage":
             used = decayed(view.hourly[:, :, 0], view.at, self.half_life_s) / view.tenants.weight
-            line = waiting[np.argsort(used[view.tenant[waiting]], kind="stable")]
+            line = waiting[rising(used[view.tenant[waiting]])]
         heads: dict[int, deque[int]] = {}
         for m in line.tolist():
             heads.setdefault(int(cohort.queue[m]), deque()).append(m)

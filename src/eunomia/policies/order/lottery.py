@@ -24,6 +24,7 @@ import numpy as np
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.rounding import drawn, rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, by_fastest
@@ -55,8 +56,8 @@ class Lottery:
 
     def decide(self, view: View) -> Order:
         """Return all jobs in the order in which they are drawn."""
-        drawn = view.rng().exponential(size=view.jobs)
-        return Order(by_fastest(view, np.argsort(drawn / tickets_by_job(view), kind="stable")))
+        when = drawn(view.rng().exponential(size=view.jobs))
+        return Order(by_fastest(view, rising(when / tickets_by_job(view))))
 
 
 def tickets_by_job(view: View) -> Floats:

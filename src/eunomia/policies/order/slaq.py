@@ -32,6 +32,7 @@ from eunomia.model.answers import Order
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.curve_fits import known_curves, losses_at
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.elastic import NEEDS, Narrowest, by_gain
@@ -78,7 +79,7 @@ class Slaq:
         worth = self._worth(view, curves, narrowest.speed.max(axis=1, initial=0.0))
         first = np.take_along_axis(worth, narrowest.shape[:, None, :], axis=1)[:, 0]  # (job, type)
         each = np.where(narrowest.speed > 0, first / narrowest.size, 0.0).max(axis=1, initial=0.0)
-        return replace(by_gain(view, np.argsort(-each, kind="stable"), narrowest, worth), memory=memory)
+        return replace(by_gain(view, rising(-each), narrowest, worth), memory=memory)
 
     def _known(self, view: View) -> tuple[Floats, dict[str, Array]]:
         """Return what is believed of each job's curve, (job, 5), and what to remember."""

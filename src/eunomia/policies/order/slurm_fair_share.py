@@ -31,9 +31,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.answers import Misfit, Order
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo
+from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
@@ -97,7 +99,7 @@ class SlurmFairShare:
         factor = fair_tree(usage, tenants) if self.algorithm == "fair_tree" else classic(usage, tenants, self.dampening)
         age = np.minimum((view.at - view.submitted) / self.max_age_s, 1.0)
         priority = np.round(factor[view.tenant], _ROUNDING) + self.age_weight * age
-        order = np.argsort(-priority, kind="stable")
+        order = rising(-priority)
         waits = bool((view.on_type < 0).any())
         return Order(
             by_fastest(view, order),
@@ -115,7 +117,7 @@ def classic(usage: Floats, tenants: Tenants, dampening: float = 1.0) -> Floats:
     E, S = U.copy(), whole_shares(tenants)
     for u in np.flatnonzero(~top).tolist():  # parents stand before their children
         E[u] = U[u] + (E[tenants.parent[u]] - U[u]) * s[u]
-    return np.asarray(2.0 ** (-E / S / dampening))
+    return np.asarray(elementary.power(2.0, -E / S / dampening))
 
 
 def fair_tree(usage: Floats, tenants: Tenants) -> Floats:

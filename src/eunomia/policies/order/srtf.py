@@ -24,6 +24,7 @@ import numpy as np
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.rounding import rising, rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
@@ -74,7 +75,7 @@ class Srtf:
         order = self._sorted(view, self._left(view))
         rows, memory = candidates(view, order, self.types)
         if self.ties == "last":
-            memory = {**memory, "place": np.argsort(order).astype(np.float64)}
+            memory = {**memory, "place": np.argsort(order, kind="stable").astype(np.float64)}
         return Order(rows, memory=memory)
 
     def _left(self, view: View) -> Floats:
@@ -85,6 +86,6 @@ class Srtf:
 
     def _sorted(self, view: View, left: Floats) -> Ints:
         if self.ties == "submission":
-            return np.argsort(left, kind="stable")
+            return rising(left)
         place = view.memory["place"]
-        return np.lexsort((np.where(place < 0, np.inf, place), left))
+        return np.lexsort((np.where(place < 0, np.inf, place), rounded(left)))

@@ -29,6 +29,7 @@ import numpy as np
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, promises
+from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.gittins import authors, textbook, thinned
@@ -100,7 +101,7 @@ class Tiresias:
         served, ran = view.service - served_before, view.run_time - ran_before
         queue = queues.of(served)
         stays = (view.on_type >= 0) & (queue == view.memory["queue"])
-        behind = ~stays if self.index == "las" else -self._index(view, served)
+        behind = ~stays if self.index == "las" else -rounded(self._index(view, served))
         order = np.lexsort((np.arange(view.jobs), view.first_started, behind, queue))
         rows, runs = in_line(view, order, self._closely(view))
         again_at = self._again_at(view, queues, served, ran, runs)

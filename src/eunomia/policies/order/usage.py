@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.model.tenants import Tenants
 
 HOUR_S = 3600.0
@@ -27,7 +29,7 @@ def decayed(used: Floats, at: float, half_life_s: float) -> Floats:
     begun = math.floor(at / HOUR_S) * HOUR_S - HOUR_S * np.arange(hours - 1, -1, -1)
     middle = np.minimum(begun + HOUR_S / 2, (begun + at) / 2)
     age = np.maximum(at - middle, 0.0)
-    return np.asarray(2.0 ** (-age / half_life_s) @ used)
+    return np.asarray(dot(elementary.power(2.0, -age / half_life_s), used))
 
 
 def rolled_up(own: Floats, tenants: Tenants) -> Floats:

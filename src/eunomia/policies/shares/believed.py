@@ -14,6 +14,8 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate, bindings
+from eunomia.model.products import dot
+from eunomia.model.rounding import rounded
 from eunomia.model.view import View
 
 Types = Literal["aware", "agnostic"]
@@ -37,9 +39,9 @@ def speeds(view: View, types: Types) -> Floats:
     if types == "aware":
         return T
     can = T > 0
-    count = can @ view.capacity
-    mean = np.divide(T @ view.capacity, count, out=np.zeros(view.jobs), where=count > 0)
-    return np.asarray(can * mean[:, None])
+    count = dot(can, view.capacity)
+    mean = np.divide(dot(T, view.capacity), count, out=np.zeros(view.jobs), where=count > 0)
+    return np.asarray(can * rounded(mean, bits=40)[:, None])
 
 
 def equal_share(view: View) -> Floats:

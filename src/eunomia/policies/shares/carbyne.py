@@ -31,6 +31,8 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.products import dot
+from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import NEEDS, per, speeds
@@ -100,10 +102,10 @@ class Carbyne:
 def _with_leftover(view: View, T: Floats, X: Floats) -> Floats:
     """Give what is left of each type and of each job's time to the jobs that would be done first."""
     X, size = X.copy(), view.scale_factor
-    spare = np.maximum(view.capacity - size @ X, 0.0)
+    spare = np.maximum(view.capacity - dot(size, X), 0.0)
     time = np.maximum(1.0 - X.sum(axis=1), 0.0)
     best = T.max(axis=1, initial=0.0)
-    soonest = np.argsort(np.where(best > 0, per(view.remaining, best), np.inf), kind="stable")
+    soonest = rising(np.where(best > 0, per(view.remaining, best), np.inf))
     for m in soonest[time[soonest] > 0].tolist():
         for j in np.argsort(-T[m], kind="stable").tolist():
             more = min(time[m], spare[j] / size[m]) if T[m, j] > 0 else 0.0

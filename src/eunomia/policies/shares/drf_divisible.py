@@ -39,6 +39,7 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
+from eunomia.model.products import dot
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import tickets
@@ -91,7 +92,7 @@ class DrfDivisible:
             most = np.maximum(1.0 - X[rows].sum(axis=1), 0.0)
             more = divided(Wishes(task, most, view.weight[rows], view.tenant[rows]), total=total, room=left, weight=S)
             X[rows, j[rows]] = more
-            left = np.maximum(left - more @ task, 0.0)
+            left = np.maximum(left - dot(more, task), 0.0)
         why = dict.fromkeys(np.flatnonzero(never).tolist(), "it asks for more CPUs or memory than there are")
         ended = np.isfinite(room) & (left[len(view.types) :] <= _ROUNDING * room)  # (2,) CPUs, memory
         held_back = never | (view.demand[:, ended] > 0).any(axis=1)

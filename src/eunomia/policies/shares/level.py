@@ -19,6 +19,7 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
+from eunomia.model.products import row_dots
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import answered, of_fastest
 from eunomia.solvers.central import inside
@@ -79,7 +80,7 @@ def _interior(
     left = np.where(asked, b - e * t, 1.0)
     slope = need * b / left**2
     x = inside(T, z, C, np.where(asked, slope, 0.0), need * t / left - slope * t, t)
-    got = np.einsum("mj,mj->m", T, x)[asked]
+    got = row_dots(T, x)[asked]
     return x, float((got * b[asked] / (need[asked] + e[asked] * got)).min())
 
 

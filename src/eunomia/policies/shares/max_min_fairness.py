@@ -27,6 +27,8 @@ from typing import ClassVar
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.products import dot
+from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
@@ -36,7 +38,7 @@ from eunomia.policies.shares.level import Point, check_point, level_shares, need
 
 def fair_need(T: Floats, view: View) -> Floats:
     """Return (job,) the effective throughput that is worth a level of 1: w · Σ_j T[m,j] E[j] / z."""
-    return view.weight * (T @ equal_share(view)) / view.scale_factor
+    return rounded(view.weight * dot(T, equal_share(view)) / view.scale_factor, bits=40)
 
 
 @dataclass(frozen=True)

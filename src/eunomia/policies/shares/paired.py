@@ -19,6 +19,7 @@ import numpy as np
 from eunomia.model.answers import Rows, Shares
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import Certificate
+from eunomia.model.products import dot
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import per, times
 from eunomia.solvers.classes import Classes, group
@@ -91,7 +92,7 @@ def cheapest(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> tu
     T (job, type), v, floor (job,), fee (type,) of an accelerator for all the time.
     """
     found, entries = _best_total(view, T, v, floor=floor, fee=fee)
-    return _answer(found, entries(), float), float(fee @ found.taken)
+    return _answer(found, entries(), float), float(dot(fee, found.taken))
 
 
 def best_ratio(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> Shares:
@@ -102,7 +103,7 @@ def best_ratio(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> 
 
     def at(ratio: float, scale: float) -> Tried[tuple[Shared, Callable[[], Entries]]]:
         found, entries = _best_total(view, T, v, floor=floor, fee=ratio * fee, scale=scale)
-        paid = float(fee @ found.taken)
+        paid = float(dot(fee, found.taken))
         return Tried((found, entries), found.objective + ratio * paid, paid, found.bound)
 
     climbed = climb(at)

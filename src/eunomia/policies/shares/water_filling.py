@@ -28,6 +28,8 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.products import dot
+from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import paired, placed
@@ -43,7 +45,7 @@ def filled(view: View, T: Floats, tree: Tree) -> Filled:
 
 def _need(view: View, T: Floats) -> Floats:
     """Return (job,) the effective throughput that is worth a level of 1; 1 for a job that no type can run."""
-    unit = (T @ equal_share(view)) / view.scale_factor
+    unit = rounded(dot(T, equal_share(view)) / view.scale_factor, bits=40)
     return np.where(unit > 0, unit, 1.0)
 
 

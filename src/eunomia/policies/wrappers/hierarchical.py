@@ -31,6 +31,8 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import IN_TREE
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.products import dot
+from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import INNER, Tenants
 from eunomia.model.view import View
@@ -123,7 +125,7 @@ class Hierarchical:
         answers = []
         for tenant in np.unique(top).tolist():
             jobs = np.flatnonzero(top == tenant)
-            capacity = view.scale_factor[jobs] @ x[jobs]
+            capacity = rounded(dot(view.scale_factor[jobs], x[jobs]), bits=40)
             answers.append((jobs, shares_of(inner, view.part(jobs, capacity))))
         return joined(view, answers, {}, inner.info.remembers)
 

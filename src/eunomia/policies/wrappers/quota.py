@@ -84,7 +84,7 @@ class Quotas:
         line = answer.rows.job[np.sort(first)]
         lends, said = (view.tenants.borrows & self.borrowing)[top], ~np.isnan(view.tenants.said_quota)[top]
         in_line = line[np.argsort(~stays[line], kind="stable")]
-        within = _within(in_line, top, view.scale_factor, quota, alone=~lends & ~said)
+        within = _within(in_line, top, view.scale_factor, quota, ~lends & ~said)
         never = ~lends & said & (view.scale_factor > quota[top]) & ~runs
         order = self._order(view, line[within[line] | lends[line]], within, runs)
         waits = np.flatnonzero(~within & ~lends & ~runs & ~never)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.products import dot
 from eunomia.reproduction.gavel.shared_time import SharedTime
 
 _NEAR = 1e-8  # residuals and gap at which the solver stops
@@ -56,6 +57,10 @@ def _start(program: SharedTime) -> _Point:
     return _Point(x, _positive(program.h - program.times(x)), _positive(z))
 
 
+def _length(values: Floats) -> float:
+    return float(np.sqrt(dot(values, values)))
+
+
 def _positive(values: Floats) -> Floats:
     """Return the values, moved up together if one of them is not above 0."""
     least = float(values.min())
@@ -64,14 +69,14 @@ def _positive(values: Floats) -> Floats:
 
 def _done(program: SharedTime, at: _Point, dual: Floats, primal: Floats) -> bool:
     """Say whether residuals and gap are small. Raises NotSolved when the prices prove that there is no x."""
-    size_h = max(1.0, float(np.linalg.norm(program.h)))
-    size_c = max(1.0, float(np.linalg.norm(program.c)))
-    gap, value = float(at.s @ at.z) / at.tau**2, abs(float(program.c @ at.x)) / at.tau
-    near = np.linalg.norm(primal) < _NEAR * size_h * at.tau and np.linalg.norm(dual) < _NEAR * size_c * at.tau
+    size_h = max(1.0, _length(program.h))
+    size_c = max(1.0, _length(program.c))
+    gap, value = float(dot(at.s, at.z)) / at.tau**2, abs(float(dot(program.c, at.x))) / at.tau
+    near = _length(primal) < _NEAR * size_h * at.tau and _length(dual) < _NEAR * size_c * at.tau
     if near and gap < _NEAR * max(1.0, value):
         return True
-    against = -float(program.h @ at.z)
-    if against > 0 and np.linalg.norm(program.back(at.z)) < _NEAR * against and at.tau < at.kappa:
+    against = -float(dot(program.h, at.z))
+    if against > 0 and _length(program.back(at.z)) < _NEAR * against and at.tau < at.kappa:
         raise NotSolved("there is no such x")
     return False
 
@@ -79,19 +84,20 @@ def _done(program: SharedTime, at: _Point, dual: Floats, primal: Floats) -> bool
 def _step(program: SharedTime, at: _Point, dual: Floats, primal: Floats) -> None:
     """Move: a look ahead without centring, then as far as it tells."""
     c, h, weight = program.c, program.h, at.s / at.z
-    rest = float(at.kappa + c @ at.x + h @ at.z)
+    rest = float(at.kappa + dot(c, at.x) + dot(h, at.z))
     along_x, along_z = program.system(weight, -c, h)
-    turn = -at.kappa / at.tau + float(c @ along_x + h @ along_z)
+    turn = -at.kappa / at.tau + float(dot(c, along_x) + dot(h, along_z))
 
     def direction(part: float, pull: Floats, pull_tau: float) -> tuple[Floats, Floats, Floats, float, float]:
         x, z = program.system(weight, part * dual, -part * primal - pull / at.z)
-        tau = (-part * rest - pull_tau / at.tau - float(c @ x + h @ z)) / turn
+        tau = (-part * rest - pull_tau / at.tau - float(dot(c, x) + dot(h, z))) / turn
         dz = z + tau * along_z
         return x + tau * along_x, pull / at.z - weight * dz, dz, tau, (pull_tau - at.kappa * tau) / at.tau
 
     dx, ds, dz, tau, kappa = direction(1.0, -at.s * at.z, -at.kappa * at.tau)
-    centring = float(np.clip((1 - min(_longest(at, ds, dz, tau, kappa), 0.999)) ** 3, 1e-4, 1.0))
-    aim = centring * (float(at.s @ at.z) + at.kappa * at.tau) / (len(at.s) + 1)
+    left = 1 - min(_longest(at, ds, dz, tau, kappa), 0.999)
+    centring = float(np.clip(left * left * left, 1e-4, 1.0))
+    aim = centring * (float(dot(at.s, at.z)) + at.kappa * at.tau) / (len(at.s) + 1)
     pull, pull_tau = aim - at.s * at.z - ds * dz, aim - at.kappa * at.tau - kappa * tau
     dx, ds, dz, tau, kappa = direction(1 - centring, pull, pull_tau)
     step = min(0.99 * _longest(at, ds, dz, tau, kappa), 0.999)

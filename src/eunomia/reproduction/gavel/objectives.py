@@ -11,6 +11,7 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.equal_part import alone_throughput
 from eunomia.model.policy import Policy
+from eunomia.model.products import dot, row_dots
 from eunomia.model.view import View
 from eunomia.policies.shares.believed import equal_share
 from eunomia.policies.shares.finish_time_fairness import alone_time
@@ -22,13 +23,13 @@ Value = Callable[[View, Floats, Floats], float]  # view, throughput as the polic
 
 def _normalised(view: View, T: Floats, X: Floats) -> float:
     """Return the lowest throughput relative to equal time, by weight and gang."""
-    got, equal = np.einsum("mj,mj->m", T, X), T @ equal_share(view)
+    got, equal = row_dots(T, X), dot(T, equal_share(view))
     return float((view.scale_factor * got / (view.weight * equal)).min())
 
 
 def _finish(view: View, T: Floats, X: Floats) -> float:
     """Return minus the largest ρ."""
-    got = np.einsum("mj,mj->m", T, X)
+    got = row_dots(T, X)
     alone = alone_throughput(T, view.scale_factor, view.capacity)
     with np.errstate(divide="ignore"):
         late = (view.at - view.submitted + view.remaining / got) / (alone_time(view) + view.remaining / alone)
@@ -37,7 +38,7 @@ def _finish(view: View, T: Floats, X: Floats) -> float:
 
 def _duration(view: View, T: Floats, X: Floats) -> float:
     with np.errstate(divide="ignore"):
-        return -float((view.remaining / np.einsum("mj,mj->m", T, X)).max())
+        return -float((view.remaining / row_dots(T, X)).max())
 
 
 def _sum(view: View, T: Floats, X: Floats) -> float:

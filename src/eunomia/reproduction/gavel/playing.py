@@ -15,6 +15,7 @@ from eunomia.core.mechanisms.gavel import GavelScheduler
 from eunomia.core.mechanisms.gavel.accounts import DONE, DROPPED
 from eunomia.experiment.measure import UntilEnded, measured_jobs
 from eunomia.experiment.wiring import Setup, set_up
+from eunomia.model.products import dot
 from eunomia.reproduction.gavel.artifact import POLICIES
 from eunomia.reproduction.gavel.reference import THROUGHPUTS, Reference, Run
 from eunomia.run import Adviser, InlineAdviser, Observer, run
@@ -108,7 +109,7 @@ def play(
         average_jct=float(np.mean(inside)) if inside else None,
         makespan=clock.ended_at,
         utilization=None if busy.max(initial=0.0) > 1.0 else float(busy.mean()),
-        cost_usd=float(clock.charged @ price) / 3600,
+        cost_usd=float(dot(clock.charged, price)) / 3600,
         rounds=clock.opened,
         asks=getattr(adviser, "asks", 0),
         cpu_s=spent,

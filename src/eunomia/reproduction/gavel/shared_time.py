@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.equations import solve
+from eunomia.model.products import dot, row_dots
 
 _SCALINGS = 3
 _SLIGHT = 1e-15  # of a job's system, added so that it can be solved though its last digits are gone
@@ -83,15 +85,15 @@ class SharedTime:
         """Return Gᵀz."""
         own, seats, time, level = self._parts(z)
         X = self._own * own + self._seats * seats + self._time * time[:, None] + self._level * level[:, None]
-        return np.append(X, self._t @ level) if self._lifts else X.ravel()
+        return np.append(X, dot(self._t, level)) if self._lifts else X.ravel()
 
     def system(self, weight: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
         """Return x, z with Gᵀz = above and G x − weight z = below: each job by itself, given seats' prices and t."""
         n, K = self._shape
         own, seats, time, level = self._parts(weight)
         b_own, b_seats, b_time, b_level = self._parts(below)
-        block = np.einsum("ik,il,i->ikl", self._time, self._time, 1 / time)
-        block += np.einsum("ik,il,i->ikl", self._level, self._level, 1 / level)
+        block = self._time[:, :, None] * self._time[:, None] / time[:, None, None]
+        block += self._level[:, :, None] * self._level[:, None] / level[:, None, None]
         block[:, np.arange(K), np.arange(K)] += self._own**2 / own
         block[:, np.arange(K), np.arange(K)] += _SLIGHT * np.trace(block, axis1=1, axis2=2)[:, None]
         right = above[: n * K].reshape(n, K) + self._own * b_own / own
@@ -100,19 +102,19 @@ class SharedTime:
         wide = np.zeros((n, K, K + 2))
         wide[:, :, 0], wide[:, :, 1] = right, by_t
         wide[:, np.arange(K), 2 + np.arange(K)] = self._seats
-        answers = np.linalg.solve(block, wide)  # x = answers · (1, −t, −prices of seats)
-        used = np.einsum("ik,ikc->kc", self._seats, answers)
+        answers = solve(block, wide)  # x = answers · (1, −t, −prices of seats)
+        used = (self._seats[:, :, None] * answers).sum(axis=0)
         matrix, rest = np.zeros((K + 1, K + 1)), np.zeros(K + 1)
         matrix[:K, :K], matrix[:K, K] = used[:, 2:] + np.diag(seats), used[:, 1]
         rest[:K] = used[:, 0] - b_seats
         if self._lifts:
-            pulled = np.einsum("ik,ikc->c", by_t, answers)
+            pulled = (by_t[:, :, None] * answers).sum(axis=(0, 1))
             matrix[K, :K], matrix[K, K] = -pulled[2:], float((self._t**2 / level).sum()) - pulled[1]
             rest[K] = above[-1] + float((self._t * b_level / level).sum()) - pulled[0]
         else:
             matrix[K, K] = 1.0
-        found = np.linalg.solve(matrix, rest)
-        X = answers[:, :, 0] - answers[:, :, 1] * found[K] - np.einsum("ikc,c->ik", answers[:, :, 2:], found[:K])
+        found = solve(matrix, rest)
+        X = answers[:, :, 0] - answers[:, :, 1] * found[K] - row_dots(answers[:, :, 2:], found[:K])
         x = np.append(X, found[K]) if self._lifts else X.ravel()
         z = (self.times(x) - below) / weight
         z[n * K : n * K + K] = found[:K]

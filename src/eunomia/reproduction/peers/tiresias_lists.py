@@ -101,7 +101,7 @@ class LeastIndexFirst:
         known = np.append(np.round(authors(samples, samples - 1, QUANTUM) * 1e6, 4), 0.0)
         line = np.lexsort((np.arange(view.jobs), np.where(place < 0, math.inf, place), known[above]))
         tick = view.memory.get("tick", np.array([QUANTUM]))
-        memory = {"place": np.argsort(line).astype(np.float64), "tick": tick + view.at}
+        memory = {"place": np.argsort(line, kind="stable").astype(np.float64), "tick": tick + view.at}
         again_at = float(memory["tick"][0])
         return _granted(view, line, _fitting(view, line), again_at if again_at > view.at else math.inf, memory)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solution.auctions.problem import AuctionProblem
 from eunomia.solvers.auction.partial import Partial
@@ -62,8 +62,10 @@ class Awards:
     @property
     def gap(self) -> float:
         """By how much any product of values, with or without somebody, may be larger than the one found, relative."""
-        unproven = max(self.partial.bound - self.partial.objective, float(np.log(self.c / self.partial.least).max()))
-        return math.expm1(unproven) if unproven > 1e-12 else 0.0
+        unproven = max(
+            self.partial.bound - self.partial.objective, float(elementary.log(self.c / self.partial.least).max())
+        )
+        return elementary.expm1(unproven) if unproven > 1e-12 else 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `eunomia solve --json` prints. What is not known is None, never nan."""
@@ -99,4 +101,4 @@ class Awards:
 
 
 def _number(logarithm: float) -> float | None:
-    return math.exp(logarithm) if abs(logarithm) < 700 else None
+    return elementary.exp(logarithm) if abs(logarithm) < 700 else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.nearest import nearest
 from eunomia.model.problems import Problems
@@ -124,4 +125,4 @@ def _logarithms(value: Floats) -> Floats:
     """Return ln V; a value of 0 stands as 1/RHO_MAX of 1, or of the bidder's least value where that is lower."""
     some = value[value > 0]
     least = min(1.0, float(some.min())) / RHO_MAX if len(some) else 1 / RHO_MAX
-    return np.log(np.where(value > 0, value, least))
+    return elementary.log(np.where(value > 0, value, least))

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.auction.frames import frames, unfolded
 from eunomia.solvers.auction.layers import sweep
 from eunomia.solvers.auction.optimum import CLOSE, Best, better
@@ -36,7 +37,7 @@ def settled(
     """
     loss = np.full(len(worth), np.inf)
     gain, _ = surplus(rows, worth, price, who, loss)
-    most = float(gain.sum() + price @ rows.capacity)
+    most = float(gain.sum() + dot(price, rows.capacity))
     line = np.lexsort((loss, np.repeat(np.arange(len(rows.begin) - 1), np.diff(rows.begin))))
     found = replace(found, bound=min(found.bound, max(most, found.objective)))
     if not found.proven:

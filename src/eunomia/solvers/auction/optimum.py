@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.auction.frames import frames, unfolded
 from eunomia.solvers.auction.layers import sweep
 from eunomia.solvers.auction.packed import Packed
@@ -62,7 +63,7 @@ def best_rows(
     """
     loss = np.empty(len(worth))
     gain, chosen = surplus(rows, worth, price, who, loss)
-    found = Best(known, float(worth[known].sum()), float(gain.sum() + price @ rows.capacity))
+    found = Best(known, float(worth[known].sum()), float(gain.sum() + dot(price, rows.capacity)))
     if not found.proven and (rows.take[chosen].sum(axis=0) <= rows.capacity).all():
         found = better(found, chosen, worth)
     if not found.proven:

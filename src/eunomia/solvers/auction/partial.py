@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.contention import among, contenders, filled, nothing
@@ -84,7 +85,10 @@ def searched(bids: Bids, effort: Effort) -> Partial:
             may = work // (len(winners) - n) if fair.proven else 0
             alone, left = settled(rows, worth, others, rest.price, alone, AGAIN[1], may)
             work -= may - left
-        share[i], least[i] = np.exp(worth[row].sum() - alone.objective), np.exp(worth[row].sum() - alone.bound)
+        share[i], least[i] = (
+            elementary.exp(worth[row].sum() - alone.objective),
+            elementary.exp(worth[row].sum() - alone.bound),
+        )
         if told - work > LONG:
             told = work
             _log.warning("auction: %d of %d optima", 2 + n, 1 + len(winners))

@@ -13,6 +13,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.auction.packed import Packed
 from eunomia.solvers.program import INF, Program
 from eunomia.solvers.sums import dot, total
@@ -57,7 +58,7 @@ class Relaxation:
 
 def ceiling(rows: Packed, worth: Floats, price: Floats, who: Ints) -> float:
     """Return L of the bidders `who`: no rows of theirs are worth more together."""
-    return float(surplus(rows, worth, price, who, np.empty(len(worth)))[0].sum() + price @ rows.capacity)
+    return float(surplus(rows, worth, price, who, np.empty(len(worth)))[0].sum() + dot(price, rows.capacity))
 
 
 @kernel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.products import dot
 from eunomia.solvers.few.level import highest
 from eunomia.solvers.few.total import largest
 from eunomia.solvers.prices.rows import Rows
@@ -56,4 +57,4 @@ def few_total(worth: Floats, size: Floats, capacity: Floats, rate: Floats, floor
 
 
 def _fits(x: Floats, size: Floats, capacity: Floats) -> bool:
-    return bool((x @ size <= capacity * (1 + _PROVEN)).all() and (x.sum(axis=0) <= 1 + _PROVEN).all())
+    return bool((dot(x, size) <= capacity * (1 + _PROVEN)).all() and (x.sum(axis=0) <= 1 + _PROVEN).all())

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.filling.routing import Routing, least_cost
 from eunomia.solvers.filling.tree import Clock, Tree
 from eunomia.solvers.program import NoOptimum
@@ -115,7 +116,7 @@ class Costs:
         """Return needs and their pace, (row,), and the followers' load and its pace, (column,)."""
         got, pace = self.clock.at(moment)
         ahead = len(self.follow)
-        load, rising = self.base + got[:ahead] @ self.follow, pace[:ahead] @ self.follow
+        load, rising = self.base + dot(got[:ahead], self.follow), dot(pace[:ahead], self.follow)
         return got[ahead:] * self.need, pace[ahead:] * self.need, load, rising
 
     def passed(self, price: Floats, low: float, high: float, near: float = 0.0) -> float:
@@ -147,7 +148,7 @@ class Costs:
         """Return what the needs cost above what there is, Σ price · capacity = 1, and its slope."""
         need, pace, load, rising = self.at(moment)
         cost, slope, _ = least_cost(self.rate, self.load, price, need, pace)
-        return cost + float(load @ price) - 1.0, slope + float(rising @ price)
+        return cost + float(dot(load, price)) - 1.0, slope + float(dot(rising, price))
 
     def demand(self, price: Floats, moment: float) -> Floats:
         """Return the load of each column when every row takes its cheapest mix, (column,)."""

@@ -13,6 +13,8 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats
+from eunomia.model.equations import pseudo_inverse
+from eunomia.model.products import dot
 from eunomia.solvers.filling.crowd import Costs, Crowd
 from eunomia.solvers.prices.newton import balanced, widths
 from eunomia.solvers.sums import dot
@@ -91,11 +93,11 @@ def cut(crowd: Crowd, low: float, high: float, goal: float) -> Place:
         price = worth * inverse
         moment = costs.passed(price, low, moment, _NEAR * goal)
         excess = np.where(moving, costs.demand(price, moment) * inverse - 1.0, 0.0)
-        above = excess @ worth + 3 * np.abs(excess - excess @ worth) @ radius
+        above = dot(excess, worth) + dot(3 * np.abs(excess - dot(excess, worth)), radius)
         if (excess <= 0).all() or (moment >= high > low and above < 0):
             fits = moment >= high > low
             return Place(moment, np.zeros_like(worth) if fits else worth, radius)
-        side, bound = np.concatenate((side, excess[None])), np.append(bound, excess @ worth)
+        side, bound = np.concatenate((side, excess[None])), np.append(bound, dot(excess, worth))
         worth, radius = _centre(side, bound, worth, moving)
         if (radius <= goal * np.maximum(worth, 0.5 / crowd.columns)).all():
             break
@@ -124,7 +126,7 @@ def errors(crowd: Crowd, worth: Floats, moment: float, noise: float, one: float)
     change = costs.demand(price, moment * (1 + step)) - costs.demand(price, moment / (1 + step))
     tilt[:, -1] = (change * inverse)[some] / (2 * step)
     chosen = np.maximum(costs.demand(price, moment) - costs.at(moment)[2], 0.0) * inverse
-    answer = np.linalg.pinv(tilt, rcond=1e-4) * np.sqrt(chosen * one * inverse)[some]
+    answer = pseudo_inverse(tilt, rcond=1e-4) * np.sqrt(chosen * one * inverse)[some]
     off = np.minimum(np.sqrt((answer**2).sum(axis=1)), 1.0)
     error = np.zeros(len(worth))
     error[some] = worth[some] * off[:-1]

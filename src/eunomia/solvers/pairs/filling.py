@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.filling.tree import Clock, Tree
 from eunomia.solvers.pairs.activities import activities, fastest, reach
 from eunomia.solvers.pairs.growing import Prices, SharingProgram, in_some_units
@@ -112,7 +113,7 @@ class _Filling:
                 return prices
             prices = found
             moment = self._root(
-                clock, found.demand * self.need, bound * float(found.demand @ self.program.slope), moment
+                clock, found.demand * self.need, bound * float(dot(found.demand, self.program.slope)), moment
             )
         raise NoOptimum(f"no moment fits after {_STEPS} steps; check the data for entries many decades apart")
 
@@ -127,13 +128,13 @@ class _Filling:
         low = self.moment
         for _ in range(_HALVINGS):
             got, pace = clock.at(high)
-            over, slope = float(price @ got) - whole, float(price @ pace)
+            over, slope = float(dot(price, got)) - whole, float(dot(price, pace))
             sooner = high - over / slope if slope > 0 else low
             if not low < sooner < high:
                 sooner = 0.5 * (low + high)
             if over <= _ROUNDING * whole or not low < sooner < high:
                 return high
-            if float(price @ clock.at(sooner)[0]) <= whole * (1 - _ROUNDING):
+            if float(dot(price, clock.at(sooner)[0])) <= whole * (1 - _ROUNDING):
                 low = sooner
             else:
                 high = sooner
@@ -147,7 +148,7 @@ class _Filling:
         if prices is not None:
             cost = prices.demand * self.program.asked
             paid = (self.got < self.room) & (cost > _PAYS * cost.max(initial=0.0))
-            worth = float(prices.capacity @ self.program.capacity)
+            worth = float(dot(prices.capacity, self.program.capacity))
             price = prices.capacity / worth if worth > 0 else prices.capacity
         self.prices = [*self.prices, price]
         self.room = np.where(paid, self.got, self.room)

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.pairs.activities import ALONE, Activities, fastest
 from eunomia.solvers.program import INF, Infeasible, NoOptimum, Program, Solved
 
@@ -178,7 +179,7 @@ class SharingProgram:
         rate = np.append(things.first_rate, things.second_rate[pair])
         used = time > 0
         above = np.maximum(rate[used] - threshold[:, None], 0.0) * (side[used] == of[:, None])
-        done: Floats = above @ time[used]
+        done: Floats = dot(above, time[used])
         return done
 
     def raise_level(self) -> tuple[Prices, float]:
@@ -187,8 +188,8 @@ class SharingProgram:
         cost = np.append(1.0, np.zeros(self.ahead - 1 + len(self.taken)))
         prices = self._raise(cost, np.zeros(len(self.things)), self.unit)
         self.level = self.reached
-        weight = float(prices.demand @ self.slope)  # 1, or less where the limit binds
-        whole = self._worth_of_sides(prices, 0.0) + float(prices.gain @ self._longest())
+        weight = float(dot(prices.demand, self.slope))  # 1, or less where the limit binds
+        whole = self._worth_of_sides(prices, 0.0) + float(dot(prices.gain, self._longest()))
         return prices, min(self.limit, whole / weight if weight > 0 else INF)
 
     def raise_worth(self, worth: Floats) -> tuple[Prices, float]:
@@ -200,7 +201,7 @@ class SharingProgram:
         prices = self._raise(cost / unit, worth, unit)
         if self._short(kept) > KEEP:
             self._put_point(self.program.refined(self.point))
-        return prices, self._worth_of_sides(prices, kept) + float(prices.gain @ self.most)
+        return prices, self._worth_of_sides(prices, kept) + float(dot(prices.gain, self.most))
 
     def _longest(self) -> Floats:
         """Return a time of each activity that need not be exceeded while only the level counts, (activity,).
@@ -215,7 +216,7 @@ class SharingProgram:
     def _worth_of_sides(self, prices: Prices, level: float) -> float:
         """Return what the sides are worth when t is given: no feasible point is worth more, but for roundings."""
         asked = self.slope * level + self.constant
-        return float(prices.capacity @ self.capacity + prices.time @ self.count - prices.demand @ asked)
+        return float(dot(prices.capacity, self.capacity) + dot(prices.time, self.count) - dot(prices.demand, asked))
 
     def _raise(self, cost: Floats, worth: Floats, unit: float) -> Prices:
         """Solve, price and take in until nothing left out pays; 1 of the program's objective is `unit` of ours."""
@@ -281,7 +282,7 @@ class SharingProgram:
         able = np.flatnonzero((gain > pays) & ~self.within)
         most = _BATCH * self.classes
         if len(able) > most:
-            able = np.sort(able[np.argpartition(-gain[able], most)[:most]])
+            able = np.sort(able[np.argsort(-gain[able], kind="stable")[:most]])
         return able
 
     def _take(self, chosen: Ints, cost: Floats) -> None:

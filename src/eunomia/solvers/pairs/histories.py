@@ -28,6 +28,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.pairs.activities import ALONE, Activities, activities, fastest, reach
 from eunomia.solvers.pairs.expand import Entries, Parts, expand
@@ -120,7 +121,7 @@ class _Asks:
         each, none = np.arange(weight.shape[1]), np.zeros(weight.shape[1])
         for _ in range(_ROUNDS if t > 0 else 0):  # Newton's steps on convex functions, from above
             value, slope, _ = self.at(t, each, none)
-            over, rise = weight @ value - room, weight @ slope
+            over, rise = dot(weight, value) - room, dot(weight, slope)
             step = float((over[over > 0] / rise[over > 0]).max(initial=0.0))
             t -= step
             if step <= _NEAR * t:
@@ -259,7 +260,7 @@ class _Attempt:
         values = worth_of(self.things, self.tables.worth, self.tables.size, self.tables.fee)
         prices, bound = self._raise_worth(values)
         whole = largest(self.program, values)
-        found = self._answer(prices, bound, lambda time, rates: float(values @ time), whole)
+        found = self._answer(prices, bound, lambda time, rates: float(dot(values, time)), whole)
         if isinstance(found, SharedByRow) and self.asks.need.any():
             short = 1 - self.asks.reached(found.rate[self.members])
             if short > GAP:
@@ -325,7 +326,7 @@ class _Attempt:
             rate = np.append(things.first_rate[mine], things.second_rate[partner])
             total = np.append(time[mine] * np.where(within, 2, 1), time[partner])
             part = parted(self.asks.of_class(each, t), rate, total)
-            rates[begin:end] = part @ rate
+            rates[begin:end] = dot(part, rate)
             alike = part[:, : len(mine)][:, within] > time[mine][within] * (1 + _HALF)
             selfish.append(self.members[begin:end][alike.any(axis=1)])
             for place, a in enumerate(mine.tolist()):

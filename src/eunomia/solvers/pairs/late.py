@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.late import Late, late_rows
 from eunomia.solvers.pairs.activities import ALONE, Activities, activities
@@ -138,7 +139,7 @@ class _Search:
         for each, level in self.threshold:
             asks = self._asks(each, level)
             done = _above(self.things, each, level) * self.most
-            matrix.append(np.append(done, asks) / float(asks @ self.count))
+            matrix.append(np.append(done, asks) / float(dot(asks, self.count)))
             low, high = [*low, 1.0], [*high, INF]
         row, column = np.nonzero(np.array(matrix))
         return Program.of_entries(
@@ -164,8 +165,8 @@ class _Search:
             rates = np.append(self.things.first_rate, self.things.second_rate)
             used = np.append((self.things.first == each) & (time > 0), (self.things.second == each) & (time > 0))
             for level in np.unique(rates[used]).tolist():
-                asked = float(self._asks(each, level) @ kept)
-                done = float(_above(self.things, each, level) @ time)
+                asked = float(dot(self._asks(each, level), kept))
+                done = float(dot(_above(self.things, each, level), time))
                 if asked - done > _BROKEN * (asked + level * kept.sum()) and (each, level) not in self.threshold:
                     self.threshold.append((each, level))
         return len(self.threshold) > known

@@ -18,7 +18,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.pairs.activities import Activities, activities, fastest, reach
 from eunomia.solvers.pairs.growing import Prices, SharingProgram, in_some_units
 from eunomia.solvers.pairs.sharing import Shared, fitting, put_together
@@ -110,7 +112,7 @@ class ProductProgram(SharingProgram):
         """Find the best times for the pieces as they lie; return the prices."""
         ends = self._ends()
         wide = np.diff(ends, axis=1, prepend=0.0)
-        slope = np.diff(np.log(ends), axis=1, prepend=0.0) / wide
+        slope = np.diff(elementary.log(ends), axis=1, prepend=0.0) / wide
         slope[:, 0] = 2 / ends[:, 0]  # steeper than all that follow
         pieces = np.arange(1, self.ahead)
         self.program.change_bounds(pieces, 0.0, np.where(self.whole > 0, wide.T, 0.0).T.ravel())
@@ -121,7 +123,7 @@ class ProductProgram(SharingProgram):
 
     def _ends(self) -> Floats:
         """Return where pieces end, (class, piece), in parts of the guess."""
-        ends: Floats = self.centre[:, None] * self.spread[:, None] ** np.linspace(-1, 1, _PIECES)
+        ends: Floats = self.centre[:, None] * elementary.power(self.spread[:, None], np.linspace(-1, 1, _PIECES))
         return ends
 
     def _bound(self, prices: Prices) -> float:
@@ -129,20 +131,20 @@ class ProductProgram(SharingProgram):
         some = (self.whole > 0) & (self.most_rate > 0)
         w, most, each = self.whole[some], self.most_rate[some], prices.demand[: self.classes][some]
         rate = np.minimum(np.divide(w, each, out=most.copy(), where=each > 0), most)
-        paid = float(prices.capacity @ self.capacity + prices.time @ self.count + prices.gain @ self.most)
-        return float((w * np.log(rate / self.count[some]) - each * rate).sum()) + paid
+        paid = float(dot(prices.capacity, self.capacity) + dot(prices.time, self.count) + dot(prices.gain, self.most))
+        return float((w * elementary.log(rate / self.count[some]) - each * rate).sum()) + paid
 
     def _product(self, rate: Floats) -> float:
         """Return Σ weight · log rate over rows, rate (class,)."""
         some = self.whole > 0
         with np.errstate(divide="ignore"):
-            return float(self.whole[some] @ np.log(rate[some]))
+            return float(dot(self.whole[some], elementary.log(rate[some])))
 
     def _closer(self, rate: Floats) -> bool:
         """Lay the pieces around rates (class,), in parts of the guess; return whether that says any more."""
-        ends, step = self._ends(), self.spread ** (2 / (_PIECES - 1))
+        ends, step = self._ends(), elementary.power(self.spread, 2 / (_PIECES - 1))
         inside = (rate > ends[:, 0] * (1 + _EDGE)) & (rate < ends[:, -1] * (1 - _EDGE))
         finest = (step <= 1 + _FINEST) & inside
         self.centre = np.clip(rate, ends[:, 0], ends[:, -1])
-        self.spread = np.where(inside, np.maximum(step**_AROUND, 1 + _FINEST), self.spread)
+        self.spread = np.where(inside, np.maximum(elementary.power(step, _AROUND), 1 + _FINEST), self.spread)
         return not finest[self.whole > 0].all()

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.pairs.activities import ALONE, Activities, activities, fastest, reach
 from eunomia.solvers.pairs.growing import KEEP, Prices, SharingProgram, in_some_units
 from eunomia.solvers.program import Infeasible, NoOptimum
@@ -135,7 +136,9 @@ def best_shared_total(
             raise Infeasible(f"each floor can be met to {program.level:.9g} of it at most; lower floors or drop some")
         prices, bound = program.raise_worth(values)
         time = fitting(program)
-        return proven(program, time, prices, float(values @ time), bound, whole=largest(program, values), scale=scale)
+        return proven(
+            program, time, prices, float(dot(values, time)), bound, whole=largest(program, values), scale=scale
+        )
 
     return in_some_units(solve)
 
@@ -202,7 +205,7 @@ def put_together(
 ) -> Shared:
     """Return times (activity,) with what they reach and with the prices of the whole program, as an answer."""
     things, used = program.things, np.flatnonzero(time > 0)
-    scarce = float(prices.capacity @ program.capacity)
+    scarce = float(dot(prices.capacity, program.capacity))
     return Shared(
         objective=objective,
         bound=bound,

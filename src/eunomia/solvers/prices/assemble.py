@@ -8,6 +8,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import summed
@@ -103,7 +104,7 @@ class Edges:
 
     def used(self) -> Floats:
         """Return how much of each column all rows use, (column,)."""
-        return self.demand() + self.full @ self.rows.size[self.places]
+        return np.asarray(self.demand() + dot(self.full, self.rows.size[self.places]))
 
     def instead(self, chosen: Ints, columns: Ints, x: Floats) -> Edges:
         """Return these edges with shares x (columns, chosen) for the rows chosen, whatever they had."""

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.prices.alike import sorts
 from eunomia.solvers.prices.barrier import barrier
 from eunomia.solvers.prices.newton import Market, widths
@@ -196,7 +198,7 @@ class Search:
 
     def doubt(self, count: int) -> float:
         """Return how far prices of a sample may be off, relative: the worst of all columns."""
-        return _MARGIN * float(np.sqrt(np.log(2 * len(self.limit)) / count))
+        return _MARGIN * float(np.sqrt(elementary.log(2 * len(self.limit)) / count))
 
     def balance(self, part: Part) -> tuple[Centre, float] | None:
         """Return the same by Newton's method, which looks at all rows; None where it does not get near."""
@@ -277,7 +279,7 @@ class Search:
     def over(self, rows: Rows, value: Floats, fixed: Floats, t: float) -> tuple[float, float]:
         """Return what level t costs at given values (column,) beyond all capacity, and the derivative in t."""
         excess, rise = Market(rows, fixed, 0.0, self.limit).excess(value, t)
-        return float(value @ excess), float(value @ rise)
+        return float(dot(value, excess)), float(dot(value, rise))
 
     def level_at(self, rows: Rows, value: Floats, fixed: Floats) -> float:
         """Return about the level at which what rows ask for costs all capacity, at given values (column,)."""

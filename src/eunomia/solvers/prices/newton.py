@@ -17,6 +17,8 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
+from eunomia.model.equations import solve
+from eunomia.model.products import dot
 from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.response import walk
 from eunomia.solvers.prices.rows import Rows
@@ -141,9 +143,9 @@ def balanced(
         last = length
         if off <= goal:
             break
-        foreseen = over + matrix[:K, :K] @ went + rise * climbed
+        foreseen = over + dot(matrix[:K, :K], went) + rise * climbed
         over, rise = excess(value, t)
-        matrix[:K, :K] += np.outer(over - foreseen, went) / max(float(went @ went), 1e-300)
+        matrix[:K, :K] += (over - foreseen)[:, None] * went / max(float(dot(went, went)), 1e-300)
     return (value / value.sum(), t, off) if off < _FAR else None
 
 
@@ -154,8 +156,5 @@ def widths(value: Floats) -> Floats:
 
 def _solved(matrix: Floats, right: Floats) -> Floats | None:
     """Return the solution, or None where there is none."""
-    try:
-        found = np.linalg.solve(matrix, right)
-    except np.linalg.LinAlgError:
-        return None
-    return np.asarray(found) if np.isfinite(found).all() else None
+    found = solve(matrix, right)
+    return found if np.isfinite(found).all() else None

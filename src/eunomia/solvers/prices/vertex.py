@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.prices.alike import Sorts
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.program import INF, Infeasible, NoOptimum, Program, Solved
@@ -136,7 +137,7 @@ def _solved(program: Program, level: int, entries: tuple[Ints, Ints, Floats]) ->
         error = _off(program, solved, entries)
         if error > _PROVEN:
             x = program.refined(solved.x)
-            solved = replace(solved, x=x, objective=float(program.cost @ x))
+            solved = replace(solved, x=x, objective=float(dot(program.cost, x)))
             error = _off(program, solved, entries)
         if best is None or error < least:
             best, least = solved, error

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eunomia.model import elementary
 from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.equations import least_squares
+from eunomia.model.products import dot
 from eunomia.solvers.smooth.barrier import descend
 from eunomia.solvers.smooth.response import Edges
 from eunomia.solvers.smooth.tally import Rows, Tally, settled
@@ -40,7 +43,7 @@ class Market:
 
     def unit(self, price: Floats) -> Floats:
         """Return what a price is measured against: itself, or where it is near 0 a part of what others cost."""
-        others = 0.1 * float(price @ self.capacity) / (len(price) * self.capacity)
+        others = 0.1 * float(dot(price, self.capacity)) / (len(price) * self.capacity)
         return np.maximum(np.maximum(price, others), 1e-3 * self.scale())
 
     def within(self, price: Floats, box: Floats, tally: Tally) -> Market:
@@ -107,8 +110,8 @@ def totals(point: Point, rows: Rows, market: Market) -> tuple[float, float]:
     level = (ties.rate * point.x[1:]).sum(axis=0)
     value = point.tally.value(price)
     at_best = settled(ties, price, -price)[0].value(price)
-    objective = value + float(price @ point.tally.demand(price) + ties.weight @ np.log(level))
-    return float(objective), float(value + at_best + price @ market.capacity) + point.doubt
+    objective = value + float(dot(price, point.tally.demand(price)) + dot(ties.weight, elementary.log(level)))
+    return float(objective), float(value + at_best + dot(price, market.capacity)) + point.doubt
 
 
 def fitted(point: Point, rows: Rows, market: Market) -> Point:
@@ -153,7 +156,7 @@ def _change(point: Point, x: Floats, ties: Rows, ease: Floats, market: Market) -
     missing = market.capacity - point.tally.demand(point.price) - (x[1:] * ties.size).sum(axis=1)
     bound = np.flatnonzero((scarce & (missing < _ROUNDING * market.capacity)) | (missing < 0.0))
     eased = x[1:] * (ease * ties.size)
-    system = np.diag(eased.sum(axis=1)) - eased @ x[1:].T
+    system = np.diag(eased.sum(axis=1)) - dot(eased, x[1:].T)
     pull = np.zeros(len(missing))
-    pull[bound] = np.linalg.lstsq(system[np.ix_(bound, bound)], missing[bound], rcond=1e-10)[0]
+    pull[bound] = least_squares(system[np.ix_(bound, bound)], missing[bound], rcond=1e-10)
     return np.asarray(ease * (pull[:, None] - (pull[:, None] * x[1:]).sum(axis=0)))

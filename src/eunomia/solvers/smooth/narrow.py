@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.smooth.alike import COARSE, Alike, merged
@@ -116,7 +117,7 @@ def best_point(
         elif len(rows) <= _SEVERAL:
             break
         sample = _sample(rows) if sample is None else sample
-        least = (_SHARP if inside.alike is None else _TIED) * 10.0**misses
+        least = (_SHARP if inside.alike is None else _TIED) * elementary.power(10.0, misses)
         price, box = _corrected(rows, sample, market, price, box, least)
     return fitted(all_at_once(rows, market, price, sharp), rows, market)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.smooth.barrier import tallied
 from eunomia.solvers.smooth.response import OPEN, Edges, recount, settle
 
@@ -76,8 +78,8 @@ class Tally:
     def value(self, price: Floats) -> float:
         """Return Σ max (w log(T·x) − s p·x) over the rows."""
         low, high = np.nonzero(self.mixed)
-        mixed = self.mixed[low, high] @ np.log(price[high] - price[low])
-        return self.constant - float(self.first @ np.log(price) + mixed + self.fixed @ price)
+        mixed = dot(self.mixed[low, high], elementary.log(price[high] - price[low]))
+        return self.constant - float(dot(self.first, elementary.log(price)) + mixed + dot(self.fixed, price))
 
 
 def settled(rows: Rows, price: Floats, box: Floats) -> tuple[Tally, Edges, Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.smooth.market import Market, Point, totals
 from eunomia.solvers.smooth.narrow import all_at_once, best_point
@@ -20,7 +21,7 @@ def totals_without(rows: Rows, market: Market, point: Point) -> Floats:
     box the others are solved anew.
     """
     found = np.empty(len(rows))
-    octave = np.floor(np.log2(rows.weight / market.weight)).astype(np.int64)
+    octave = np.floor(elementary.log2(rows.weight / market.weight)).astype(np.int64)
     for one in np.unique(octave):
         members = np.flatnonzero(octave == one)
         found[members] = _of_a_class(rows, market, point, members, _REACH * 2.0 ** (float(one) + 1.0))

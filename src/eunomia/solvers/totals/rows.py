@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.products import dot
 from eunomia.solvers.program import Infeasible
 from eunomia.solvers.totals.barrier import prices
 from eunomia.solvers.totals.playing import in_play, in_play_freely
@@ -82,8 +83,8 @@ class Rows:
         nothing = np.where(np.isfinite(self.worth), 0.0, -np.inf)
         floor_price, time_price = proof(nothing, self.size, self.rate, self.floor, price)
         owed = floor_price * np.where(np.isfinite(self.floor), self.floor, 0.0)
-        value = price @ capacity + (time_price - owed) @ self.counts()
-        if value < -_ROUNDING * (price @ capacity):
+        value = dot(price, capacity) + dot(time_price - owed, self.counts())
+        if value < -_ROUNDING * (dot(price, capacity)):
             raise Infeasible("the floors together need more than the capacity; lower them or give some up")
 
     def centre(self, capacity: Floats, tolerance: float) -> Floats:

@@ -161,7 +161,7 @@ class Clock:
         began, self._ended = self.ended_at, now.end
         jobs, entries = self.jobs, self.entries
         self.stale |= book(
-            now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish),
+            now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"),
             now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish, now.works,
             entries.first, entries.second, entries.received, self._all_received,
             jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.fate, jobs.ended, jobs.held,

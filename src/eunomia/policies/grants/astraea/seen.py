@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import rising
 from eunomia.model.view import View
 from eunomia.policies.grants.astraea.window import last_hours, ratio
 
@@ -34,7 +35,7 @@ class Seen:
         """Read a view."""
         said = view.tenants.quota(view.topology.devices).astype(np.int64)
         sums = last_hours(view.hourly, view.at, hours) if len(view.hourly) else np.zeros((len(said), 3))
-        order = np.argsort(ratio(sums[:, 0], sums[:, 2], unknown=1.0), kind="stable")
+        order = rising(ratio(sums[:, 0], sums[:, 2], unknown=1.0))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         running, never_ran = view.on_type >= 0, np.isinf(view.first_started)

@@ -23,7 +23,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import rounded
 
 Selection = Literal[
     "fairness", "disc_fairness", "job_reward", "themis", "2das", "smallestfirst", "shortestremainfirst", "fifo"
@@ -53,7 +55,7 @@ class Known:
 def classes(fairness: Floats) -> Floats:
     """Return classes of ρ: 0 = got nothing, 1 = starved, 3 = fair, 5 = over-served."""
     some = fairness > 0
-    log = np.log(fairness, out=np.zeros(len(fairness)), where=some)
+    log = elementary.log(np.where(some, fairness, 1.0))
     lack = -log / np.sqrt(1 + log * log)
     return np.where(some, np.trunc(CLASSES - np.floor_divide((lack + 1) / 2, 1.0 / CLASSES)), 0.0)
 
@@ -91,7 +93,7 @@ KEYS: Mapping[Selection, Callable[[Known], Keys]] = {
 
 def ranked(keys: Keys) -> Ints:
     """Return who is first, second and so on by these keys; ties stay as they stand."""
-    return np.lexsort(keys[::-1])
+    return np.lexsort([rounded(key) for key in keys[::-1]])
 
 
 def line_up(keys: Keys, submitted: Column, starving: Bools, tenant: Ints) -> Ints:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import rising
 from eunomia.model.view import View
 from eunomia.policies.partners import NO_PAIR, numbered, partners
 
@@ -58,7 +59,7 @@ def packed(view: View, pair: Floats) -> Floats:
         m, n = free[m], free[n]
         gain = together(view, m, n)
         best = np.where(_pays(gain), gain.max(axis=1, initial=0.0), 0.0)
-        for one in np.argsort(-best, kind="stable")[: np.count_nonzero(best)].tolist():
+        for one in rising(-best)[: np.count_nonzero(best)].tolist():
             if pair[m[one]] == NO_PAIR and pair[n[one]] == NO_PAIR:
                 pair[m[one]] = pair[n[one]] = number
                 number += 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.products import whole_dot
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
 
@@ -39,7 +40,7 @@ class Pools:
             level=np.concatenate(level),
             type=np.concatenate((type, rows // len(racks), types)),
             inside=inside,
-            above=inside.T @ inside == inside.sum(axis=0)[:, None],
+            above=whole_dot(inside.T, inside) == inside.sum(axis=0)[:, None],
         )
 
     def held(self, view: View, jobs: Ints) -> Floats:
@@ -50,7 +51,7 @@ class Pools:
         seats = seats[row[view.holder[seats]] >= 0]
         by_node = np.zeros((len(jobs), len(self.inside)))
         np.add.at(by_node, (row[view.holder[seats]], view.topology.node[seats]), 1.0)
-        return by_node @ self.inside
+        return whole_dot(by_node, self.inside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ import numpy as np
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
+from eunomia.model.products import whole_dot
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.grants.quincy.bounds import at_most, bounded
@@ -96,8 +97,8 @@ class Quincy:
         costs = Costs.seen(
             view, pools, transfer=self.transfer, theta=self.theta, look_s=self.look_s, preempt=self.preempt
         )
-        there = options(view, pools, room @ pools.inside, costs)
-        capacity = room @ pools.inside
+        there = options(view, pools, whole_dot(room, pools.inside), costs)
+        capacity = whole_dot(room, pools.inside)
         if self.fair:
             there, bounds = bounded(there, view, len(capacity)), at_most(view, goes_on)
             capacity = np.concatenate((capacity, bounds))

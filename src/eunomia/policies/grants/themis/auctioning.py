@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.kernels import kernel
+from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.policies.grants.themis.bidding import Tables
 from eunomia.policies.grants.themis.book import Book
@@ -25,7 +26,7 @@ def bids_of(tables: Tables, free: Ints) -> Bids:
     column = np.zeros(len(free), dtype=np.int64)
     column[units] = np.arange(len(units))
     take = _taken(tables.gang, tables.count, book, column, len(units))
-    return Bids(tables.bidder, take, -np.log(tables.rho), free[units])
+    return Bids(tables.bidder, take, -elementary.log(tables.rho), free[units])
 
 
 @kernel()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.model.products import dot
 from eunomia.solvers.program import Program
 
 INSTALL = "pip install 'eunomia[reproduce]'"
@@ -54,4 +55,4 @@ class Scattered:
         start, index = np.arange(n + 1) * (axes + 1), np.tile(np.arange(axes + 1), n)
         lifted = (offset**2).sum(axis=1)
         program = Program(lifted, start, index, matrix.ravel(), sides, sides, maximise=False)
-        return np.asarray(program.solve().x @ self._values)
+        return np.asarray(dot(program.solve().x, self._values))

@@ -1,0 +1,68 @@
+"""Products of arrays with the same bits on every machine.
+
+`@`, `np.dot`, `np.einsum` and `np.linalg` leave the order of a sum, and whether a product is rounded before it is
+added, to a library that chooses by the CPU. `dot` rounds each product and adds in one order: fewer than eight terms
+from the first to the last, more pairwise as `np.sum` does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Floats
+
+_FEW = 8  # terms that are added one after another, as `np.sum` does
+_SMALL = 1 << 12  # elements for which one call is quicker than one for each term
+_BLOCK = 1 << 15  # elements worked on at once: they stay in the cache
+
+
+def dot(a: Any, b: Any) -> Any:
+    """Return a @ b."""
+    a, b = np.asarray(a), np.asarray(b)
+    if b.ndim == 1:
+        return _sums(a, b)
+    if a.ndim == 1:
+        return _sums(np.swapaxes(b, -1, -2), a)
+    if a.ndim == b.ndim == 2:
+        if b.shape[1] <= a.shape[0]:
+            return _stacked([_sums(a, each) for each in b.T], (len(a), b.shape[1]), a, b, axis=1)
+        return _stacked([_sums(b.T, each) for each in a], (len(a), b.shape[1]), a, b, axis=0)
+    return row_dots(a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
+
+
+def row_dots(a: Any, b: Any) -> Any:
+    """Return Σ a · b over the last axis."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.size > _SMALL and a.shape == np.broadcast_shapes(a.shape, b.shape) and 0 < a.shape[-1] < _FEW:
+        total = np.asarray(a[..., 0] * b[..., 0])
+        for k in range(1, a.shape[-1]):
+            total = total + a[..., k] * b[..., k]
+        return total
+    return np.add.reduce(np.multiply(a, b, order="C"), axis=-1)
+
+
+def whole_dot(a: Array, b: Array) -> Array:
+    """Return a @ b of whole numbers, whose sums are exact in any order."""
+    return np.asarray(a @ b)
+
+
+def _sums(a: Array, b: Array) -> Any:
+    """Return Σ a · b over the last axis of a, block by block; b has one axis."""
+    if a.ndim != 2 or a.size <= _BLOCK or len(b) == 0:
+        return row_dots(a, b)
+    if a.flags.f_contiguous and len(b) < _FEW:
+        return row_dots(a, b)
+    rows = max(_BLOCK // len(b), 1)
+    found = np.empty(len(a), dtype=np.result_type(a, b))
+    for begin in range(0, len(a), rows):
+        found[begin : begin + rows] = row_dots(a[begin : begin + rows], b)
+    return found
+
+
+def _stacked(parts: list[Any], shape: tuple[int, int], a: Array, b: Array, *, axis: int) -> Floats:
+    """Return columns or rows side by side, in order of rows."""
+    if not parts:
+        return np.zeros(shape, dtype=np.result_type(a, b))
+    return np.ascontiguousarray(np.stack(parts, axis=axis))
