@@ -27,7 +27,7 @@ from eunomia.solvers.linear import best_total
 from eunomia.solvers.prices.newton import answers
 from eunomia.solvers.proportional import fairest_product
 from eunomia.solvers.smooth.response import recount, settle
-from eunomia.solvers.sums import dot, greatest, summed, total
+from eunomia.solvers.sums import greatest, summed, total
 from eunomia.solvers.totals.response import choose
 
 SOURCE = Path(eunomia.__file__).parent
@@ -82,7 +82,7 @@ def in_blocks(rng: np.random.Generator) -> list[Any]:
     rate, size, weight = rng.uniform(0, 3, (columns, rows)), rng.uniform(1, 4, rows), rng.uniform(0.5, 2, rows)
     rate[:, rng.random(rows) < 0.1] = 0.0
     price, need, base = rng.uniform(0.1, 2, columns), rng.uniform(0, 2, rows), rng.uniform(0, 0.5, rows)
-    found: list[Any] = [summed(need, rows), total(need), dot(need, size), greatest(need, rows)]
+    found: list[Any] = [summed(need, rows), total(need), inner_product(need, size), greatest(need, rows)]
     demand = np.zeros((2, columns))
     answers(rate, base, size, need, None, None, None, price, 0.7, demand)
     found += [demand, least_cost(rate, size, price, need, weight)]

@@ -119,6 +119,11 @@ def _log_sum(m: Any, m_low: Any, e: Any, inverse: Any, cell_log: Any, cell_log_l
     return high, low - (high - found)
 
 
+def _of_arrays(one: Any) -> Any:
+    """Return what a kernel of numbers was made from, which works on whole arrays, too."""
+    return one.py_func
+
+
 @kernel(allocates=False)
 def _product(a: Any, a_low: Any, b: Any, b_low: Any) -> Any:
     """Return (a + a_low)(b + b_low) as a sum of two numbers."""
@@ -303,7 +308,7 @@ def _exp_sums(x: Any, x_low: Any) -> Any:
     k = np.floor(x * _STEPS_PER_UNIT + 0.5)
     whole = k.astype(np.int64)
     place = whole & (_STEPS - 1)
-    high, low = _exp_sum.py_func(x, x_low, k, _ROOT[place], _ROOT_LOW[place])
+    high, low = _of_arrays(_exp_sum)(x, x_low, k, _ROOT[place], _ROOT_LOW[place])
     return high, low, (whole >> 6).astype(np.int32)
 
 
@@ -339,7 +344,7 @@ def _log_sums(x: Any, x_low: Any = 0.0) -> Any:
     m, e = np.where(below, 2.0 * m, m), e - below
     cell = np.floor(m * _CELLS + 0.5).astype(np.int64)
     m_low = np.ldexp(x_low, -e)
-    return _log_sum.py_func(m, m_low, e.astype(np.float64), _INVERSE[cell], _CELL_LOG[cell], _CELL_LOG_LOW[cell])
+    return _of_arrays(_log_sum)(m, m_low, e.astype(np.float64), _INVERSE[cell], _CELL_LOG[cell], _CELL_LOG_LOW[cell])
 
 
 def _log_of_any(x: Any, found: Any) -> Any:
@@ -366,12 +371,12 @@ def _log1p_block(x: Any) -> Any:
 
 
 def _log2_block(x: Any) -> Any:
-    high, low = _product.py_func(*_log_sums(_proper(x)), _PER_LN2, _PER_LN2_LOW)
+    high, low = _of_arrays(_product)(*_log_sums(_proper(x)), _PER_LN2, _PER_LN2_LOW)
     return _log_of_any(x, high + low)
 
 
 def _log10_block(x: Any) -> Any:
-    high, low = _product.py_func(*_log_sums(_proper(x)), _PER_LN10, _PER_LN10_LOW)
+    high, low = _of_arrays(_product)(*_log_sums(_proper(x)), _PER_LN10, _PER_LN10_LOW)
     return _log_of_any(x, high + low)
 
 
@@ -380,7 +385,7 @@ def _power_block(x: Any, y: Any) -> Any:
     is_whole = (y == np.floor(y)) & finite
     odd = is_whole & (y / 2 != np.floor(y / 2))
     size = np.abs(x)
-    high, low = _product.py_func(
+    high, low = _of_arrays(_product)(
         *_log_sums(_proper(size)), np.clip(np.where(np.isnan(y), 1.0, y), -_LARGE, _LARGE), 0.0
     )
     found = _exp_block_of_two(high, low)

@@ -17,7 +17,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.model.products import dot
 from eunomia.solvers.prices.barrier import solve_dense
-from eunomia.solvers.sums import dot, total
+from eunomia.solvers.sums import inner_product, total
 
 _END = 1e-10  # slack times price where the path is left; t and all prices are about 1
 _STEPS = 100
@@ -170,7 +170,7 @@ def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) ->
             x[i, k] = part
             v[k] -= s[i] * part
     for i in range(n):
-        w[i], q[i] = 1.0 - total(x[i]), dot(T[i], x[i]) - c[i]
+        w[i], q[i] = 1.0 - total(x[i]), inner_product(T[i], x[i]) - c[i]
         t = min(t, q[i] / a[i])
     t -= max(0.5 * abs(t), 0.1)
     q -= a * t
@@ -206,9 +206,9 @@ def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) ->
             centred += 1
             if centred == _CENTRED:
                 break
-        gap = dot(w, y) + dot(q, u) + dot(v, p)
+        gap = inner_product(w, y) + inner_product(q, u) + inner_product(v, p)
         for i in range(n):
-            gap += dot(x[i], z[i])
+            gap += inner_product(x[i], z[i])
         if free:
             mu = max((0.1 if near > 0.9 else 0.3 if near > 0.5 else 0.8) * gap / (n * (K + 2) + K), _END)
     return x

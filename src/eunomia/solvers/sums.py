@@ -40,7 +40,7 @@ def total(v: Floats) -> float:
 
 
 @kernel(error_model="numpy")
-def dot(v: Floats, w: Floats | Ints) -> float:
+def inner_product(v: Floats, w: Floats | Ints) -> float:
     """Return Σ v w, from the first entry to the last."""
     found = 0.0
     for j in range(len(v)):

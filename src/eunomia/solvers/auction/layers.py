@@ -18,7 +18,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.mixing import mixed
 from eunomia.solvers.auction.packed import Packed
-from eunomia.solvers.sums import dot
+from eunomia.solvers.sums import inner_product
 
 
 @kernel(forceinline=True)
@@ -104,7 +104,7 @@ def sweep(
     for t in range(turns - 1, -1, -1):
         later[t] = later[t + 1] + gain[t]
     key, left, lost, alive = np.empty(words, dtype=np.int64), np.empty(len(price), dtype=np.int64), -np.inf, 1
-    state[0], value[0], bound[0] = rows.full, 0.0, later[0] + dot(price, rows.capacity)
+    state[0], value[0], bound[0] = rows.full, 0.0, later[0] + inner_product(price, rows.capacity)
     for t in range(turns):
         count, bar, last = 0, known, 0
         while last < ends.shape[1] and ends[t + 1, last] >= 0:

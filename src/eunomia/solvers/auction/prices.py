@@ -16,7 +16,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.auction.packed import Packed
 from eunomia.solvers.program import INF, Program
-from eunomia.solvers.sums import dot, total
+from eunomia.solvers.sums import inner_product, total
 
 STEPS = 120
 
@@ -91,7 +91,7 @@ def lowered(rows: Packed, worth: Floats, price: Floats, who: Ints, target: float
     lowest, pace, stalled = np.inf, 0.5, 0
     for _ in range(steps):
         gain, chosen = surplus(rows, worth, now, who, loss)
-        bound = total(gain) + dot(now, rows.capacity)
+        bound = total(gain) + inner_product(now, rows.capacity)
         if bound < lowest - 1e-12:
             stalled = 0 if bound < lowest - 1e-3 * (lowest - target) else stalled + 1
             lowest = bound
@@ -108,7 +108,7 @@ def lowered(rows: Packed, worth: Floats, price: Floats, who: Ints, target: float
                 left[rows.entry[e]] -= rows.amount[e]
         for k in range(len(now)):
             left[k] = 0.0 if now[k] <= 0.0 and left[k] > 0.0 else left[k]
-        length = dot(left, left)
+        length = inner_product(left, left)
         if length == 0 or bound <= target or pace < 1e-3:
             break
         for k in range(len(now)):

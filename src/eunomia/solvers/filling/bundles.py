@@ -16,7 +16,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.sums import dot, total
+from eunomia.solvers.sums import inner_product, total
 
 _DIGITS = 2.0**40  # rates are multiples of each other if they agree to 1 / _DIGITS of the best
 _NEAR = 1e-13  # a need this near to a speed is that speed
@@ -107,7 +107,7 @@ def _corners(gain: Floats, speed: Floats, alone: int, amount: Floats, time: Floa
         x = base[b]
         for k in range(columns):
             x[k] /= time[b]
-        reached = dot(gain[b], x)
+        reached = inner_product(gain[b], x)
         if reached > mean:
             for k in range(columns):
                 x[k] *= mean / reached

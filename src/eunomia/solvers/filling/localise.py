@@ -17,7 +17,7 @@ from eunomia.model.equations import pseudo_inverse
 from eunomia.model.products import dot
 from eunomia.solvers.filling.crowd import Costs, Crowd
 from eunomia.solvers.prices.newton import balanced, widths
-from eunomia.solvers.sums import dot
+from eunomia.solvers.sums import inner_product
 
 _CUTS = 400
 _NEWTON = 40
@@ -165,7 +165,7 @@ def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]
     _room(side, bound, q, room)
     _curvature(side, room, cuts - 1, left, inverse)
     _times(inverse, side[cuts - 1], step)
-    length = 0.7 / np.sqrt(max(dot(side[cuts - 1], step), 1e-300))
+    length = 0.7 / np.sqrt(max(inner_product(side[cuts - 1], step), 1e-300))
     for k in range(n):
         q[k] += length * step[k]
     for _ in range(_NEWTON):
@@ -181,10 +181,10 @@ def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]
             for cut in range(cuts):
                 pull[k] += side[cut, k] / room[cut]
         _times(inverse, pull, step)
-        decrement = np.sqrt(max(dot(pull, step), 0.0))
+        decrement = np.sqrt(max(inner_product(pull, step), 0.0))
         short = 1e300
         for cut in range(cuts):
-            toward = dot(side[cut], step)
+            toward = inner_product(side[cut], step)
             short = min(short, 0.95 * room[cut] / max(-toward, 1e-300))
         length = min(1.0 if decrement < 0.5 else 1 / (1 + decrement), short)
         for k in range(n):
@@ -200,13 +200,13 @@ def _newton(side: Floats, bound: Floats, start: Floats) -> tuple[Floats, Floats]
 @kernel()
 def _room(side: Floats, bound: Floats, q: Floats, room: Floats) -> None:
     for cut in range(len(bound)):
-        room[cut] = dot(side[cut], q) - bound[cut]
+        room[cut] = inner_product(side[cut], q) - bound[cut]
 
 
 @kernel()
 def _times(matrix: Floats, vector: Floats, found: Floats) -> None:
     for k in range(len(vector)):
-        found[k] = dot(matrix[k], vector)
+        found[k] = inner_product(matrix[k], vector)
 
 
 @kernel()

@@ -16,7 +16,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.elimination import DMU, DNU, DV, MU, NU, V, direction, system
 from eunomia.solvers.prices.needs import Curve
-from eunomia.solvers.sums import dot, total
+from eunomia.solvers.sums import inner_product, total
 
 _STEPS = 60
 _LOST = 1e4  # an error so much above the best one will not become better any more
@@ -113,7 +113,7 @@ def barrier(
                 matrix[c, k] = matrix[k, c]
             h = fixed[0, k] + d * (fixed[1, k] + d * fixed[2, k])
             rise = top * (fixed[1, k] + 2.0 * d * fixed[2, k])
-            fault_k = dot(s, x[k]) + sigma[k] + h - limit[k]
+            fault_k = inner_product(s, x[k]) + sigma[k] + h - limit[k]
             missing = max(missing, abs(fault_k) / limit[k])
             worth[0] += y[k] * rise
             worth[1] += y[k] * sigma[k]

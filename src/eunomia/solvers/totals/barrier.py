@@ -17,7 +17,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
-from eunomia.solvers.sums import dot, total
+from eunomia.solvers.sums import inner_product, total
 
 _STEPS = 80
 _STUCK = 1e-6  # a step after which there is nothing to be won by more
@@ -42,7 +42,7 @@ def prices(
     """
     rows, columns = worth.shape
     unit = _units(worth)  # τ (row,)
-    many, tau = total(count), dot(count, unit) / total(count)
+    many, tau = total(count), inner_product(count, unit) / total(count)
     p = np.full(columns, min(_middle(worth, size, count, many), ceiling / 4))
     x, z = np.zeros((rows, columns)), np.ones((rows, columns))
     idle, y, over, lam = np.empty(rows), np.empty(rows), np.ones(rows), np.zeros(rows)
@@ -56,11 +56,11 @@ def prices(
     for _ in range(_STEPS):
         products, parts = _products(x, z, idle, y, over, lam, floor, count, unit)
         w = ceiling - p
-        products += dot(u, p) + dot(o, w)
+        products += inner_product(u, p) + inner_product(o, w)
         mu = products / (parts + 2 * columns * weight)
         used = _used(x, size, count)
         off = capacity - used - u + o
-        scale = dot(p, capacity) + _worth_of_time(count, y, lam, floor)
+        scale = inner_product(p, capacity) + _worth_of_time(count, y, lam, floor)
         gap = products / scale
         if gap < tolerance and (np.abs(off) <= tolerance * (capacity + used)).all():
             break
