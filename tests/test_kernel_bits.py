@@ -27,7 +27,7 @@ from eunomia.solvers.linear import best_total
 from eunomia.solvers.prices.newton import answers
 from eunomia.solvers.proportional import fairest_product
 from eunomia.solvers.smooth.response import recount, settle
-from eunomia.solvers.sums import greatest, summed, total
+from eunomia.solvers.sums import greatest, inner_product, summed, total
 from eunomia.solvers.totals.response import choose
 
 SOURCE = Path(eunomia.__file__).parent
