@@ -114,7 +114,16 @@ class Kernel:
     @functools.cached_property
     def inner(self) -> Any:
         """The function as other kernels call it: without the way in from Python, which takes long to compile."""
-        return self._made(no_cfunc_wrapper=True, no_cpython_wrapper=True)
+        from numba.core import types
+
+        made = self._made(no_cfunc_wrapper=True, no_cpython_wrapper=True)
+        resolve, plain = made.get_call_template, cast(Any, types).unliteral
+
+        def resolve_once(args: Any, named: Any) -> Any:  # not once more for each number that a caller writes out
+            return resolve(tuple(map(plain, args)), {name: plain(value) for name, value in named.items()})
+
+        made.get_call_template = resolve_once
+        return made
 
     @property
     def _numba_type_(self) -> Any:
