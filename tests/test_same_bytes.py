@@ -227,12 +227,25 @@ def played(folder: Path, name: str, settings: dict[str, str], policies: list[str
     }
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the scenario."""
+    folder = tmp_path_factory.mktemp("played")
+    (folder / "s.toml").write_text(SCENARIO)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> dict[str, str]:
+    """What this machine writes as it is."""
+    return played(folder, "plain", {}, sorted(POLICIES))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_every_policy_writes_the_same_bytes_whatever_the_machine(setting: str, tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(SCENARIO)
-    policies = sorted(POLICIES)
-    plain = played(tmp_path, "plain", {}, policies)
-    other = played(tmp_path, "other", SETTINGS[setting], policies)
-    assert len(plain) >= 3 * len(policies)
+def test_every_policy_writes_the_same_bytes_whatever_the_machine(
+    setting: str, folder: Path, plain: dict[str, str]
+) -> None:
+    other = played(folder, setting.replace(" ", "-"), SETTINGS[setting], sorted(POLICIES))
+    assert len(plain) >= 3 * len(POLICIES)
     assert [name for name in plain if other.get(name) != plain[name]] == []
