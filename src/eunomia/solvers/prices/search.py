@@ -20,7 +20,7 @@ from eunomia.solvers.prices.response import FREE
 from eunomia.solvers.prices.rows import Rows, reach
 from eunomia.solvers.prices.table import Guess, Table, cheap, guess, renewed, table_of
 from eunomia.solvers.prices.vertex import Vertex
-from eunomia.solvers.program import NoOptimum
+from eunomia.solvers.program import Infeasible, NoOptimum
 
 _NEAR_TOP = 0.97  # from here on it is worth while to look first whether capacity suffices for the top
 _HOPELESS = 1.1  # times the capacity asked for at good prices: too much at all prices, or nearly
@@ -148,7 +148,10 @@ def _share_out(edges: Edges, some: Rows, todo: Ints, spare: Floats, free: Ints) 
             return edges.with_routes(todo, free, routes[0]), free
         if (over > _HOPELESS).any() and not table.alike:  # those that are alike all turn to the same column
             return None, free[over > 1]
-    routed = highest(some, 2 * spare, fixed=fixed, top=2.0)
+    try:
+        routed = highest(some, 2 * spare, fixed=fixed, top=2.0)
+    except Infeasible:  # the needs take more than twice what these columns have
+        return None, free
     if routed.t < 1 - 1e-12:
         return None, free[(routed.value > 1e-9) | closed]
     return edges.with_routes(todo, free, routed.edges), free
