@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
+from eunomia.kernels import Kernel, kernel
 from eunomia.solution import timing
 from eunomia.solution.timing import timed
 
@@ -45,10 +47,12 @@ def test_a_long_question_is_asked_once(clock: Callable[[list[float]], Ask]) -> N
     assert timed(type("Slow", (Policy,), {})(), clock([60.0])) == (0, 60.0, 0.0)
 
 
-def test_what_numba_compiles_meanwhile_is_not_the_policys(clock: Callable[[list[float]], Ask]) -> None:
-    from numba import njit
+def test_what_is_compiled_meanwhile_is_not_the_policys(clock: Callable[[list[float]], Ask]) -> None:
+    @kernel()
+    def fresh(x: int) -> int:  # a kernel that another shape of problem needs
+        return x + 1
 
+    cast(Kernel, fresh).mode = "compiled"
     mine, ask = type("Compiled", (Policy,), {})(), clock([0.5, 0.5, 0.5, 0.25])
     timed(mine, ask)
-    fresh = njit(lambda x: x + 1)  # a kernel that another shape of problem needs
     assert timed(mine, lambda: fresh(1) + ask())[1:] == (0.25, 0.25)
