@@ -296,7 +296,11 @@ class TestWaterFilling:
         assert served == pytest.approx({2: 0.5, 3: 1.0})
 
 
-@pytest.mark.parametrize("name", ["max_min_fairness", "makespan", "finish_time_fairness", "pop?parts=2"])
+@pytest.mark.parametrize(
+    "name",
+    ["max_min_fairness", *(pytest.param(name, marks=pytest.mark.slow) for name in ("makespan", "finish_time_fairness")),
+     "pop?parts=2"],
+)  # fmt: skip
 def test_the_prices_of_the_last_answer_are_where_the_next_begins_and_change_nothing(name: str) -> None:
     rng = np.random.default_rng(3)
     rate, ones = rng.lognormal(0, 1, (18_000, 3)), np.ones(18_000)  # from thousands of jobs on they are looked at

@@ -148,7 +148,7 @@ def _exp_parts(x: float, x_low: float) -> tuple[float, float, int]:
 
 
 @kernel(allocates=False)
-def _exp_of_two(x: float, x_low: float) -> Any:
+def _exp_of_two(x: float, x_low: float) -> float:
     """Return exp(x + x_low)."""
     if np.isnan(x):
         return x
@@ -174,13 +174,13 @@ def _log_of_one(x: float) -> tuple[float, float]:
 
 
 @kernel(allocates=False)
-def exp_one(x: float) -> Any:
+def exp_one(x: float) -> float:
     """Return e ** x."""
     return _exp_of_two(float(x), 0.0)
 
 
 @kernel(allocates=False)
-def log_one(x: float) -> Any:
+def log_one(x: float) -> float:
     """Return the natural logarithm."""
     x = float(x)
     if not 0.0 < x < np.inf:
@@ -190,18 +190,18 @@ def log_one(x: float) -> Any:
 
 
 @kernel(allocates=False)
-def log2_one(x: float) -> Any:
+def log2_one(x: float) -> float:
     """Return the logarithm to base 2."""
     x = float(x)
     if not 0.0 < x < np.inf:
         return -np.inf if x == 0.0 else np.inf if x > 0.0 else np.nan
     high, low = _log_of_one(x)
     high, low = _product(high, low, _PER_LN2, _PER_LN2_LOW)
-    return high + low
+    return float(high + low)
 
 
 @kernel(allocates=False)
-def power_one(x: float, y: float) -> Any:
+def power_one(x: float, y: float) -> float:
     """Return x ** y."""
     x, y = float(x), float(y)
     if y == 0.0 or x == 1.0:

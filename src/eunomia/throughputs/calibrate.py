@@ -104,7 +104,9 @@ def non_negative_least_squares(matrix: Floats, y: Floats) -> Floats:
     best, least = np.zeros(matrix.shape[1]), float(dot(y, y))
     for count in range(1, matrix.shape[1] + 1):
         for columns in combinations(range(matrix.shape[1]), count):
-            x = least_squares(matrix[:, columns], y)
+            scale = np.abs(matrix[:, columns]).max(axis=0)  # seconds stand beside floating-point operations
+            scale = np.where(scale > 0, scale, 1.0)
+            x = least_squares(matrix[:, columns] / scale, y) / scale
             residual = dot(matrix[:, columns], x) - y
             if (x >= 0).all() and dot(residual, residual) < least:
                 best, least = np.zeros(matrix.shape[1]), float(dot(residual, residual))
