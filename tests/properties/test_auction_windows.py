@@ -127,7 +127,7 @@ def test_the_general_solver_among_the_rows_that_may_be_better_finds_the_best(
     assert (bids.take[found.row].sum(axis=0) <= bids.capacity).all()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(5), pytest.param(5, marks=pytest.mark.slow)])
 def test_one_type_a_row_the_fair_rows_and_all_shares_are_those_of_a_table_over_what_is_left(seed: int) -> None:
     bids = one_type_a_row(np.random.default_rng(seed), 16, np.array([32, 26, 26]), 8)
     found = partial_allocation(bids)

@@ -250,7 +250,10 @@ def told(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
     return {m: (j, sorted(answer.device[answer.row == row].tolist()), str(answer.until[row])) for row, (m, j) in rows}
 
 
-@pytest.mark.parametrize("indivisible", ["randomized", "lease", "floor"])
+@pytest.mark.parametrize(
+    "indivisible",
+    [pytest.param("randomized", marks=pytest.mark.slow), "lease", pytest.param("floor", marks=pytest.mark.slow)],
+)
 def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str) -> None:
     """The answer is given without one; where somebody could sit better, or waits, there has to be one."""
     quick = moved = 0

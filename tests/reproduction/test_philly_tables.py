@@ -33,6 +33,7 @@ from eunomia.traces.table import trace_of
 REAL = Path(__file__).parents[3] / "shared" / "data" / "traces" / "philly" / "philly_jobs.csv.gz"
 
 
+@pytest.mark.slow
 def test_final_status_reasons_and_sizes_are_as_near_as_they_have_to_be() -> None:
     found = [failures.drawn(seed) for seed in range(10)]
     rows = [*failures.statuses(found), *failures.reasons(found, 10)]
