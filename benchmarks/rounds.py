@@ -16,7 +16,6 @@ import numpy as np
 from benchmarks.plain_rounds import PlainRounds
 from benchmarks.side_by_side import Comparison, demand_equal, on_one_thread
 from eunomia.backends.simulated import SimulatedWorld
-from eunomia.contract.worlds import Rates
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.mechanisms.leases import Leases
@@ -31,7 +30,8 @@ from eunomia.model.policy import PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.shares.gandiva import Gandiva
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import DrawnRates
 
 ROUND_S = 360.0
 PER_NODE = 8
@@ -57,10 +57,10 @@ class Crowd:
         """Return the cluster."""
         return Topology.of([Node(type=type, accelerators=PER_NODE) for type in TYPES for _ in range(self.nodes)])
 
-    def speeds(self) -> Rates:
+    def speeds(self) -> DrawnRates:
         """Return the speeds of 26 job types."""
         by_kind = {f"model-{k}": (1.0, 2.0 + k % 3, 3.0 + k % 5) for k in range(26)}
-        return Rates(types=self.topology.types, by_kind=by_kind, scaling=1.0)
+        return DrawnRates(types=self.topology.types, by_kind=by_kind, scaling=1.0)
 
     def jobs(self) -> list[Job]:
         """Return jobs of 1, 2, 4 and 8 accelerators as in Philly."""
@@ -127,7 +127,7 @@ def ours(crowd: Crowd, mechanism: str) -> tuple[float, Floats]:
     topology, speeds, watch = crowd.topology, crowd.speeds(), _Watch()
     metrics, world = Metrics(topology, speeds, {}), SimulatedWorld(crowd.jobs(), topology, speeds)
     with suppress(_Enough):
-        run(scheduler(crowd, mechanism), world, InlineAdviser(Fixed(crowd.shares())), [metrics, watch])
+        run(scheduler(crowd, mechanism), world, InlinePolicyRunner(Fixed(crowd.shares())), [metrics, watch])
     metrics.end_s = ROUND_S * (WARM_UP + MEASURED)
     return watch.round_s, metrics.served()[0]
 
@@ -162,7 +162,7 @@ def cases(active: Sequence[int] = ACTIVE) -> Iterator[Comparison]:
 def gandiva(crowd: Crowd) -> tuple[float, float]:
     """Return the CPU seconds of a round of Gandiva, which packs jobs two by two, and the policy's part of them."""
     policy, topology, speeds, watch = Gandiva(), crowd.topology, crowd.speeds(), _Watch()
-    adviser, metrics = InlineAdviser(policy), Metrics(topology, speeds, {})
+    adviser, metrics = InlinePolicyRunner(policy), Metrics(topology, speeds, {})
     core = Scheduler(topology, policy.info, Leases(length=ROUND_S, aligned=True), Belief(speeds))
     with suppress(_Enough):
         run(core, SimulatedWorld(crowd.jobs(), topology, speeds), adviser, [metrics, watch])

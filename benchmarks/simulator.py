@@ -21,7 +21,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.srtf import Srtf
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.throughputs import load
 from eunomia.traces import generate
 
@@ -59,7 +59,7 @@ def ours(policy: Policy, count: int, nodes: int, rate_per_hour: float = RATE_PER
     leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
     metrics = Metrics(topology, speeds, {})
     world = SimulatedWorld(jobs_of(count, rate_per_hour), topology, speeds)
-    run(Scheduler(topology, policy.info, leases, Belief(speeds)), world, InlineAdviser(policy), [metrics])
+    run(Scheduler(topology, policy.info, leases, Belief(speeds)), world, InlinePolicyRunner(policy), [metrics])
     return np.asarray(metrics.figures().jobs["jct_s"])
 
 

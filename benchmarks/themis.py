@@ -12,11 +12,11 @@ import time
 import numpy as np
 
 from benchmarks.side_by_side import on_one_thread
-from eunomia.experiment.simulation import simulate
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.reproduction.themis import scenario_of
+from eunomia.runs.simulation import simulate
 from eunomia.traces.searches import Searches
 
 APPS, RATE_PER_HOUR = 2000, 3.75

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.experiment.files import write_columns
+from eunomia.runs.result_files import write_columns
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, -0.0, 1e16, 1e-5, 108507.0, 0.1])
 ROW = st.tuples(st.text(alphabet='ab,"\n é'), st.integers(-(2**63), 2**63 - 1), NUMBERS)

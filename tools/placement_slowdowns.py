@@ -11,13 +11,13 @@ from pathlib import Path
 from statistics import median
 
 from eunomia.throughputs import Throughputs, load
-from eunomia.throughputs.names import model_of
-from eunomia.throughputs.placement import ByLevel, Philly, Placement
+from eunomia.throughputs.job_type_aliases import model_of
+from eunomia.throughputs.placement import PhillySlowdowns, Placement, ThemisSlowdowns
+from eunomia.throughputs.placement_level import CLOSEST, PlacementSpan
 from eunomia.throughputs.placement_tables import ByNodes, read_placement
-from eunomia.throughputs.places import CLOSEST, Place
 
 SIZE = 4
-PLACES = (Place(nodes=2, slots=2), Place(nodes=4, slots=4))
+PLACES = (PlacementSpan(nodes=2, slots=2), PlacementSpan(nodes=4, slots=4))
 MODELS = (
     "alexnet", "vgg16", "resnet18", "resnet50", "resnet101", "inceptionv3", "mobilenetv2", "yolov3",
     "transformer", "lm", "bert", "deepspeech2", "ncf",
@@ -31,7 +31,7 @@ def rows(reference: Path) -> Iterator[list[str]]:
     chronus = read_placement(tables / "chronus-iteration-times" / "placement_slowdown.csv", "chronus")
     gavel = load("gavel/simulation_throughputs.json.gz", ("v100",), base=reference)
     for model in MODELS:
-        modelled = [pair(source, model) for source in (ByLevel(), Philly())]
+        modelled = [pair(source, model) for source in (ThemisSlowdowns(), PhillySlowdowns())]
         measured = [pair(source, model) if model in source.curve_by_size else "" for source in (pollux, chronus)]
         yield [model, *modelled, *measured, of_gavel(gavel, model)]
 

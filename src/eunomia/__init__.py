@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eunomia.experiment import Result as Result
-    from eunomia.experiment import simulate as simulate
-    from eunomia.solution import AllocationProblem as AllocationProblem
-    from eunomia.solution import Solution as Solution
-    from eunomia.solution import solve as solve
+    from eunomia.allocation import AllocationProblem, Solution, solve
+    from eunomia.runs import Result, simulate
 
 __version__ = "0.1.0"
 __all__ = ["AllocationProblem", "Result", "Solution", "__version__", "simulate", "solve"]
@@ -22,11 +19,11 @@ __all__ = ["AllocationProblem", "Result", "Solution", "__version__", "simulate",
 def __getattr__(name: str) -> Any:
     """Load the rest when it is first asked for, so that `import eunomia` costs nothing."""
     if name in ("Result", "simulate"):
-        from eunomia import experiment
+        from eunomia import runs
 
-        return getattr(experiment, name)
+        return getattr(runs, name)
     if name in ("AllocationProblem", "Solution", "solve"):
-        from eunomia import solution
+        from eunomia import allocation
 
-        return getattr(solution, name)
+        return getattr(allocation, name)
     raise AttributeError(f"module 'eunomia' has no attribute {name!r}")

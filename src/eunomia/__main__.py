@@ -1,5 +1,5 @@
 """`python -m eunomia` is the `eunomia` command."""
 
-from eunomia.cli import main
+from eunomia.cli.app import main
 
 main()

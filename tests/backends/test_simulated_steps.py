@@ -8,19 +8,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from eunomia.backends.simulated import SimulatedWorld
-from eunomia.contract.worlds import Rates
 from eunomia.model.decisions import Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import JobFinished, Moment, Progressed
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Node, Topology
+from eunomia.testing.small_worlds import DrawnRates
 
 TWO = Topology.of([Node(type="gpu", accelerators=2)])
-THIRDS = Rates(types=("gpu",), by_kind={"": (1 / 3,)}, shared=0.5)
+THIRDS = DrawnRates(types=("gpu",), by_kind={"": (1 / 3,)}, shared=0.5)
 
 
 def told(
-    script: Mapping[float, Sequence[Decision]], *jobs: Job, speeds: Rates = THIRDS, overheads: Overheads | None = None
+    script: Mapping[float, Sequence[Decision]],
+    *jobs: Job,
+    speeds: DrawnRates = THIRDS,
+    overheads: Overheads | None = None,
 ) -> list[Moment]:
     """Let a world do as the script says at these times, once each; return what happened."""
     world = SimulatedWorld(jobs, TWO, speeds, overheads=overheads)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.contract import PolicyContract
-from eunomia.contract.policy import CUTS, SEEDS
-from eunomia.contract.worlds import NeverEnds, draw, play
 from eunomia.model.answers import Answer, Shares
 from eunomia.model.view import View
 from eunomia.policies import POLICIES, load
+from eunomia.testing import PolicyContract
+from eunomia.testing.policy_contract import CUTS, SEEDS
+from eunomia.testing.small_worlds import NeverEnds, draw, play
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fifo": [{}, {"backfill": "skip"}, {"backfill": "easy"}, {"types": "agnostic"}],

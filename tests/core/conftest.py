@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from eunomia.contract.worlds import one_type
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -18,6 +17,7 @@ from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
+from eunomia.testing.small_worlds import one_type
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import eunomia
-from eunomia.core.columns import Columns
+from eunomia.core.columns import GrowingColumns
 
 PACKAGE = Path(eunomia.__file__).parent
 NUMBERS = {"None", "int", "float", "bool"}
@@ -55,7 +55,7 @@ def test_only_bare_steps_take_the_books_apart() -> None:
 
 @pytest.mark.parametrize("rows", [1, 57, 500, 3000])
 def test_columns_grow_and_stay_apart_in_the_cache(rows: int) -> None:
-    columns = Columns({name: (np.int64, k) for k, name in enumerate("abc")} | {"wide": (np.float64, 0.5, 2)})
+    columns = GrowingColumns({name: (np.int64, k) for k, name in enumerate("abc")} | {"wide": (np.float64, 0.5, 2)})
     for row in range(rows):
         assert columns.add() == row
     assert columns.room >= rows

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.watched import Watched
 
-from eunomia.contract.worlds import one_type
-from eunomia.core.claims import HOURS
+from eunomia.core.entitlements import HOURS
 from eunomia.model.events import JobFinished, JobSubmitted
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
+from eunomia.testing.small_worlds import one_type
 
 
 def eight(tenants: Mapping[str, Tenant] | None = None) -> Watched:

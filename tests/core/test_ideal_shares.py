@@ -11,7 +11,6 @@ import pytest
 
 from eunomia.backends.simulated import Mishaps
 from eunomia.backends.simulated.fluid import FluidWorld
-from eunomia.contract.worlds import Rates
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.metrics import Figures, Metrics
@@ -22,7 +21,8 @@ from eunomia.model.policy import Policy, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import DrawnRates
 
 INFO = PolicyInfo(name="fixed", door="shares", objective="", technique="", paper="", needs=frozenset({"remaining"}))
 
@@ -49,12 +49,12 @@ def played(
     policy: Policy, jobs: Sequence[Job], gap_s: float = 0.0, mishaps: Mishaps | None = None
 ) -> tuple[Figures, dict[str, float | None]]:
     """Play the jobs on two v100 and two k80; return the figures, and where the accelerator-seconds went."""
-    speeds = Rates(types=("v100", "k80"), by_kind={"even": (1.0, 1.0), "apt": (4.0, 1.0)})
+    speeds = DrawnRates(types=("v100", "k80"), by_kind={"even": (1.0, 1.0), "apt": (4.0, 1.0)})
     topology = Topology.of([Node(type=name, accelerators=2) for name in speeds.types])
     core = IdealScheduler(topology, policy.info, Ideal(solve_gap_s=gap_s), Belief(speeds), checked=True)
     metrics = Metrics(topology, speeds, {"v100": 3600.0, "k80": 360.0})
     world = FluidWorld(jobs, topology, speeds, mishaps=mishaps)
-    run(core, world, InlineAdviser(policy), [metrics])
+    run(core, world, InlinePolicyRunner(policy), [metrics])
     return metrics.figures(), losses_of(metrics, world.losses(metrics.end_s))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.life import FINAL, LIFE, Cause, IllegalStep, Stage, diagram, step
+from eunomia.model.job_lifecycle import FINAL, LIFE, Cause, IllegalStep, Stage, diagram, step
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "jobs.md"
 
@@ -45,7 +45,7 @@ def test_a_step_is_in_the_table_or_is_refused_with_the_name_of_the_job(stage: St
 
 
 def test_the_diagram_of_the_documentation_is_drawn_from_the_table() -> None:
-    """To mend: put the output of `eunomia.model.life.diagram()` between the markers."""
+    """To mend: put the output of `eunomia.model.job_lifecycle.diagram()` between the markers."""
     page = PAGE.read_text(encoding="utf-8")
     drawn = page.split("```mermaid\n")[1].split("\n```")[0]
     assert drawn == diagram()

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from eunomia.contract.worlds import Rates
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Start, Stop
@@ -16,6 +15,7 @@ from eunomia.model.events import JobCancelled, JobSubmitted
 from eunomia.model.job import Job
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
+from eunomia.testing.small_worlds import DrawnRates
 
 from .conftest import Desk
 
@@ -44,7 +44,7 @@ class TogetherOn:
 
 
 def together(sit: Sit, device: int) -> list[object]:
-    speeds = Rates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
     desk = sit(TogetherOn(device), (3,), speeds=speeds)
     desk.submit(0, "a", "b", total_steps=1000)
     return [d for d in desk.submit(10, "c") if isinstance(d, Stop | Start)]
@@ -68,7 +68,7 @@ def test_a_partner_that_runs_elsewhere_leaves_its_seats_first(sit: Sit) -> None:
                 return super().decide(view)
             return seat(np.array([2]), np.array([1]), np.array([self.device]))
 
-    speeds = Rates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
     desk = sit(CalledOver(2), (3,), speeds=speeds)
     desk.submit(0, "a", "b", total_steps=1000)
     stop, start = [d for d in desk.submit(10, "c") if isinstance(d, Stop | Start)]
@@ -79,7 +79,7 @@ def test_a_partner_that_runs_elsewhere_leaves_its_seats_first(sit: Sit) -> None:
 
 
 def test_a_pair_whose_second_job_went_since_the_question_is_dropped(sit: Sit) -> None:
-    speeds = Rates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
     desk = sit(TogetherOn(2), (3,), speeds=speeds)
     desk.submit(0, "a", "b", total_steps=1000)
     desk.hear(10, JobSubmitted(Job(job_id="c", total_steps=10, submitted=10, sequence=9)))

@@ -13,8 +13,8 @@ import pytest
 
 from eunomia.model.decisions import Decision, Renew, Start, Starts, Stop
 from eunomia.model.events import Moment, Progressed
-from eunomia.model.names import Names
-from eunomia.record import Record, Recorder, from_json, to_json
+from eunomia.model.job_ids import JobIdList
+from eunomia.records.record import Record, Recorder, from_json, to_json
 
 PLAIN = (Start("a", 1, (0,), 360.0), Start('b"\n', 2, (1, 2), math.inf), Start("", 3, (3,), 0.1))
 TOLD_MORE = (
@@ -40,7 +40,7 @@ def test_many_starts_are_written_as_if_each_were_a_decision(tmp_path: Path, star
 
 
 def test_ids_named_by_rows_are_written_as_ids(tmp_path: Path) -> None:
-    names = Names(np.array([1, 0]), ["a", "b"])
+    names = JobIdList(np.array([1, 0]), ["a", "b"])
     lines = written(tmp_path / "r.gz", Stop(names, np.array([3, 4])), Renew(names, math.inf))
     assert [line["decision"] for line in lines] == [
         {"is": "Stop", "job_ids": ["b", "a"], "epochs": [3, 4]},
@@ -49,7 +49,7 @@ def test_ids_named_by_rows_are_written_as_ids(tmp_path: Path) -> None:
 
 
 def test_what_is_safe_survives_the_round_trip_to_the_last_bit(tmp_path: Path) -> None:
-    report = Progressed(Names(np.array([1, 0]), ["a", "b"]), np.array([0.1 + 0.2, 1e300]))
+    report = Progressed(JobIdList(np.array([1, 0]), ["a", "b"]), np.array([0.1 + 0.2, 1e300]))
     with Recorder(tmp_path / "r.gz", {}) as recorder:
         recorder.hear(Moment(0.0, (report,)), ())
     [(_, moment, _)] = Record(tmp_path / "r.gz").steps()

@@ -5,35 +5,35 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eunomia.model.names import Names
-from eunomia.model.register import Register
+from eunomia.model.job_ids import JobIdList
+from eunomia.model.row_index import RowIndex
 
 
 def test_a_table_that_grows_as_ours_does_is_taken_at_its_rows() -> None:
-    ours, theirs = Register("ab"), ["a", "b"]
+    ours, theirs = RowIndex("ab"), ["a", "b"]
     rows = np.array([1, -1, 0])
-    assert ours.rows(Names(rows, theirs)) is rows
+    assert ours.rows(JobIdList(rows, theirs)) is rows
     theirs += ["c", "d"]
     ours.add("c")
-    assert ours.rows(Names(np.array([2]), theirs)).tolist() == [2]
+    assert ours.rows(JobIdList(np.array([2]), theirs)).tolist() == [2]
 
 
 def test_a_table_in_another_order_is_read_by_id_from_then_on() -> None:
-    ours, theirs = Register("a"), ["a"]
-    assert ours.rows(Names(np.array([0]), theirs)).tolist() == [0]
+    ours, theirs = RowIndex("a"), ["a"]
+    assert ours.rows(JobIdList(np.array([0]), theirs)).tolist() == [0]
     for name in "bc":
         ours.add(name)
     theirs += ["c", "b"]
-    assert ours.rows(Names(np.array([1, 2, -1, 0]), theirs)).tolist() == [2, 1, -1, 0]
+    assert ours.rows(JobIdList(np.array([1, 2, -1, 0]), theirs)).tolist() == [2, 1, -1, 0]
 
 
 def test_ids_without_a_table_are_read() -> None:
-    ours = Register("abc")
+    ours = RowIndex("abc")
     assert ours.rows(("c", "", "a")).tolist() == [2, -1, 0]
-    assert ours.rows(Names.of("b")).tolist() == [1]
+    assert ours.rows(JobIdList.of("b")).tolist() == [1]
     assert list(ours.names(np.array([2, 0]))) == ["c", "a"]
 
 
 def test_a_job_that_nobody_registered_is_an_error() -> None:
     with pytest.raises(KeyError):
-        Register("a").rows(("b",))
+        RowIndex("a").rows(("b",))

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Rates, Small, play
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -22,6 +21,7 @@ from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, play
 
 ROUND_S = 100.0
 X = np.array([[0.5, 0.25], [0.25, 0.75], [0.6, 0.0], [0.65, 0.0], [0.0, 1.0]])  # of 2 v100 and 2 k80
@@ -49,7 +49,7 @@ class Fixed:
 
 def received(rounds: int, policy: Fixed) -> Floats:
     """Return seconds received (job, type) over so many rounds by jobs that are all cancelled then."""
-    rates = Rates(types=("v100", "k80"), by_kind={"": (1.0, 1.0)})
+    rates = DrawnRates(types=("v100", "k80"), by_kind={"": (1.0, 1.0)})
     topology = Topology.of([Node(type=name, accelerators=2) for name in rates.types])
     core = Scheduler(topology, policy.info, Leases(length=ROUND_S, aligned=True), Belief(rates), checked=True)
     jobs = [JobSubmitted(Job(job_id=str(i), total_steps=1e9, sequence=i)) for i in range(len(X))]
@@ -80,7 +80,7 @@ def test_gangs_of_many_sizes_receive_their_max_min_shares_to_a_twentieth_after_t
 def drawn_errors(seed: int, jobs: int = 96, nodes: int = 8, rounds: int = 20) -> Floats:
     """Return received ÷ elapsed − share of every job and type with a share, for a random fixed set of jobs."""
     rng = np.random.default_rng(seed)
-    rates = Rates(
+    rates = DrawnRates(
         types=("v100", "k80"), by_kind={str(m): tuple(rng.uniform(0.5, 4.0, 2).tolist()) for m in range(jobs)}
     )
     topology = Topology.of([Node(type=name, accelerators=8) for name in rates.types for _ in range(nodes)])
@@ -106,10 +106,10 @@ def test_without_fill_nobody_receives_a_type_of_which_it_has_no_share() -> None:
 
 def test_spare_seats_go_to_whoever_can_use_them_unless_the_policy_says_no() -> None:
     """One v100, one k80, two jobs that have shares of the v100 alone: with fill the other one uses the k80."""
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="v100", accelerators=1), Node(type="k80", accelerators=1)),
         jobs=tuple(Job(job_id=str(i), total_steps=1000, sequence=i) for i in range(2)),
-        speeds=Rates(types=("v100", "k80"), by_kind={"": (1.0, 1.0)}),
+        speeds=DrawnRates(types=("v100", "k80"), by_kind={"": (1.0, 1.0)}),
     )
     assert max(play(Fixed(fill=True, first=2), world).finished.values()) == 1000
     assert max(play(Fixed(fill=False, first=2), world).finished.values()) == 2000
@@ -126,7 +126,10 @@ class Halves(Fixed):
 @pytest.mark.parametrize(("start_s", "rounds_a_turn"), [(0.0, 1), (15.0, 4), (20.0, 5)])
 def test_who_sits_is_passed_for_ten_times_the_cost_of_its_next_start(start_s: float, rounds_a_turn: int) -> None:
     """Between two that take turns the debt swings by twice that, at a second a second, rounded up to whole rounds."""
-    topology, rates = Topology.of([Node(type="v100", accelerators=1)]), Rates(types=("v100",), by_kind={"": (1.0,)})
+    topology, rates = (
+        Topology.of([Node(type="v100", accelerators=1)]),
+        DrawnRates(types=("v100",), by_kind={"": (1.0,)}),
+    )
     belief = Belief(rates, Overheads(restore_s=start_s))
     core = Scheduler(topology, Halves.info, Leases(length=ROUND_S, aligned=True), belief, checked=True)
     came = [JobSubmitted(Job(job_id=str(i), total_steps=1e9, sequence=i)) for i in range(2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eunomia.contract.worlds import line_up, one_type
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -11,6 +10,7 @@ from eunomia.model.decisions import Ask, WakeAt
 from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+from eunomia.testing.small_worlds import line_up, one_type
 
 
 def test_a_job_that_comes_within_the_gap_is_asked_about_when_the_gap_ends() -> None:

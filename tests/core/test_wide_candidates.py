@@ -10,8 +10,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Played, Rates, Small, line_up, one_type, play
-from eunomia.experiment.files import write_columns
 from eunomia.model.answers import ONE_MACHINE, Answer, Grants, Order, Rows, Shares
 from eunomia.model.decisions import Renew, Stop
 from eunomia.model.job import Job
@@ -19,6 +17,8 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.policy import RECALLABLE, ROUNDS, LeaseTerms, PolicyInfo
 from eunomia.model.topology import Node
 from eunomia.model.view import View
+from eunomia.runs.result_files import write_columns
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, line_up, one_type, play
 
 
 def card(name: str, door: str, *needs: str, terms: LeaseTerms = RECALLABLE, **more: object) -> PolicyInfo:
@@ -60,9 +60,9 @@ class PairUpForGood(PairUp):
     info: ClassVar[PolicyInfo] = card("pair up", "order", "scale_factor", "paired", "kind", terms=LeaseTerms())
 
 
-def one_accelerator(*jobs: tuple[float, float], shared: float = 0.5) -> Small:
-    speeds = Rates(types=("gpu",), by_kind={"": (1.0,)}, shared=shared)
-    return Small(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up(*jobs), speeds=speeds)
+def one_accelerator(*jobs: tuple[float, float], shared: float = 0.5) -> SmallWorld:
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=shared)
+    return SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up(*jobs), speeds=speeds)
 
 
 def test_two_share_an_accelerator_and_the_survivor_speeds_up() -> None:
@@ -135,10 +135,10 @@ def test_an_elastic_job_grows_when_seats_come_free_and_starts_a_new_epoch() -> N
     """Four accelerators, a step a second on each. a (2, rigid) has 10 s; b runs on the 2 that are left (20 of 60
     steps by 10), then on 4: 10 more seconds.
     """
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=4),),
         jobs=(elastic("a", 0, 20, 2), elastic("b", 0, 60, 1, 2, 4, sequence=1)),
-        speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
+        speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
     )
     played = play(AsWideAsFits(), world)
     assert played.finished == {"a": 10, "b": 20}
@@ -161,10 +161,10 @@ def test_an_elastic_job_shrinks_to_a_smaller_shape_and_never_to_a_part_of_one() 
             assert rows.shape is not None
             return Order(Rows(rows.job[back], rows.type[back], shape=rows.shape[back]))
 
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=4),),
         jobs=(elastic("b", 0, 60, 1, 2, 4), elastic("a", 5, 20, 2, sequence=1)),
-        speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
+        speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
     )
     played = play(YoungestFirst(), world)
     assert [(at, s.job_id, len(s.seats)) for at, s in played.starts] == [
@@ -190,7 +190,7 @@ def test_what_a_machine_is_too_full_for_is_left_to_the_next_in_line() -> None:
 
     nodes = (Node(type="gpu", accelerators=2),) * 2
     jobs = line_up((0, 10), (1, 30), (2, 40), (11, 5, 2), (12, 5))
-    played = play(Near(), Small(nodes=nodes, jobs=jobs, speeds=one_type()))
+    played = play(Near(), SmallWorld(nodes=nodes, jobs=jobs, speeds=one_type()))
     # a and b fill the first machine, c sits on the second. At 11 a has gone: one free on each; d waits for a whole
     # machine, which is the first when b goes at 31. e takes the hole that fits it at 12.
     assert played.finished == {"a": 10, "b": 31, "c": 42, "d": 36, "e": 17}
@@ -248,7 +248,7 @@ def test_a_winner_that_wins_again_keeps_its_seats_at_no_cost() -> None:
 
 
 def test_many_leases_that_end_apart_serve_everybody() -> None:
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=3),),
         jobs=line_up(*((7.0 * i, 30.0 + 11 * (i % 5)) for i in range(15))),
         speeds=one_type(),
@@ -263,10 +263,10 @@ def test_a_lease_of_its_own_ends_even_where_the_mechanism_sets_no_end() -> None:
 
 # ---- all the way to jobs.csv
 
-GROWING = Small(
+GROWING = SmallWorld(
     nodes=(Node(type="gpu", accelerators=4),),
     jobs=(elastic("a", 0, 20, 2), elastic("b", 0, 60, 1, 2, 4, sequence=1)),
-    speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
+    speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
 )
 
 
@@ -280,7 +280,7 @@ GROWING = Small(
     ids=["a pair", "an elastic job", "an auction"],
 )
 def test_what_they_received_stands_in_jobs_csv(
-    played: Played, rows: dict[str, tuple[float, ...]], tmp_path: Path
+    played: WorldRun, rows: dict[str, tuple[float, ...]], tmp_path: Path
 ) -> None:
     write_columns(tmp_path / "jobs.csv", played.figures.jobs)
     with (tmp_path / "jobs.csv").open(encoding="utf-8") as file:

@@ -12,16 +12,16 @@ import pytest
 import typer.main
 
 import eunomia
-from eunomia import cli
-from eunomia.contract.worlds import one_type
-from eunomia.experiment.compare import PRICES, cases, compare, write_table
-from eunomia.experiment.simulation import tenants_table
-from eunomia.explain import REASONS
+from eunomia.cli import app
 from eunomia.metrics import Metrics
 from eunomia.model.events import JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
+from eunomia.records.explain import REASONS
+from eunomia.runs.compare import PRICES, cases, compare, write_table
+from eunomia.runs.simulation import tenants_table
 from eunomia.scenario import scenario_from_dict
+from eunomia.testing.small_worlds import one_type
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text(encoding="utf-8")
 SMALL: Mapping[str, Any] = {
@@ -46,7 +46,7 @@ def named(text: str) -> list[str]:
 def commands(group: Any = None, before: str = "") -> dict[str, Any]:
     """Return every command by its words: `simulate`, `trace describe`."""
     found: dict[str, Any] = {}
-    for name, command in (group or typer.main.get_command(cli.app)).commands.items():
+    for name, command in (group or typer.main.get_command(app.app)).commands.items():
         inside = hasattr(command, "commands")
         found |= commands(command, f"{before}{name} ") if inside else {before + name: command}
     return found

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.failures.logs import LOGS
 from typer.testing import CliRunner
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 from eunomia.failures import classify
 from eunomia.failures.classifier import CATEGORY, WORDS, classify_lines
 from eunomia.failures.logs import ends_of

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eunomia.contract.worlds import Small, line_up, one_type, play
 from eunomia.model.topology import Node
 from eunomia.policies.order.allox import SINGLES_ONLY, Allox
+from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
 # One machine of 2. b is as much work as 2 · 100 s on one accelerator; it waits until both are free.
-WORLD = Small(
+WORLD = SmallWorld(
     nodes=(Node(type="gpu", accelerators=2),),
     jobs=line_up((0, 300), (0, 100, 2), (0, 150), (0, 50)),
     speeds=one_type(),

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Rates, one_type
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.decisions import Decision, Start
 from eunomia.model.events import AppFinished, Event, JobCancelled, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
+from eunomia.testing.small_worlds import DrawnRates, one_type
 
 GPU = (Node(type="gpu", accelerators=1),)
 
@@ -60,7 +60,7 @@ def test_what_a_given_up_trial_did_counts_as_on_its_fastest_type() -> None:
     """6 s on a type of half the speed are 3 s on the fastest. 10 + 3 s of work on two accelerators, but one trial
     alone takes 10: T_cluster = 10, and the search took 10.
     """
-    speeds = Rates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)})
+    speeds = DrawnRates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)})
     nodes = (Node(type="fast", accelerators=1), Node(type="slow", accelerators=1))
     figures = heard(
         (0, [trial("a", steps=20), trial("b", steps=20)], [sit("a"), sit("b", 1)]),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eunomia.contract.worlds import Small, line_up, one_type, play
 from eunomia.model.topology import Node
 from eunomia.policies.order.by_weight import ByWeight
+from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
 
 def test_a_heavier_job_interrupts_and_equals_go_by_submission() -> None:
     """On one accelerator c of weight 4 comes at 10 and ends at 60; a goes on to 150, and b, as heavy as a, follows."""
     jobs = line_up((0, 100), (5, 30), (10, 50))
     jobs = (*jobs[:2], replace(jobs[2], weight=4.0))
-    world = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=jobs, speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=jobs, speeds=one_type())
     assert play(ByWeight(), world).finished == {"c": 60, "a": 150, "b": 180}

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.contract.worlds import Played, Small, line_up, one_type, play
 from eunomia.model.decisions import Stop
 from eunomia.model.policy import Policy
 from eunomia.model.topology import Node
@@ -19,15 +18,16 @@ from eunomia.model.view import View
 from eunomia.policies.order.edf import Edf
 from eunomia.policies.order.least_slack import LeastSlack
 from eunomia.policies.order.srtf import Srtf
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
 NEVER = float("inf")
 
 
-def played(policy: Policy, *jobs: tuple[float, float, float], accelerators: int = 1) -> Played:
+def played(policy: Policy, *jobs: tuple[float, float, float], accelerators: int = 1) -> WorldRun:
     """Play jobs a, b, c … given as (submitted, seconds, deadline)."""
     lined = line_up(*((submitted, seconds) for submitted, seconds, _ in jobs))
     due = tuple(replace(job, deadline=spec[2]) for job, spec in zip(lined, jobs, strict=True))
-    return play(policy, Small(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=due, speeds=one_type()))
+    return play(policy, SmallWorld(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=due, speeds=one_type()))
 
 
 def missed(policy: Policy, *jobs: tuple[float, float, float], accelerators: int = 1) -> list[str]:
@@ -35,7 +35,7 @@ def missed(policy: Policy, *jobs: tuple[float, float, float], accelerators: int 
     return [job for (job, end), (_, _, due) in zip(sorted(ends.items()), jobs, strict=True) if end > due + 1e-6]
 
 
-def stops(story: Played) -> int:
+def stops(story: WorldRun) -> int:
     return sum(len(order.job_ids) for _, order in story.decisions if isinstance(order, Stop))
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.contract.worlds import Rates, Small, play
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.policies.order.drf import Drf
 from eunomia.solvers.dominant import Tasks, dominant_shares, filling
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, play
 
 MANY = 400
 
@@ -123,8 +123,10 @@ def owned(owner: str, i: int, submitted: float, seconds: float, size: int, **ask
 def ends(policy: Drf, *jobs: tuple[str, float, float, int], accelerators: int = 4) -> dict[str, float]:
     """Return when jobs a, b, c … end that are given as (tenant, submitted, seconds, accelerators)."""
     lined = tuple(owned(owner, i, *rest) for i, (owner, *rest) in enumerate(jobs))  # type: ignore[arg-type]
-    speeds = Rates(types=("gpu",), by_kind={"": (1.0,)})
-    return play(policy, Small(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=lined, speeds=speeds)).finished
+    speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)})
+    return play(
+        policy, SmallWorld(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=lined, speeds=speeds)
+    ).finished
 
 
 CROWD = [("lab", 0.0, 100.0, 1)] * 6 + [("shop", 0.0, 100.0, 1)] * 2
@@ -156,12 +158,16 @@ def test_the_example_of_the_paper_as_jobs() -> None:
     jobs = [owned("A", i, 0.0, 100.0, 1, cpus=1, memory_gib=4) for i in range(4)]
     jobs += [owned("B", i + 4, 0.0, 100.0, 1, cpus=3, memory_gib=1) for i in range(4)]
     node = Node(type="gpu", accelerators=80, cpus=9, memory_gib=18)
-    story = play(Drf(), Small(nodes=(node,), jobs=tuple(jobs), speeds=Rates(types=("gpu",), by_kind={"": (1.0,)})))
+    story = play(
+        Drf(), SmallWorld(nodes=(node,), jobs=tuple(jobs), speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}))
+    )
     assert [job for job, end in sorted(story.finished.items()) if end == 100] == ["a", "b", "c", "e", "f"]
 
 
 def test_where_a_machine_does_not_say_its_memory_memory_does_not_count() -> None:
     jobs = tuple(owned("A", i, 0.0, 100.0, 1, cpus=1, memory_gib=9) for i in range(3))
     nodes = (Node(type="gpu", accelerators=2, cpus=1, memory_gib=9), Node(type="gpu", accelerators=2, cpus=1))
-    ends = play(Drf(), Small(nodes=nodes, jobs=jobs, speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}))).finished
+    ends = play(
+        Drf(), SmallWorld(nodes=nodes, jobs=jobs, speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}))
+    ).finished
     assert ends == {"a": 100, "b": 100, "c": 200}

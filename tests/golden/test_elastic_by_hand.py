@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Played, Rates, Small, draw, one_type, play
-from eunomia.experiment.wiring import set_up
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.curves import Curve, curve_of, losses
@@ -21,7 +19,9 @@ from eunomia.model.view import View
 from eunomia.policies.order.optimus import Optimus
 from eunomia.policies.order.slaq import Slaq
 from eunomia.scenario import scenario_from_dict
+from eunomia.setup.run_config import set_up
 from eunomia.solvers.climbing import climb
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, draw, one_type, play
 
 SHAPES = 6
 
@@ -134,12 +134,12 @@ def elastic(name: str, steps: float, *sizes: int, sequence: int = 0, at: float =
     )
 
 
-def in_rounds(restore_s: float) -> Played:
+def in_rounds(restore_s: float) -> WorldRun:
     """Four accelerators, a step/s on each; a has 400 steps on up to 2, b 8000 on up to 4."""
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=4),),
         jobs=(elastic("a", 400, 2, 1), elastic("b", 8000, 4, 2, 1, sequence=1)),
-        speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
+        speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
     )
     return play(Optimus(), world, overheads=Overheads(restore_s=restore_s))
 
@@ -210,7 +210,7 @@ def test_a_job_that_goes_on_learning_runs_before_one_that_has_learned() -> None:
     quick, even = Curve(1.0, 0.0, 1000.0), Curve(1.0, 0.0, 0.001)
     a = replace(elastic("a", 1800, 1), loss=quick)
     b = replace(elastic("b", 1800, 1, sequence=1), loss=even)
-    world = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=(a, b), speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=(a, b), speeds=one_type())
     assert play(Slaq(), world).finished == {"b": 2160, "a": 3600}
 
 

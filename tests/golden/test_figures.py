@@ -6,16 +6,16 @@ import math
 
 import pytest
 
-from eunomia.contract.worlds import Small, line_up, one_type, play
 from eunomia.metrics import Metrics
 from eunomia.model.decisions import Start, Stop
 from eunomia.model.events import JobFinished, JobSubmitted, Moment, NodeJoined, NodeLost
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.order.fifo import Fifo
+from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
 # Two accelerators at 3.6 US$ an hour, which is 0.001 a second. a 0–100, b 0–50, c waits for both and has 100–200.
-THREE = Small(
+THREE = SmallWorld(
     nodes=(Node(type="gpu", accelerators=2),), jobs=line_up((0, 100), (0, 50), (10, 100, 2)), speeds=one_type()
 )
 
@@ -79,7 +79,7 @@ def test_themis_rho_of_two_jobs_on_one_accelerator() -> None:
     """a has the accelerator 0–10 while two are present: ρ = 10 / (10 · 2). b ends at 20, and 1.5 were present on
     the average: ρ = 20 / (10 · 1.5).
     """
-    world = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up((0, 10), (0, 10)), speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up((0, 10), (0, 10)), speeds=one_type())
     figures = play(Fifo(), world).figures
     assert figures.jobs["rho_themis"].tolist() == pytest.approx([1 / 2, 4 / 3])
     assert figures.summary["rho_themis_max"] == pytest.approx(4 / 3)
@@ -89,7 +89,7 @@ def test_themis_rho_of_two_jobs_on_one_accelerator() -> None:
 def test_themis_rho_of_an_app_counts_its_jobs_together() -> None:
     """One accelerator, one app of two jobs of 10 s: alone on the cluster it needs 20 s, and takes them: ρ = 1."""
     jobs = [Job(job_id=name, total_steps=10, sequence=i, app="search") for i, name in enumerate("ab")]
-    world = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=tuple(jobs), speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=tuple(jobs), speeds=one_type())
     assert play(Fifo(), world).figures.jobs["rho_themis"].tolist() == pytest.approx([1, 1])
 
 

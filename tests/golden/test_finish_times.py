@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from eunomia.contract.worlds import Played, Rates, Small, line_up, one_type, play
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
@@ -13,14 +12,15 @@ from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.srtf import Srtf
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, line_up, one_type, play
 
-TWO_TYPES = Small(
+TWO_TYPES = SmallWorld(
     nodes=(Node(type="v100", accelerators=1), Node(type="k80", accelerators=1)),
     jobs=(
         Job(job_id="a", job_type="picky", total_steps=600, sequence=0),
         Job(job_id="b", job_type="calm", total_steps=600, sequence=1),
     ),
-    speeds=Rates(types=("v100", "k80"), by_kind={"picky": (3.0, 1.0), "calm": (2.0, 1.0)}),
+    speeds=DrawnRates(types=("v100", "k80"), by_kind={"picky": (3.0, 1.0), "calm": (2.0, 1.0)}),
 )
 
 # name: submitted, seconds of work, accelerators; on one machine of 4
@@ -38,8 +38,8 @@ TEN = line_up(
 )
 
 
-def ten(policy: Policy) -> Played:
-    return play(policy, Small(nodes=(Node(type="gpu", accelerators=4),), jobs=TEN, speeds=one_type()))
+def ten(policy: Policy) -> WorldRun:
+    return play(policy, SmallWorld(nodes=(Node(type="gpu", accelerators=4),), jobs=TEN, speeds=one_type()))
 
 
 def times(text: str) -> dict[str, float]:
@@ -60,7 +60,7 @@ def test_fifo_pays_a_start_once() -> None:
 def test_easy_counts_what_a_start_costs_before_it_lets_a_job_pass() -> None:
     """A start costs 10 s. r (3 of 4) ends at 110; then h (all 4) runs 60 s, to 170. s would end at 2 + 115 = 117."""
     jobs = line_up((0, 100, 3), (1, 50, 4), (2, 105, 1))
-    world = Small(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type())
     played = play(Fifo(backfill="easy"), world, overheads=Overheads(start_s=10))
     assert played.finished == {"a": 110, "b": 170, "c": 285}
 
@@ -72,7 +72,7 @@ def test_srtf_moves_a_job_to_the_slower_type_for_a_shorter_one_and_back_when_the
     a ends at 110 + 290 / 3; b, who has 500 - 290 / 3 steps left then, moves to the v100 and does 2 a second.
     """
     c = Job(job_id="c", job_type="picky", total_steps=30, sequence=2, submitted=100)
-    played = play(Srtf(), Small(nodes=TWO_TYPES.nodes, jobs=(*TWO_TYPES.jobs, c), speeds=TWO_TYPES.speeds))
+    played = play(Srtf(), SmallWorld(nodes=TWO_TYPES.nodes, jobs=(*TWO_TYPES.jobs, c), speeds=TWO_TYPES.speeds))
     ends = 110 + 290 / 3
     assert played.finished == pytest.approx({"c": 110, "a": ends, "b": ends + (500 - 290 / 3) / 2})
     assert played.figures.summary["preemptions"] == 4  # a and b at 100, a at 110, b when a ended
@@ -84,13 +84,13 @@ def test_max_min_gives_opposite_tastes_what_each_likes() -> None:
         Job(job_id="a", job_type="left", total_steps=600, sequence=0),
         Job(job_id="b", job_type="right", total_steps=900, sequence=1),
     )
-    speeds = Rates(types=("v100", "k80"), by_kind={"left": (3.0, 1.0), "right": (1.0, 3.0)})
-    played = play(MaxMinFairness(), Small(nodes=TWO_TYPES.nodes, jobs=jobs, speeds=speeds))
+    speeds = DrawnRates(types=("v100", "k80"), by_kind={"left": (3.0, 1.0), "right": (1.0, 3.0)})
+    played = play(MaxMinFairness(), SmallWorld(nodes=TWO_TYPES.nodes, jobs=jobs, speeds=speeds))
     assert played.finished == pytest.approx({"a": 200, "b": 300})
     assert played.figures.summary["preemptions"] == 0
 
 
-ONE_TO_TWO = Small(
+ONE_TO_TWO = SmallWorld(
     nodes=(Node(type="gpu", accelerators=1),),
     jobs=(
         Job(job_id="a", total_steps=250, weight=1, sequence=0),
@@ -190,7 +190,7 @@ def test_las_serves_levels_of_twenty_accelerator_seconds() -> None:
 
 def test_las_asks_again_when_a_job_crosses_into_a_level_behind_one_that_waits() -> None:
     """One accelerator, quantum 5, a and b of 12 s from 0 on: a 0–5, b 5–10, a 10–15, b 15–20, a 20–22, b 22–24."""
-    world = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up((0, 12), (0, 12)), speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=line_up((0, 12), (0, 12)), speeds=one_type())
     played = play(Las(quantum=5.0), world)
     assert [at for at, _ in played.starts] == [0, 5, 10, 15, 20, 22]
     assert played.finished == {"a": 22, "b": 24}
@@ -201,12 +201,16 @@ def test_easy_lets_a_job_run_that_ends_by_the_reserved_time_and_no_other() -> No
     spare at 10, and runs after b.
     """
     jobs = line_up((0, 10, 3), (1, 10, 4), (2, 8, 1), (3, 8, 1))
-    played = play(Fifo(backfill="easy"), Small(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type()))
+    played = play(
+        Fifo(backfill="easy"), SmallWorld(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type())
+    )
     assert played.finished == {"a": 10, "b": 20, "c": 10, "d": 28}
 
 
 def test_easy_lets_a_long_job_use_what_is_spare_even_at_the_reserved_time() -> None:
     """a holds 3 of 4 to 10; b (2) is reserved 10, when 4 are free: 2 are spare. c (100 s, 1) takes the free one."""
     jobs = line_up((0, 10, 3), (1, 10, 2), (2, 100, 1))
-    played = play(Fifo(backfill="easy"), Small(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type()))
+    played = play(
+        Fifo(backfill="easy"), SmallWorld(nodes=(Node(type="gpu", accelerators=4),), jobs=jobs, speeds=one_type())
+    )
     assert played.finished == {"a": 10, "b": 20, "c": 102}

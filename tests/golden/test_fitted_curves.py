@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.contract.views import fresh_memory
 from eunomia.core.losses import MOST, SeenLosses
-from eunomia.experiment.simulation import simulate
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of
@@ -21,8 +19,10 @@ from eunomia.model.policy import Policy
 from eunomia.model.view import View
 from eunomia.policies.order.optimus import Optimus
 from eunomia.policies.order.slaq import Slaq
-from eunomia.record import Record
-from eunomia.replay import first_difference
+from eunomia.records.record import Record
+from eunomia.records.replay import first_difference
+from eunomia.runs.simulation import simulate
+from eunomia.testing.sample_views import fresh_memory
 
 WIDEST = 6  # shapes: 1 … 6 accelerators
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Played, Rates, Small, draw, line_up, one_type, play
 from eunomia.model.answers import Grants
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.model.view import View
 from eunomia.policies.grants.gandiva.policy import GandivaOriginal
 from eunomia.policies.grants.gandiva.units import together
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, draw, line_up, one_type, play
 
 
 class Watched(GandivaOriginal):
@@ -27,13 +27,13 @@ class Watched(GandivaOriginal):
         return answer
 
 
-def starts(story: Played) -> list[tuple[float, str]]:
+def starts(story: WorldRun) -> list[tuple[float, str]]:
     return [(at, order.job_id) for at, order in story.starts]
 
 
 @pytest.mark.parametrize(("jobs", "accelerators"), [(2, 1), (4, 2), (3, 2)])
 def test_over_ten_slices_each_nobody_is_five_percent_from_an_equal_part(jobs: int, accelerators: int) -> None:
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=accelerators),), jobs=line_up(*[(0, 9000)] * jobs), speeds=one_type()
     )
     policy = Watched(packing=False)
@@ -45,7 +45,7 @@ def test_over_ten_slices_each_nobody_is_five_percent_from_an_equal_part(jobs: in
 
 def test_a_wide_gang_has_its_turn_when_the_slices_before_it_have_ended() -> None:
     """a begins at 0, b at 30; c, as wide as the machine, waits from 40 on. Nobody takes the seat of a at 60."""
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),),
         jobs=line_up((0, 500), (30, 500), (40, 60, 2), (45, 500)),
         speeds=one_type(),
@@ -54,11 +54,11 @@ def test_a_wide_gang_has_its_turn_when_the_slices_before_it_have_ended() -> None
     assert starts(story)[:3] == [(0, "a"), (30, "b"), (90, "c")]
 
 
-def paired_world(shared: float) -> Small:
-    return Small(
+def paired_world(shared: float) -> SmallWorld:
+    return SmallWorld(
         nodes=(Node(type="gpu", accelerators=1),),
         jobs=line_up((0, 600), (0, 600)),
-        speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, shared=shared),
+        speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=shared),
     )
 
 
@@ -82,7 +82,7 @@ def test_no_pair_is_kept_that_does_less_than_one_alone(seed: int) -> None:
 
 def test_gangs_sit_with_their_like() -> None:
     """On three machines of 4: wide ones of 2 share a machine, narrow ones another, though they fit together."""
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=4),) * 3,
         jobs=line_up((0, 500, 2), (1, 500, 1), (2, 500, 2), (3, 500, 1)),
         speeds=one_type(),
@@ -93,7 +93,7 @@ def test_gangs_sit_with_their_like() -> None:
 
 def test_a_gang_that_sits_apart_moves_to_one_machine_when_there_is_room() -> None:
     """Machines of 2: a and b on the first, c on the second. d gets the seat of a and the one beside c, till c ends."""
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),) * 2,
         jobs=line_up((0, 200), (0, 1000), (0, 300), (210, 500, 2)),
         speeds=one_type(),
@@ -106,10 +106,10 @@ def test_a_gang_that_sits_apart_moves_to_one_machine_when_there_is_room() -> Non
 def test_a_gang_grows_on_idle_accelerators_and_shrinks_when_somebody_comes() -> None:
     a = Job(job_id="a", sequence=0, total_steps=1000.0, scale_factor=1, other_shapes=(2,))
     b = Job(job_id="b", sequence=1, submitted=100.0, total_steps=50.0)
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),),
         jobs=(a, b),
-        speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
+        speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0),
     )
     story = play(GandivaOriginal(), world)
     wide = [(at, order.job_id, len(order.seats)) for at, order in story.starts]

@@ -18,7 +18,7 @@ import pytest
 
 from eunomia.model.answers import Answer, Order, Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.equal_part import alone_throughput
+from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View

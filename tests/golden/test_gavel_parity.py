@@ -15,7 +15,7 @@ import pytest
 from eunomia import traces
 from eunomia.reproduction.gavel.parity import AGNOSTIC, AWARE, EXACT, of_log, of_run
 from eunomia.reproduction.gavel.reference import Reference, Run, read_reference
-from eunomia.reproduction.table import Row
+from eunomia.reproduction.table import FigureRow
 from eunomia.throughputs import load
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
@@ -48,7 +48,7 @@ def logs() -> list[object]:
     return [pytest.param(one, id=one.id) for one in found.runs if one.id in found.logs]
 
 
-def told(rows: list[Row]) -> list[str]:
+def told(rows: list[FigureRow]) -> list[str]:
     """Return what is outside its tolerance, readably."""
     return [f"{row.quantity}: {row.published} there, {row.measured} here. {row.note}" for row in rows if not row.within]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment.simulation import simulate
+from eunomia.runs.simulation import simulate
 from eunomia.scenario import scenario_from_dict
 
 TREE = {"lab": {"quota": 4.0}, "lab/vision": {"quota": 2.0}}

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from eunomia.backends.simulated.physical import PhysicalWorld
-from eunomia.contract.worlds import one_type
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.waits import Waits
+from eunomia.metrics.waits import WaitCauses
 from eunomia.model.answers import Order, Rows
 from eunomia.model.decisions import Decision, Refuse, Renew, Start, Stop, one_by_one
 from eunomia.model.events import (
@@ -39,13 +38,14 @@ from eunomia.model.view import View
 from eunomia.policies.grants.astraea.policy import Astraea
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
-from eunomia.run import InlineAdviser, run
-from eunomia.throughputs.places import Ground
-from eunomia.throughputs.situated import Situated
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import one_type
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
+from eunomia.throughputs.placement_level import ClusterUnits
 from eunomia.tuners.halving import Halving
-from eunomia.tuners.inhabited import Inhabited
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner
+from eunomia.tuners.tuner_backend import TunerBackend
 
 LOSS = {"t0": 0.4, "t1": 0.7, "t2": 0.5, "t3": 0.6}  # of each trial, however far it is
 
@@ -114,10 +114,10 @@ def play(
     mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
     scheduler = Scheduler(topology, policy.info, mechanism, belief, checked=True)
     scheduler.state.keep_claims(frozenset({"deserved", "hourly"}))
-    world = PhysicalWorld(jobs, topology, Situated(one_type(), Ground(topology)), overheads=overheads)
-    users = Inhabited(world, jobs, {"search": tuner}, lambda job, done: LOSS[job.job_id])
-    metrics, story = Metrics(topology, one_type(), {}, Waits() if split else None), Story([])
-    run(scheduler, users, InlineAdviser(policy), [metrics, story])
+    world = PhysicalWorld(jobs, topology, PlacedThroughputs(one_type(), ClusterUnits(topology)), overheads=overheads)
+    users = TunerBackend(world, jobs, {"search": tuner}, lambda job, done: LOSS[job.job_id])
+    metrics, story = Metrics(topology, one_type(), {}, WaitCauses() if split else None), Story([])
+    run(scheduler, users, InlinePolicyRunner(policy), [metrics, story])
     return Told(story, metrics.figures(), scheduler)
 
 

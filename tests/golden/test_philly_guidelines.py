@@ -19,15 +19,13 @@ from eunomia import simulate
 from eunomia.backends.simulated.fates import Fates
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.physical import PhysicalWorld
-from eunomia.contract.worlds import Rates, draw, play
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
-from eunomia.experiment.physics import mishaps_of
 from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
 from eunomia.failures.table7 import REASONS
 from eunomia.metrics import Metrics
-from eunomia.metrics.waits import Waits
+from eunomia.metrics.waits import WaitCauses
 from eunomia.model.decisions import Decision, Refuse, Start, one_by_one
 from eunomia.model.events import JobFailed, Moment
 from eunomia.model.job import Job
@@ -36,13 +34,15 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.grants.philly import Philly
 from eunomia.policies.grants.philly.room import TOGETHER, Room
-from eunomia.replay import first_difference
-from eunomia.run import InlineAdviser, run
+from eunomia.records.replay import first_difference
+from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.throughputs.places import Ground
-from eunomia.throughputs.situated import Situated
+from eunomia.setup.world_models import mishaps_of
+from eunomia.testing.small_worlds import DrawnRates, draw, play
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
+from eunomia.throughputs.placement_level import ClusterUnits
 
-LINEAR = Rates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0)
+LINEAR = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, scaling=1.0)
 ROW = {reason.name: row for row, reason in enumerate(REASONS)}
 
 
@@ -82,7 +82,7 @@ class Story:
     status: dict[str, str]
     finished: dict[str, float]
     lost: float  # accelerator-seconds of jobs that failed
-    waits: Waits
+    waits: WaitCauses
     end_s: float
 
 
@@ -109,11 +109,11 @@ def tell(
     scheduler = Scheduler(
         topology, policy.info, Leases(), belief, checked=True, price=np.ones(1), comes_again=adaptive, tenants=tenants
     )
-    speeds = Situated(LINEAR, Ground(topology, 0), None, None)
+    speeds = PlacedThroughputs(LINEAR, ClusterUnits(topology, 0), None, None)
     mishaps = Mishaps(fates=_Fates(by_job=tuple(failing)), blacklist_s=blacklist_s)
     world = PhysicalWorld(jobs, topology, speeds, mishaps=mishaps)
-    metrics, ear, waits = Metrics(topology, LINEAR, {"gpu": 1.0}), _Ear(), Waits()
-    run(scheduler, world, InlineAdviser(policy), [metrics, ear, waits])
+    metrics, ear, waits = Metrics(topology, LINEAR, {"gpu": 1.0}), _Ear(), WaitCauses()
+    run(scheduler, world, InlinePolicyRunner(policy), [metrics, ear, waits])
     columns = metrics.figures(bins=5).jobs
     by_id = {str(name): m for m, name in enumerate(columns["job_id"])}
     starts: dict[str, list[tuple[float, int]]] = {name: [] for name in by_id}

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Small, one_type, play
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.policies.order.fifo import Fifo
+from eunomia.testing.small_worlds import SmallWorld, one_type, play
 
 
 def erlang_c(servers: int, load: float) -> float:
@@ -30,7 +30,7 @@ def waits(seed: int, jobs: int, servers: int, load: float) -> Floats:
         Job(job_id=str(i), sequence=i, submitted=at, total_steps=need)
         for i, (at, need) in enumerate(zip(arrivals.tolist(), needs.tolist(), strict=True))
     )
-    world = Small(nodes=(Node(type="gpu", accelerators=servers),), jobs=crowd, speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=servers),), jobs=crowd, speeds=one_type())
     figures = play(Fifo(), world, checked=False, most_moments=10 * jobs).figures.jobs
     return np.asarray((figures["first_started_s"] - figures["submitted_s"])[jobs // 10 :])
 

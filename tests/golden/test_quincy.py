@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.contract.worlds import Played, Rates, Small, line_up, one_type, play
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Start
 from eunomia.model.topology import Node
 from eunomia.policies import build
 from eunomia.solvers.places import cheapest
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, line_up, one_type, play
 
 
 def on_machines(cost: Floats, waits: Floats, size: Floats, seats: Floats) -> tuple[list[int], float]:
@@ -48,16 +48,16 @@ def test_no_assignment_costs_less(seed: int, gangs: bool) -> None:
     assert total == pytest.approx(best)
 
 
-def started(story: Played) -> list[tuple[float, str]]:
+def started(story: WorldRun) -> list[tuple[float, str]]:
     return [(at, order.job_id) for at, order in story.decisions if isinstance(order, Start)]
 
 
 def test_a_job_accepts_a_slow_type_when_it_has_waited_as_long_as_that_costs() -> None:
     """A k80 is three times as slow: 300 · 2 = 600. Looks are 60 s apart: at 540 s to wait for one more costs that."""
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="v100", accelerators=1), Node(type="k80", accelerators=1)),
         jobs=line_up((0, 9000), (0, 9000)),
-        speeds=Rates(types=("v100", "k80"), by_kind={"": (3.0, 1.0)}),
+        speeds=DrawnRates(types=("v100", "k80"), by_kind={"": (3.0, 1.0)}),
     )
     story = play(build("quincy"), world)
     assert started(story)[:2] == [(0, "a"), (540, "b")]
@@ -70,7 +70,7 @@ def test_a_wide_gang_that_waited_long_enough_makes_others_leave_and_nobody_starv
     since 110 s, waits on costs 300 + 60 = 360: together less. At 210 s it was 530 against 330 + 210.
     """
     narrow = [(10.0 + 50 * i, 200) for i in range(20)]
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),), jobs=line_up((0, 5000), (5, 100, 2), *narrow), speeds=one_type()
     )
     story = play(build("quincy"), world)
@@ -81,12 +81,12 @@ def test_a_wide_gang_that_waited_long_enough_makes_others_leave_and_nobody_starv
     assert patient.figures.jobs["preemptions"].sum() == 0
 
 
-def crowded(*jobs: tuple[str, float, float, int], policy: str, accelerators: int = 4) -> Played:
+def crowded(*jobs: tuple[str, float, float, int], policy: str, accelerators: int = 4) -> WorldRun:
     """Play jobs a, b, c … given as (tenant, submitted, seconds, accelerators) on one machine."""
     lined = line_up(*((at, seconds, size) for _, at, seconds, size in jobs))
     owned = tuple(replace(job, tenant=owner) for job, (owner, *_) in zip(lined, jobs, strict=True))
     return play(
-        build(policy), Small(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=owned, speeds=one_type())
+        build(policy), SmallWorld(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=owned, speeds=one_type())
     )
 
 

@@ -9,23 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Rates, one_type
-from eunomia.core.claims import Claims, Present
-from eunomia.experiment.compare import cases, compare, prices_of_fairness, write_tenants
+from eunomia.core.entitlements import ActiveJobs, Entitlements
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.deserved import of_jobs, spans_of
+from eunomia.metrics.entitlement import owned_by
+from eunomia.metrics.fair_share_spans import of_jobs, spans_of
 from eunomia.metrics.fairness import jain
-from eunomia.metrics.hours import hours_of
-from eunomia.metrics.owned import owned_by
+from eunomia.metrics.hourly_usage import hours_of
 from eunomia.metrics.sharing import sharing_of
-from eunomia.metrics.steps import Steps
+from eunomia.metrics.step_functions import Steps
 from eunomia.model.decisions import Decision, Refuse, Start
 from eunomia.model.events import Event, JobCancelled, JobFinished, JobSubmitted, JobUpdated, Moment, NodeLost
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
+from eunomia.runs.compare import cases, compare, prices_of_fairness, write_tenants
 from eunomia.scenario import scenario_from_dict
+from eunomia.testing.small_worlds import DrawnRates, one_type
 
 TWO = (Node(type="gpu", accelerators=2),)
 Story = tuple[float, Sequence[Event], Sequence[Decision]]
@@ -105,7 +105,7 @@ def test_what_a_heavier_tenant_has_is_scaled_to_the_weight_of_who_envies() -> No
 
 def test_a_faster_type_is_envied_by_what_it_is_worth_to_ones_own_jobs() -> None:
     """Both hold one accelerator for an hour; for u's job v's fast one does as much as two of its own."""
-    speeds = Rates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)})
+    speeds = DrawnRates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)})
     nodes = (Node(type="fast", accelerators=1), Node(type="slow", accelerators=1))
     story = (
         (0, [job("a", "u", 3600), job("b", "v", 7200)], [sit("b", 0), sit("a", 1)]),
@@ -303,12 +303,12 @@ def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int, said: dict[str,
     size, owner = rng.integers(1, 5, count), rng.integers(0, 2, count)
     weight = rng.choice([0.3, 1.0, 2.5], count)
     jobs = [Job(job_id=str(m), total_steps=1, submitted=begin[m], weight=float(weight[m])) for m in range(count)]
-    claims = Claims()
+    claims = Entitlements()
     for one in jobs:
         claims.submit(one)
     for since, at in zip(range(100), range(1, 101), strict=True):
         there = np.flatnonzero((begin <= since) & (end > since))
-        present = Present(there, owner[there], size[there], size[there], weight[there])
+        present = ActiveJobs(there, owner[there], size[there], size[there], weight[there])
         claims.advance(float(at), present, tree, 7.0)
     present_at = (begin[:, None] <= np.arange(100)) & (end[:, None] > np.arange(100))
     asked = [(np.arange(100.0), (size[:, None] * present_at)[owner == u].sum(axis=0) * 1.0) for u in range(2)]

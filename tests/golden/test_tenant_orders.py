@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Played, Small, line_up, one_type, play
 from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
-from eunomia.policies.order.cohort import Cohort
+from eunomia.policies.order.borrowing_group import BorrowingGroup
+from eunomia.policies.order.decayed_usage import decayed, rolled_up
 from eunomia.policies.order.kueue_fair_share import KueueFairShare
 from eunomia.policies.order.slurm_fair_share import SlurmFairShare, classic, fair_tree
-from eunomia.policies.order.usage import decayed, rolled_up
 from eunomia.policies.wrappers.quota import Quotas
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
 HOUR = 3600.0
 
@@ -25,11 +25,11 @@ def played(
     *jobs: tuple[str, float, float, int],
     accelerators: int = 1,
     tenants: dict[str, Tenant] | None = None,
-) -> Played:
+) -> WorldRun:
     """Play jobs a, b, c … given as (tenant, submitted, seconds, accelerators)."""
     lined = line_up(*(spec[1:] for spec in jobs))
     owned = tuple(replace(job, tenant=spec[0]) for job, spec in zip(lined, jobs, strict=True))
-    world = Small(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=owned, speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=owned, speeds=one_type())
     return play(policy, world, tenants=tenants)
 
 
@@ -119,10 +119,10 @@ def test_after_a_long_pause_usage_is_forgotten() -> None:
 HALVES = {"a": Tenant(quota=4), "b": Tenant(quota=4)}
 
 
-def cohort(used: list[tuple[int, int]], *, quota: list[float], weight: list[float]) -> Cohort:
+def cohort(used: list[tuple[int, int]], *, quota: list[float], weight: list[float]) -> BorrowingGroup:
     """Return queues whose jobs that run are (queue, accelerators), the last one last started; one type of 12."""
     queue, size = (np.array([one[i] for one in used]) for i in (0, 1))
-    return Cohort(
+    return BorrowingGroup(
         quota=np.array(quota),
         weight=np.array(weight),
         borrows=np.ones(len(quota), dtype=bool),

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from tests.watched import Watched
 
-from eunomia.contract.worlds import Rates
-from eunomia.model.apps import Paused
+from eunomia.model.apps import PausedJobs
 from eunomia.model.events import (
     JobCancelled,
     JobPaused,
@@ -25,12 +24,13 @@ from eunomia.policies.grants.themis.bidding import bid_tables
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.policies.grants.themis.seen import HOLDS, Seen, ended_leases, look, offers
 from eunomia.policies.grants.themis.surviving import surviving
+from eunomia.testing.small_worlds import DrawnRates
 
 
 def twelve() -> Watched:
     """Return four fast and eight slow accelerators. A job makes 2 steps/s on the fast ones and 1 on the slow ones."""
     nodes = [Node(type="fast", accelerators=4), Node(type="slow", accelerators=8)]
-    return Watched(nodes, Rates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)}))
+    return Watched(nodes, DrawnRates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)}))
 
 
 def come(name: str, steps: float, size: int, app: str = "search") -> JobSubmitted:
@@ -110,7 +110,7 @@ def test_paused_work_has_to_be_done_on_the_seats_that_the_app_holds() -> None:
     assert seen.rho()[0].tolist() == [(40 + 770) / 500, 1e6]
 
 
-def of_one_app(remaining: Sequence[float], size: Sequence[int], paused: Paused, capacity: int) -> Seen:
+def of_one_app(remaining: Sequence[float], size: Sequence[int], paused: PausedJobs, capacity: int) -> Seen:
     """Return what Themis sees of an app of these jobs, all of which wait, one step a second, nothing done yet."""
     jobs = len(remaining)
     world = twelve()
@@ -132,13 +132,13 @@ def test_a_row_of_a_bid_does_not_divide_paused_work_among_seats_that_it_does_not
     """Two gangs of 2 with 100 s each wait, a paused one of 4 has 50 s, 200 accelerator-seconds. T_cluster on eight:
     600 / 8 = 75 s, the longest 100 s. One seated: 600 / 2 = 300 s, both: 600 / 4 = 150 s.
     """
-    paused = Paused(np.array([0]), np.array([4]), np.array([50.0]), np.array([50.0]), np.ones((1, 1)))
+    paused = PausedJobs(np.array([0]), np.array([4]), np.array([50.0]), np.array([50.0]), np.ones((1, 1)))
     seen = of_one_app([100.0, 100.0], [2, 2], paused, 8)
     assert seen.ideal.tolist() == [100.0]
     tables = bid_tables(seen, np.array([0]), seen.by_unit(seen.offered))
     rho = dict(zip(tables.count.tolist(), tables.rho.tolist(), strict=True))
     assert rho == {0: 1e6, 1: pytest.approx(3.0), 2: pytest.approx(1.5)}
-    without = of_one_app([100.0, 100.0], [2, 2], Paused.nobody(1), 8)
+    without = of_one_app([100.0, 100.0], [2, 2], PausedJobs.nobody(1), 8)
     tables = bid_tables(without, np.array([0]), without.by_unit(without.offered))
     assert tables.rho.tolist() == pytest.approx([1e6, 2.0, 1.0])
 
@@ -147,11 +147,11 @@ def test_an_app_is_not_done_before_its_longest_job_could_be_at_best() -> None:
     """Gangs of 2 with 60, 60 and 300 s, taken in that order, 840 accelerator-seconds. One seated: 420 s. Two: 210 s,
     but the third takes 300 s in any case. Three: still 300 s, no more than with two.
     """
-    seen = of_one_app([60.0, 60.0, 300.0], [2, 2, 2], Paused.nobody(1), 8)
+    seen = of_one_app([60.0, 60.0, 300.0], [2, 2, 2], PausedJobs.nobody(1), 8)
     tables = bid_tables(seen, np.array([0]), seen.by_unit(seen.offered))
     assert seen.ideal.tolist() == [300.0]
     assert tables.rho.tolist() == pytest.approx([1e6, 420 / 300, 1.0, 1.0])
-    paused = Paused(np.array([0]), np.array([2]), np.array([300.0]), np.array([300.0]), np.ones((1, 1)))
+    paused = PausedJobs(np.array([0]), np.array([2]), np.array([300.0]), np.array([300.0]), np.ones((1, 1)))
     resting = of_one_app([60.0, 60.0], [2, 2], paused, 8)  # the third is paused
     assert resting.ideal.tolist() == [300.0]
     tables = bid_tables(resting, np.array([0]), resting.by_unit(resting.offered))

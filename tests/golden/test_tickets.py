@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.contract.views import a_view
-from eunomia.contract.worlds import Rates, Small, line_up, play
 from eunomia.model.arrays import Floats
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
@@ -19,6 +17,8 @@ from eunomia.policies.order.lottery import Lottery, tickets_by_job
 from eunomia.policies.shares.gandiva_fair import GandivaFair, traded
 from eunomia.policies.shares.stride import Stride
 from eunomia.policies.shares.tickets import level_fill, tickets_of
+from eunomia.testing.sample_views import a_view
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, line_up, play
 
 
 def seen(throughput: list[list[float]], owners: list[str], capacity: list[float], **weights: float) -> View:
@@ -67,10 +67,10 @@ def test_under_rounds_the_time_received_is_as_the_tickets() -> None:
     """Weights 3 and 1 on one accelerator: after 40 rounds of the same length, 30 and 10."""
     (one,) = line_up((0.0, 1e6, 1))
     jobs = tuple(replace(one, job_id=name, sequence=i, tenant=name) for i, name in enumerate(("lab", "shop")))
-    world = Small(
+    world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=1),),
         jobs=(replace(jobs[0], total_steps=30 * 360.0), replace(jobs[1], total_steps=10 * 360.0)),
-        speeds=Rates(types=("gpu",), by_kind={"": (1.0,)}),
+        speeds=DrawnRates(types=("gpu",), by_kind={"": (1.0,)}),
     )
     ends = play(Stride(), world, tenants={"lab": Tenant(3.0), "shop": Tenant(1.0)}).finished
     assert min(ends.values()) >= 38 * 360

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Played, Small, line_up, one_type, play
 from eunomia.model.decisions import Start, Stop
 from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms
@@ -16,18 +15,19 @@ from eunomia.policies import build
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.gittins import authors, textbook
 from eunomia.policies.order.tiresias import Tiresias
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
 UNITS = LeaseTerms(length_s=1.0, aligned=True)
 EVERY_UNIT = ",".join(map(str, range(1, 17)))
 
 
-def world(*jobs: tuple[float, float] | tuple[float, float, int], nodes: tuple[int, ...] = (1,)) -> Small:
+def world(*jobs: tuple[float, float] | tuple[float, float, int], nodes: tuple[int, ...] = (1,)) -> SmallWorld:
     """Jobs a, b, c … as (submitted, seconds, accelerators), on machines of so many accelerators each."""
     machines = tuple(Node(type="gpu", accelerators=size) for size in nodes)
-    return Small(nodes=machines, jobs=line_up(*jobs), speeds=one_type())
+    return SmallWorld(nodes=machines, jobs=line_up(*jobs), speeds=one_type())
 
 
-def told(played: Played) -> list[tuple[float, str, str]]:
+def told(played: WorldRun) -> list[tuple[float, str, str]]:
     """Return who started and who stopped, and when."""
     events = []
     for at, order in played.decisions:
@@ -133,11 +133,11 @@ def test_the_index_learns_from_jobs_that_finished() -> None:
 # ---- placement ---------------------------------------------------------------------------------------------------
 
 
-def two_seats_apart(model: str) -> Small:
+def two_seats_apart(model: str) -> SmallWorld:
     """Three machines of two, a job on every seat; at 10 one ends on each of two machines, at 20 a gang of two comes."""
     jobs = [Job(job_id=str(i), sequence=i, total_steps=s) for i, s in enumerate((10, 100, 10, 100, 100, 100))]
     gang = Job(job_id="gang", sequence=6, submitted=20, total_steps=10, scale_factor=2, job_type=model)
-    return Small(nodes=(Node(type="gpu", accelerators=2),) * 3, jobs=(*jobs, gang), speeds=one_type(("", model)))
+    return SmallWorld(nodes=(Node(type="gpu", accelerators=2),) * 3, jobs=(*jobs, gang), speeds=one_type(("", model)))
 
 
 @pytest.mark.parametrize(("model", "starts"), [("VGG16", 100), ("ResNet-50", 20), ("no such model", 20)])
@@ -164,7 +164,7 @@ def test_nobody_is_stopped_for_seats_that_lie_too_far_apart(
     spans |= {"new-0": (150, 80), "new-1": (150, 80)}
     jobs = [Job(job_id=k, sequence=i, submitted=at, total_steps=s) for i, (k, (at, s)) in enumerate(spans.items())]
     gang = Job(job_id="gang", sequence=9, submitted=160, total_steps=10, scale_factor=2, job_type=model)
-    place = Small(nodes=(Node(type="gpu", accelerators=2),) * 2, jobs=(*jobs, gang), speeds=one_type(("", model)))
+    place = SmallWorld(nodes=(Node(type="gpu", accelerators=2),) * 2, jobs=(*jobs, gang), speeds=one_type(("", model)))
     events = told(play(Tiresias(limits=100.0), place))
     assert [(at, job) for at, what, job in events if what == "stop"] == stopped
     assert (starts, "start", "gang") in events

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from eunomia.contract.worlds import one_type
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.decisions import Decision, Refuse, Start
 from eunomia.model.events import Event, JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
+from eunomia.testing.small_worlds import one_type
 
 
 def heard(*story: tuple[float, Sequence[Event], Sequence[Decision]]) -> Figures:

@@ -9,7 +9,6 @@ import pytest
 
 from eunomia.backends.simulated import Mishaps
 from eunomia.backends.simulated.physical import PhysicalWorld
-from eunomia.contract.worlds import Small, one_type
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -23,11 +22,12 @@ from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node
 from eunomia.policies.order.fifo import Fifo
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import SmallWorld, one_type
 from eunomia.throughputs.interference import Neighbours, Pairs
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement import Placement
-from eunomia.throughputs.places import Ground
-from eunomia.throughputs.situated import Situated
+from eunomia.throughputs.placement_level import ClusterUnits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +80,12 @@ class _Ear:
         assert len(self.story) < 20_000, "a small world that never ends"
 
 
-def play(world: Small, weather: Weather, policy: Policy, terms: LeaseTerms | None = None, seed: int = 0) -> Told:
+def play(world: SmallWorld, weather: Weather, policy: Policy, terms: LeaseTerms | None = None, seed: int = 0) -> Told:
     """Play a small world to its end, checked."""
     topology, cut = world.topology, terms or policy.info.mechanism
-    speeds = Situated(world.speeds, Ground(topology, weather.accelerators_per_slot), weather.placement, weather.pairs)
+    speeds = PlacedThroughputs(
+        world.speeds, ClusterUnits(topology, weather.accelerators_per_slot), weather.placement, weather.pairs
+    )
     scheduler = Scheduler(
         topology,
         policy.info,
@@ -103,7 +105,7 @@ def play(world: Small, weather: Weather, policy: Policy, terms: LeaseTerms | Non
         seed=seed,
     )
     metrics, ear = Metrics(topology, world.speeds, {}), _Ear()
-    run(scheduler, physical, InlineAdviser(policy), [metrics, ear])
+    run(scheduler, physical, InlinePolicyRunner(policy), [metrics, ear])
     return Told(
         story=tuple(ear.story),
         figures=metrics.figures(),
@@ -164,7 +166,7 @@ def tell() -> Tell:
             for i, (work, size) in enumerate(jobs)
         )  # fmt: skip
         rates = speeds or one_type([model])
-        small = Small(nodes=nodes, jobs=submitted, speeds=rates)
+        small = SmallWorld(nodes=nodes, jobs=submitted, speeds=rates)
         return play(small, Weather(**weather), policy or Fifo(), terms, seed)  # type: ignore[arg-type]
 
     return told

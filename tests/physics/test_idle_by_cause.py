@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.metrics.heard import Heard
+from eunomia.metrics.collector import MetricsCollector
 from eunomia.metrics.losses import idle_by_cause
 from eunomia.model.decisions import Decision, Refuse, Start, Starts, Stop
 from eunomia.model.events import Event, JobCancelled, JobFailed, JobFinished, JobSubmitted, Moment
@@ -67,7 +67,7 @@ def test_busy_idle_and_lost_seats_are_all_there_are(busy: Any, gone: Any, least:
 
 
 def heard(*moments: tuple[float, list[Event], list[Decision]]) -> list[tuple[float, float]]:
-    ear = Heard(Topology.of([Node(type="gpu", accelerators=4)]))
+    ear = MetricsCollector(Topology.of([Node(type="gpu", accelerators=4)]))
     for at, events, decisions in moments:
         ear.hear(Moment.of(at, events), decisions)
     times, least = ear.narrowest()

@@ -16,7 +16,6 @@ from eunomia.backends.simulated import Mishaps, SimulatedWorld
 from eunomia.backends.simulated.fates import Fates
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.backends.simulated.reports import Reports
-from eunomia.contract.worlds import draw
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -26,11 +25,12 @@ from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.policies import load
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import draw
 from eunomia.throughputs.interference import WITHIN, Pairs, PhillyNeighbours
-from eunomia.throughputs.placement import ByLevel, Philly
-from eunomia.throughputs.places import Ground
-from eunomia.throughputs.situated import Situated
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
+from eunomia.throughputs.placement import PhillySlowdowns, ThemisSlowdowns
+from eunomia.throughputs.placement_level import ClusterUnits
 
 from .conftest import Tell, Told, Weather, play
 
@@ -46,18 +46,18 @@ def lost(told: Told) -> dict[str, float]:
 
 
 def test_a_gang_on_two_machines_takes_its_slowdown_longer(tell: Tell) -> None:
-    told = tell(*[(100.0, 2)] * 3, machines=(3, 3), placement=ByLevel())
+    told = tell(*[(100.0, 2)] * 3, machines=(3, 3), placement=ThemisSlowdowns())
     assert told.finished == {"j0": 100.0, "j1": 100.0, "j2": pytest.approx(129.0)}  # vgg16, one on each machine
     assert told.losses.useful == pytest.approx(600.0)
     assert lost(told) == {"placement": pytest.approx(2 * 29.0)}
 
 
 def test_a_gang_that_needs_two_machines_is_not_slowed_for_it_but_for_two_racks_it_is(tell: Tell) -> None:
-    near = tell((100.0, 4), machines=(2, 2), placement=ByLevel())
+    near = tell((100.0, 4), machines=(2, 2), placement=ThemisSlowdowns())
     assert near.finished == {"j0": 100.0}
-    far = tell((100.0, 4), machines=(2, 2, 1), racks="abb", placement=ByLevel())
+    far = tell((100.0, 4), machines=(2, 2, 1), racks="abb", placement=ThemisSlowdowns())
     assert far.finished == {"j0": pytest.approx(100.0)}  # no rack has four
-    farther = tell((50.0, 2), (100.0, 4), machines=(2, 2, 2), racks="abb", placement=ByLevel())
+    farther = tell((50.0, 2), (100.0, 4), machines=(2, 2, 2), racks="abb", placement=ThemisSlowdowns())
     assert farther.finished["j1"] == pytest.approx(100.0 * 1.5 / 1.29)
 
 
@@ -208,7 +208,7 @@ def test_with_its_physics_off_it_is_the_plain_world(case: Case) -> None:
     cut = TERMS[case.terms] or policy.info.mechanism
     ends, losses = [], []
     for kind in (SimulatedWorld, PhysicalWorld):
-        speeds = Situated(world.speeds, Ground(world.topology))
+        speeds = PlacedThroughputs(world.speeds, ClusterUnits(world.topology))
         weather = case.weather
         mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
         scheduler = Scheduler(world.topology, policy.info, mechanism, Belief(speeds, weather.overheads))
@@ -222,7 +222,7 @@ def test_with_its_physics_off_it_is_the_plain_world(case: Case) -> None:
             seed=case.seed % 1000,
         )
         ears = _Ends()
-        run(scheduler, backend, InlineAdviser(policy), [ears])
+        run(scheduler, backend, InlinePolicyRunner(policy), [ears])
         ends.append(ears.at)
         losses.append(backend.losses(max(ears.at.values())))
     assert ends[0] == ends[1]
@@ -264,7 +264,7 @@ def stormy_weather() -> st.SearchStrategy[Weather]:
     )
     return st.builds(
         Weather,
-        placement=st.sampled_from([None, ByLevel(), Philly()]),
+        placement=st.sampled_from([None, ThemisSlowdowns(), PhillySlowdowns()]),
         neighbours=st.sampled_from([None, PhillyNeighbours()]),
         pairs=st.sampled_from([None, Pairs()]),
         accelerators_per_slot=st.sampled_from([0, 2]),
@@ -321,7 +321,7 @@ def test_each_kind_of_chance_has_a_stream_of_its_own() -> None:
 
 def test_times_never_run_backwards_and_no_gang_works_faster_than_the_truth() -> None:
     world = draw(21, jobs=25, types=1)
-    told = play(world, Weather(placement=ByLevel(), neighbours=PhillyNeighbours()), Fifo(backfill="skip"))
+    told = play(world, Weather(placement=ThemisSlowdowns(), neighbours=PhillyNeighbours()), Fifo(backfill="skip"))
     assert np.all(np.diff([moment.at for moment, _ in told.story]) >= 0)
     started = dict(zip(told.figures.jobs["job_id"], told.figures.jobs["first_started_s"], strict=True))
     for job in world.jobs:

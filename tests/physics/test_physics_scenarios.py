@@ -12,13 +12,13 @@ import pytest
 from eunomia import simulate
 from eunomia.backends.simulated import stillness
 from eunomia.backends.simulated.stillness import MOMENTS, OUTAGES, Stillness
-from eunomia.experiment.simulation import Result
-from eunomia.experiment.wiring import set_up
 from eunomia.metrics.losses import LOST, name_of
 from eunomia.model.problems import InvalidInput
-from eunomia.replay import first_difference
+from eunomia.records.replay import first_difference
+from eunomia.runs.simulation import Result
 from eunomia.scenario import scenario_from_dict
-from eunomia.scenario.sections import Physics
+from eunomia.scenario.schema_models import PhysicsSection
+from eunomia.setup.run_config import set_up
 
 EVERYTHING: dict[str, Any] = {
     "placement": "themis",
@@ -70,7 +70,10 @@ def test_every_kind_of_physics_shows_in_the_numbers() -> None:
 
 def test_physics_that_are_off_change_nothing(tmp_path: Path) -> None:
     written = {}
-    for name, physics in (("unsaid", None), ("said", {key: f.default for key, f in Physics.model_fields.items()})):
+    for name, physics in (
+        ("unsaid", None),
+        ("said", {key: f.default for key, f in PhysicsSection.model_fields.items()}),
+    ):
         (tmp_path / name).mkdir()
         simulate(asked(physics)).write(tmp_path / name)
         written[name] = [(tmp_path / name / file).read_bytes() for file in ("summary.json", "jobs.csv")]

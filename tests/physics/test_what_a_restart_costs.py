@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from eunomia.contract.worlds import one_type
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -17,7 +16,8 @@ from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.order.las import Las
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import one_type
 
 COSTS = Overheads(start_s=7.0, checkpoint_s=100.0, restore_s=5.0)
 
@@ -42,7 +42,7 @@ def works_from(*moments: tuple[float, Sequence[Event]]) -> float:
     topology = Topology.of([Node(type="gpu", accelerators=1)])
     policy = Las(quantum=50.0)
     scheduler = Scheduler(topology, policy.info, Leases(length=math.inf, recall=True), belief, checked=True)
-    run(scheduler, Script(moments), InlineAdviser(policy))
+    run(scheduler, Script(moments), InlinePolicyRunner(policy))
     return float(belief.since[scheduler.state.row_of["a"]])
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.backends.simulated import Mishaps
-from eunomia.contract.worlds import draw, play
 from eunomia.model.decisions import Decision
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
@@ -18,6 +17,7 @@ from eunomia.placing.ranking import rising
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.srtf import Srtf
+from eunomia.testing.small_worlds import draw, play
 
 SEEDS = st.integers(0, 2**32 - 1)
 PROMISING: tuple[Policy, ...] = (

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.contract.worlds import Played, Small, draw, line_up, one_type, play
 from eunomia.model.decisions import Refuse, Renew, Start, Stop
 from eunomia.model.events import JobFinished
 from eunomia.model.job import Job
@@ -19,13 +18,14 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
 from eunomia.policies.grants.astraea.policy import Astraea
 from eunomia.policies.grants.astraea.selection import SELECTIONS
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, draw, line_up, one_type, play
 
 L, HOUR = 900.0, 3600.0
 Weights = Mapping[str, float]
 
 
-def world(jobs: tuple[Job, ...], *nodes: int) -> Small:
-    return Small(nodes=tuple(Node(type="gpu", accelerators=size) for size in nodes), jobs=jobs, speeds=one_type())
+def world(jobs: tuple[Job, ...], *nodes: int) -> SmallWorld:
+    return SmallWorld(nodes=tuple(Node(type="gpu", accelerators=size) for size in nodes), jobs=jobs, speeds=one_type())
 
 
 def many(count: int, seconds: float, owner: str, size: int = 1) -> tuple[Job, ...]:
@@ -36,16 +36,18 @@ def many(count: int, seconds: float, owner: str, size: int = 1) -> tuple[Job, ..
     )
 
 
-def played(small: Small, weights: Weights | None = None, costs: Overheads | None = None, **parameters: Any) -> Played:
+def played(
+    small: SmallWorld, weights: Weights | None = None, costs: Overheads | None = None, **parameters: Any
+) -> WorldRun:
     tenants = {name: Tenant(weight=weight) for name, weight in (weights or {}).items()}
     return play(Astraea(**parameters), small, tenants=tenants, overheads=costs)
 
 
-def starts_of(run: Played, job: str) -> list[float]:
+def starts_of(run: WorldRun, job: str) -> list[float]:
     return [at for at, order in run.starts if order.job_id == job]
 
 
-def held(run: Played, until: float) -> dict[str, float]:
+def held(run: WorldRun, until: float) -> dict[str, float]:
     """Return accelerator-seconds by tenant until then."""
     job_of = {job.job_id: job for job in run.scheduler.state.submitted}
     sums: dict[str, float] = dict.fromkeys({job.tenant for job in job_of.values()}, 0.0)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.gavel_rounds import Allocation, Members, Obvious
 
 from eunomia.backends.simulated import SimulatedWorld
-from eunomia.contract.worlds import Rates
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
 from eunomia.core.mechanisms.gavel.accounts import DONE, DROPPED
@@ -24,7 +23,8 @@ from eunomia.model.job import Job
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import DrawnRates
 
 TYPES = ("k80", "p100", "v100")
 
@@ -70,7 +70,7 @@ SLOW = 0.002  # steps/s: none fits in a round
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, slow: bool = True) -> tuple[list[Job], list[str], Rates]:
+def worlds(draw: st.DrawFn, *, slow: bool = True) -> tuple[list[Job], list[str], DrawnRates]:
     """Draw up to 9 jobs, up to 12 accelerators, and speeds some of which are 0 or, if `slow`, very low."""
     kinds = ("a", "b", "c")
     speed = st.sampled_from([0.0, SLOW if slow else 0.3, 0.5, 1.0, 2.5, 7.3])
@@ -94,7 +94,7 @@ def worlds(draw: st.DrawFn, *, slow: bool = True) -> tuple[list[Job], list[str],
             scale_factor=job.scale_factor, job_type=job.job_type)
         for m, job in enumerate(jobs)
     ]  # fmt: skip
-    return named, devices, Rates(types=TYPES, by_kind=by_kind)
+    return named, devices, DrawnRates(types=TYPES, by_kind=by_kind)
 
 
 class Watch:
@@ -152,7 +152,7 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     scheduler = GavelScheduler(topology, policy.info, rounds, Belief(rates), seed=seed, checked=True)
     watch = Watch(scheduler)
     runnable = all((rates.alone(job.job_type, 1) > 0).any() for job in jobs)
-    run(scheduler, SimulatedWorld(jobs, topology, rates), InlineAdviser(policy), [watch])
+    run(scheduler, SimulatedWorld(jobs, topology, rates), InlinePolicyRunner(policy), [watch])
     scheduler.clock.close()
 
     def rate(members: Members, kind: str) -> tuple[float, ...]:

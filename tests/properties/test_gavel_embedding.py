@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.reproduction.gavel.embedding import NotSolved, solve
+from eunomia.reproduction.gavel.ecos_emulation import NotSolved, solve
 from eunomia.reproduction.gavel.shared_time import SharedTime
 from eunomia.solvers.level import highest_level
 

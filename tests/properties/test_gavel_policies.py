@@ -13,7 +13,7 @@ from tests import oracles
 
 from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.equal_part import alone_throughput, equal_part
+from eunomia.model.equal_share import alone_throughput, equal_part
 from eunomia.model.policy import Policy
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from eunomia.backends.simulated.fluid import FluidWorld
-from eunomia.contract.worlds import Small, draw
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.model.decisions import Decision
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.policy import Policy
 from eunomia.policies import POLICIES, build
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.testing.small_worlds import SmallWorld, draw
 
 BY_SHARES = sorted(name for name in POLICIES if build(name).info.door == "shares")
 VARIANTS = ["makespan?types=agnostic", "makespan?space_sharing=true", "max_min_fairness?space_sharing=true"]
@@ -32,10 +32,10 @@ class Ended:
         self.names |= {event.job_id for event in moment.events if isinstance(event, JobFinished)}
 
 
-def unfinished(policy: Policy, world: Small) -> set[str]:
+def unfinished(policy: Policy, world: SmallWorld) -> set[str]:
     """Return the jobs that did not end."""
     core, ended = IdealScheduler(world.topology, policy.info, Ideal(), Belief(world.speeds), checked=True), Ended()
-    run(core, FluidWorld(world.jobs, world.topology, world.speeds), InlineAdviser(policy), [ended])
+    run(core, FluidWorld(world.jobs, world.topology, world.speeds), InlinePolicyRunner(policy), [ended])
     return {job.job_id for job in world.jobs} - ended.names
 
 

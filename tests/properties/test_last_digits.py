@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.contract.views import a_view
-from eunomia.contract.worlds import draw, play
 from eunomia.core import scheduler
 from eunomia.model import elementary
 from eunomia.model.decisions import Decision
@@ -19,6 +17,8 @@ from eunomia.model.policy import Policy
 from eunomia.model.products import dot, row_dots
 from eunomia.model.view import ROUNDED
 from eunomia.policies import POLICIES, load
+from eunomia.testing.sample_views import a_view
+from eunomia.testing.small_worlds import draw, play
 
 SEEDS = range(6)
 MOVED = ROUNDED | {"throughput"}
@@ -99,7 +99,7 @@ def decided(policy: Policy) -> list[tuple[float, Decision]]:
 def test_a_small_simulation_is_the_same_when_every_view_is_off_by_last_digits(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy, look = load(name)(), scheduler.look
+    policy, look = load(name)(), scheduler.build_view
     plain = decided(policy)
     monkeypatch.setattr(scheduler, "look", lambda *args: nudged_columns(look(*args), 7))
     assert repr(decided(load(name)())) == repr(plain)

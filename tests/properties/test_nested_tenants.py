@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.metrics.hours import entitled
-from eunomia.metrics.owned import owned_by
-from eunomia.metrics.steps import Steps, at_times
+from eunomia.metrics.entitlement import owned_by
+from eunomia.metrics.hourly_usage import entitled
+from eunomia.metrics.step_functions import Steps, at_times
 from eunomia.model.arrays import Floats
-from eunomia.model.deserved import of_tenants, owned, rows_below
+from eunomia.model.fair_share import of_tenants, owned, rows_below
 from eunomia.model.tenants import Tenant, Tenants
 
 CAPACITY = 16.0

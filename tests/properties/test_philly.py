@@ -12,8 +12,7 @@ import pytest
 
 from eunomia import simulate
 from eunomia.backends.simulated import Mishaps
-from eunomia.contract.worlds import Played, Small, draw, line_up, one_type, play
-from eunomia.metrics.waits import Waits
+from eunomia.metrics.waits import WaitCauses
 from eunomia.model.answers import Grants
 from eunomia.model.decisions import Refuse, Renew, Stop
 from eunomia.model.job import Job
@@ -26,13 +25,14 @@ from eunomia.policies.grants.philly.clusters import Clusters
 from eunomia.policies.grants.philly.deciding import Deciding
 from eunomia.policies.grants.philly.policy import FAIR_SHARE, FRAGMENTATION
 from eunomia.policies.grants.philly.room import ANYWHERE, TOGETHER, Room
-from eunomia.replay import first_difference
+from eunomia.records.replay import first_difference
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, draw, line_up, one_type, play
 
 SEEDS = range(6)
 
 
-def world(nodes: list[tuple[int, str]], jobs: tuple[Job, ...]) -> Small:
-    return Small(
+def world(nodes: list[tuple[int, str]], jobs: tuple[Job, ...]) -> SmallWorld:
+    return SmallWorld(
         nodes=tuple(Node(type="gpu", accelerators=size, rack=rack) for size, rack in nodes),
         jobs=jobs,
         speeds=one_type(),
@@ -47,14 +47,14 @@ def owned(*jobs: tuple[float, float, int, str]) -> tuple[Job, ...]:
     )
 
 
-def starts(played: Played) -> dict[str, list[float]]:
+def starts(played: WorldRun) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for at, order in played.starts:
         found.setdefault(order.job_id, []).append(at)
     return found
 
 
-def nodes_of(played: Played, job: str, topology: Any) -> list[int]:
+def nodes_of(played: WorldRun, job: str, topology: Any) -> list[int]:
     seats = [order.seats for _, order in played.starts if order.job_id == job]
     return sorted(set(topology.node[list(seats[-1])].tolist()))
 
@@ -205,8 +205,8 @@ class _Watched:
             )
 
 
-def _watched(seed: int, **parameters: Any) -> tuple[_Watched, Played, Waits]:
-    policy, waits = _Watched(Philly(**parameters)), Waits()
+def _watched(seed: int, **parameters: Any) -> tuple[_Watched, WorldRun, WaitCauses]:
+    policy, waits = _Watched(Philly(**parameters)), WaitCauses()
     small = draw(seed, jobs=25, types=1)
     played = play(policy, small, seed=seed, tenants={"lab": Tenant(quota=2), "shop": Tenant(quota=2)})
     for moment, decisions in played.story:
@@ -241,7 +241,7 @@ def test_who_waits_over_its_quota_waits_for_fair_share_and_others_for_fragmentat
     quotas = {"x": Tenant(quota=4), "y": Tenant(quota=4)}
     jobs = owned((0, 900, 4, "x"), (0, 300, 3, "y"), (10, 10, 2, "x"), (10, 10, 2, "y"), (10, 5, 1, "y"))
     played = play(Philly(hold_s=30, backoff_s=30), world([(4, "r0"), (4, "r0")], jobs), tenants=quotas)
-    waits = Waits()
+    waits = WaitCauses()
     for moment, decisions in played.story:
         waits.hear(moment, decisions)
     fair_share, fragmentation, other = waits.seconds(900.0).T

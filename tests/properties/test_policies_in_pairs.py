@@ -12,7 +12,7 @@ from tests.properties.test_sharing import Instance, problems, received
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.equal_part import alone_throughput
+from eunomia.model.equal_share import alone_throughput
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View
 from eunomia.policies import build

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.contract.worlds import Small, line_up, one_type, play
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
 from eunomia.model.view import View
 from eunomia.policies.wrappers.inner import order_policy
 from eunomia.policies.wrappers.quota import Quotas
+from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
 ENDLESS, SRTF = "fifo?backfill=skip", "srtf"
 RECLAIM = ("newest", "youngest")
@@ -224,6 +224,6 @@ def test_a_run_lends_and_takes_back_as_its_page_says(seed: int, inner: str, recl
     wide = [int(rng.integers(1, (accelerators if said[f"t{u}"].borrows else parts[u]) + 1)) for u in owner]
     lined = line_up(*((float(s), float(rng.integers(5, 80)), z) for s, z in zip(came, wide, strict=True)))
     jobs = tuple(replace(job, tenant=f"t{u}") for job, u in zip(lined, owner, strict=True))
-    world = Small(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=jobs, speeds=one_type())
+    world = SmallWorld(nodes=(Node(type="gpu", accelerators=accelerators),), jobs=jobs, speeds=one_type())
     real = play(Quotas(inner=inner, reclaim=reclaim), world, tenants=said).finished  # type: ignore[arg-type]
     assert real == pytest.approx(SlowRun(jobs, said, accelerators, inner, reclaim).finished())

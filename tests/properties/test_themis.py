@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from eunomia.contract.views import a_view, everybody_sits
-from eunomia.contract.worlds import Played, Small, line_up, one_type, play
+from eunomia.allocation import problem_of
+from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.answers import Grants
 from eunomia.model.decisions import Stop
 from eunomia.model.topology import Node
@@ -19,13 +19,13 @@ from eunomia.policies.grants.themis.book import opened, pushed
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
 from eunomia.policies.grants.themis.undisturbed import undisturbed
-from eunomia.solution import problem_of
-from eunomia.solution.seen import view_of
+from eunomia.testing.sample_views import a_view, everybody_sits
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
 
-def played(policy: Themis, jobs: tuple, *sizes: int) -> Played:
+def played(policy: Themis, jobs: tuple, *sizes: int) -> WorldRun:
     nodes = tuple(Node(type="gpu", accelerators=size) for size in sizes)
-    return play(policy, Small(nodes=nodes, jobs=jobs, speeds=one_type()), checked=True)
+    return play(policy, SmallWorld(nodes=nodes, jobs=jobs, speeds=one_type()), checked=True)
 
 
 def rivals(policy: Themis) -> Grants:
@@ -89,7 +89,7 @@ def test_a_wide_gang_does_not_starve_behind_narrow_ones() -> None:
     assert started[1e9] > 20_000
 
 
-def _first(ended: Played, job: str) -> float:
+def _first(ended: WorldRun, job: str) -> float:
     return min(at for at, start in ended.starts if start.job_id == job)
 
 

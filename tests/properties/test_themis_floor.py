@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eunomia.contract.views import a_view
+from eunomia.allocation import problem_of
+from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.auctioning import Won, auctioned
 from eunomia.policies.grants.themis.bidding import Tables, bid_tables
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.policies.grants.themis.seen import ended_leases, look, offers
-from eunomia.solution import problem_of
-from eunomia.solution.seen import view_of
+from eunomia.testing.sample_views import a_view
 
 
 def waiting(*elapsed_s: float, accelerators: int = 1) -> View:

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eunomia.contract.views import a_view
-from eunomia.contract.worlds import Small, one_type, play
+from eunomia.allocation import problem_of
+from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.policy import Themis
 from eunomia.policies.grants.themis.seating import Seats
 from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
-from eunomia.solution import problem_of
-from eunomia.solution.seen import view_of
+from eunomia.testing.sample_views import a_view
+from eunomia.testing.small_worlds import SmallWorld, one_type, play
 
 KEPT = "seats are kept for it until they are enough"
 HOUR = 3600.0
@@ -84,7 +84,7 @@ def test_an_app_has_held_nothing_since_it_came_unless_one_of_its_jobs_sat() -> N
 
 def ran(jobs: Sequence[Job], **said: float) -> dict[str, float]:
     """Return when jobs on one accelerator first start under Themis."""
-    small = Small(nodes=(Node(type="gpu", accelerators=1),), jobs=tuple(jobs), speeds=one_type())
+    small = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=tuple(jobs), speeds=one_type())
     return {one.job_id: at for at, one in reversed(play(Themis(**said), small, checked=True).starts)}
 
 
@@ -170,7 +170,7 @@ def test_a_small_search_of_wide_gangs_does_not_wait_for_a_large_one_that_came_be
     large = [Job(job_id=f"w{m:02d}", sequence=50 + m, submitted=50.0, app="large", **wide) for m in range(12)]
     late = Job(job_id="z", sequence=99, submitted=3600.0, app="late", **wide)
     nodes = (Node(type="gpu", accelerators=16), Node(type="gpu", accelerators=16))
-    small = Small(nodes=nodes, jobs=(*narrow, *large, late), speeds=one_type())
+    small = SmallWorld(nodes=nodes, jobs=(*narrow, *large, late), speeds=one_type())
     started = {one.job_id: at for at, one in reversed(play(Themis(), small, checked=True).starts)}
     assert started["z"] <= 3600 + 3600 + 2 * 1200
     assert sum(at < started["z"] for name, at in started.items() if name.startswith("w")) < 12

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.contract.worlds import draw, play
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
 from eunomia.policies.order.gittins import MOST_SAMPLES, authors, textbook, thinned
 from eunomia.policies.order.tiresias import Tiresias
 from eunomia.policies.order.tiresias_queues import limits_in
+from eunomia.testing.small_worlds import draw, play
 
 PASTS = st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30).map(lambda s: np.sort(np.array(s)))
 ATTAINED = st.lists(st.floats(0.0, 1e6), min_size=1, max_size=8).map(np.array)

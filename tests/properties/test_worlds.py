@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.backends.simulated import Mishaps
-from eunomia.contract.worlds import Played, Small, draw, play
 from eunomia.model.decisions import Refuse
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
@@ -19,6 +18,7 @@ from eunomia.policies import POLICIES, load
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.policies.order.srtf import Srtf
+from eunomia.testing.small_worlds import SmallWorld, WorldRun, draw, play
 
 TERMS = {
     "its own": None,
@@ -53,10 +53,10 @@ class Case:
     world_seed: int = 0
 
     @property
-    def world(self) -> Small:
+    def world(self) -> SmallWorld:
         return draw(self.seed, elastic=self.seed % 2 == 0)
 
-    def play(self, *, world_seed: int | None = None) -> Played:
+    def play(self, *, world_seed: int | None = None) -> WorldRun:
         return play(
             self.policy,
             self.world,
@@ -109,7 +109,7 @@ def test_whatever_goes_wrong_the_invariants_hold_and_every_job_is_accounted_for(
     assert len(played.scheduler.state.active) == 0
 
 
-def assert_served(policy: Policy, played: Played, jobs: int) -> None:
+def assert_served(policy: Policy, played: WorldRun, jobs: int) -> None:
     """Assert that all jobs finished; ASTRAEA refuses those that ask for more than their tenant's quota."""
     refuses = policy.info.name == "astraea"
     rejected = played.counts.get("rejected", 0) if refuses else 0
@@ -182,4 +182,4 @@ def test_gangs_as_wide_as_the_cluster_do_not_starve_beside_small_jobs(policy: Po
 
     wide = replace(world.jobs[3], scale_factor=widest, job_id="wide", other_shapes=())
     jobs = (*world.jobs[:3], wide, *world.jobs[4:])
-    assert_served(policy, play(policy, Small(nodes=world.nodes, jobs=jobs, speeds=world.speeds)), 25)
+    assert_served(policy, play(policy, SmallWorld(nodes=world.nodes, jobs=jobs, speeds=world.speeds)), 25)

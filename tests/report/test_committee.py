@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eunomia.report import TenantFigures
-from eunomia.report.gallery import charts
+from eunomia.report.all_charts import charts
 from eunomia.report.page import page
 
 HOUR = 3600.0

@@ -9,8 +9,8 @@ import pytest
 
 from eunomia.metrics.losses import LOST, name_of
 from eunomia.report import ReportContent
+from eunomia.report.all_charts import charts
 from eunomia.report.chart import Chart
-from eunomia.report.gallery import charts
 from eunomia.report.losses import NOT_LOST, WORD_BY_CAUSE
 
 HOUR = 3600.0

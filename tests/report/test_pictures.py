@@ -10,8 +10,8 @@ import pytest
 
 from eunomia.model.problems import InvalidInput
 from eunomia.report import export_charts
-from eunomia.report.gallery import charts
-from eunomia.report.pictures import drawn, pictures
+from eunomia.report.all_charts import charts
+from eunomia.report.image_export import drawn, pictures
 
 
 @pytest.fixture

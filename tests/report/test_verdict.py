@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eunomia.model.problems import InvalidInput
-from eunomia.report.quantities import shown
-from eunomia.report.verdict import verdict
+from eunomia.report.findings import findings
+from eunomia.report.number_format import shown
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -14,7 +14,7 @@ HOUR, DAY = 3600.0, 86400.0
 def test_two_policies_golden(a_report, a_run):
     fifo = a_run("fifo", [4 * HOUR, 4 * HOUR], summary={"rho_themis_max": 1.2})
     srtf = a_run("srtf", [HOUR, 5 * HOUR], summary={"rho_themis_max": 3.0, "preemptions": 7})
-    assert verdict(a_report(fifo, srtf)) == (
+    assert findings(a_report(fifo, srtf)) == (
         "srtf has the lowest average completion time, 3.00 h; fifo takes 4.00 h, 33 % more.",
         "99th percentile of completion time: srtf is worst with 4.96 h, fifo is best with 4.00 h; "
         "the best average is paid for here.",
@@ -26,7 +26,7 @@ def test_two_policies_golden(a_report, a_run):
 
 
 def test_one_run_golden(a_report, a_run):
-    assert verdict(a_report(a_run("fifo", [HOUR, 3 * HOUR]))) == (
+    assert findings(a_report(a_run("fifo", [HOUR, 3 * HOUR]))) == (
         "fifo finished 2 of 2 jobs. Average completion time 2.00 h, 99th percentile 2.98 h, "
         "average wait before the first start 60.0 s.",
         "Accelerators were busy 50.0 % of the time, jobs were preempted 0 times, "
@@ -36,7 +36,7 @@ def test_one_run_golden(a_report, a_run):
 
 
 def test_a_difference_below_one_per_cent_is_a_tie(a_report, a_run):
-    first, *_ = verdict(a_report(a_run("fifo", [1000.0]), a_run("srtf", [995.0]), a_run("las", [3000.0])))
+    first, *_ = findings(a_report(a_run("fifo", [1000.0]), a_run("srtf", [995.0]), a_run("las", [3000.0])))
     assert first == (
         "srtf and fifo tie for the lowest average completion time (16.6 min); las has the highest, 50.0 min, "
         "3.0 times as long."
@@ -49,7 +49,7 @@ def test_a_difference_below_one_per_cent_is_a_tie(a_report, a_run):
 def test_a_difference_within_what_seeds_vary_by_is_a_tie(a_report, a_run, other, tie):
     ours = [a_run("srtf", [jct], seed=seed) for seed, jct in enumerate([1000.0, 1100.0, 1200.0])]
     theirs = [a_run("fifo", [jct], seed=seed) for seed, jct in enumerate(other)]
-    first, *_, last = verdict(a_report(*ours, *theirs))
+    first, *_, last = findings(a_report(*ours, *theirs))
     assert ("tie" in first) == tie
     assert last.startswith("Averages over 3 seeds;")
 
@@ -57,7 +57,7 @@ def test_a_difference_within_what_seeds_vary_by_is_a_tie(a_report, a_run, other,
 def test_a_policy_that_left_jobs_behind_does_not_win(a_report, a_run):
     lazy = a_run("lazy", [60.0], summary={"jobs_submitted": 100, "jobs_finished": 1})
     diligent = [a_run(name, [jct] * 100) for name, jct in (("fifo", 500.0), ("srtf", 400.0))]
-    warning, first, *_ = verdict(a_report(lazy, *diligent))
+    warning, first, *_ = findings(a_report(lazy, *diligent))
     assert warning.startswith("lazy finished only 1 of 100 jobs")
     assert first.startswith("srtf has the lowest")
 
@@ -65,8 +65,8 @@ def test_a_policy_that_left_jobs_behind_does_not_win(a_report, a_run):
 def test_jobs_that_failed_or_were_cancelled_are_counted_beside_the_averages(a_report, a_run):
     ends = {"jobs_submitted": 10, "jobs_finished": 7, "jobs_failed": 2, "jobs_cancelled": 1, "jobs_rejected": 0}
     fifo, las = (a_run(name, [jct] * 7, summary=ends) for name, jct in (("fifo", 100.0), ("las", 200.0)))
-    assert verdict(a_report(fifo))[0].startswith("fifo finished 7 of 10 jobs; 2 failed, 1 was cancelled. Average")
-    assert verdict(a_report(fifo, las))[0] == (
+    assert findings(a_report(fifo))[0].startswith("fifo finished 7 of 10 jobs; 2 failed, 1 was cancelled. Average")
+    assert findings(a_report(fifo, las))[0] == (
         "Averages are of finished jobs: fifo and las each finished 7 of 10 jobs; 2 failed, 1 was cancelled."
     )
 
@@ -81,7 +81,7 @@ def searched(a_run, label, took, **summary):
 
 def test_searches_are_compared_by_the_apps_that_finished_and_their_time(a_report, a_run):
     fifo, las = searched(a_run, "fifo", 2 * HOUR), searched(a_run, "las", HOUR, rho_themis_max=3.0)
-    assert verdict(a_report(fifo, las)) == (
+    assert findings(a_report(fifo, las)) == (
         "Averages are of finished apps: fifo and las each finished 5 of 5 apps.",
         "las has the lowest average time of an app, 60.0 min; fifo takes 2.00 h, 2.0 times as long.",
         "Averages are of finished jobs: fifo and las each finished 0 of 45 jobs; 45 were ended by their searches.",
@@ -93,7 +93,7 @@ def test_searches_are_compared_by_the_apps_that_finished_and_their_time(a_report
 
 def test_of_one_run_with_searches_the_apps_are_told_first_and_no_average_of_nothing(a_report, a_run):
     lost = searched(a_run, "las", HOUR, apps_finished=2, apps_without_model=3)
-    assert verdict(a_report(lost))[:2] == (
+    assert findings(a_report(lost))[:2] == (
         "las finished 2 of 5 apps; 3 searches ended without a model. Average time of an app, from its first job on: "
         "60.0 min.",
         "las finished 0 of 45 jobs; 45 were ended by their searches. Average wait before the first start 60.0 s.",
@@ -102,7 +102,7 @@ def test_of_one_run_with_searches_the_apps_are_told_first_and_no_average_of_noth
 
 def test_a_policy_whose_searches_found_nothing_does_not_win(a_report, a_run):
     lost = searched(a_run, "lost", 60.0, apps_finished=1, apps_without_model=4)
-    warning, _, first, *_ = verdict(a_report(lost, searched(a_run, "fifo", HOUR), searched(a_run, "las", 2 * HOUR)))
+    warning, _, first, *_ = findings(a_report(lost, searched(a_run, "fifo", HOUR), searched(a_run, "las", 2 * HOUR)))
     assert warning.startswith("lost finished only 1 of 5 apps")
     assert first.startswith("fifo has the lowest average time of an app")
 
@@ -114,7 +114,7 @@ def test_who_left_trials_behind_is_told_by_all_that_it_is_done_with_and_sets_no_
         searched(a_run, name, took, **(ends | {"jobs_finished": 4, "rho_themis_max": rho, "preemptions": 1}))
         for name, took, rho in (("fifo", 3 * HOUR, 2.0), ("las", 2 * HOUR, 1.0))
     ]
-    told = verdict(a_report(quick, *whole))
+    told = findings(a_report(quick, *whole))
     assert any(line.startswith("quick has the lowest average time of an app") for line in told)
     assert any(
         line.startswith("quick finished only 2 of 10 jobs and its searches ended 6, fewer than others in all: ")
@@ -126,7 +126,7 @@ def test_who_left_trials_behind_is_told_by_all_that_it_is_done_with_and_sets_no_
 
 def test_trials_that_their_search_gave_up_are_none_that_a_policy_left_behind(a_report, a_run):
     few = a_run("few", [60.0], summary={"jobs_submitted": 10, "jobs_cancelled": 9, "jobs_cancelled_by_tuner": 9})
-    sentences = verdict(a_report(few, a_run("fifo", [120.0] * 10)))
+    sentences = findings(a_report(few, a_run("fifo", [120.0] * 10)))
     assert not any("so it is not compared" in sentence for sentence in sentences)
     assert "few has the lowest average completion time, 60.0 s; fifo takes 2.00 min, 2.0 times as long." in sentences
 
@@ -134,7 +134,7 @@ def test_trials_that_their_search_gave_up_are_none_that_a_policy_left_behind(a_r
 def test_of_several_loads_each_has_a_winner_and_the_highest_is_told_in_full(a_report, a_run):
     runs = [a_run("fifo", [100.0], load=0.5), a_run("srtf", [300.0], load=0.5)]
     runs += [a_run("fifo", [900.0], load=2), a_run("srtf", [600.0], load=2)]
-    assert verdict(a_report(*runs))[:2] == (
+    assert findings(a_report(*runs))[:2] == (
         "Lowest average completion time: fifo at load 0.5 (1.67 min); srtf at load 2 (10.0 min).",
         "At load 2, srtf has the lowest average completion time, 10.0 min; fifo takes 15.0 min, 50 % more.",
     )

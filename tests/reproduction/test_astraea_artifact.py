@@ -13,10 +13,10 @@ import pytest
 from eunomia.model.problems import InvalidInput
 from eunomia.reproduction.peers import astraea
 from eunomia.reproduction.peers.astraea.comparison import parity
-from eunomia.reproduction.peers.astraea.inputs import Options, Workload, options, workload
+from eunomia.reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload, options, workload
 from eunomia.reproduction.peers.astraea.sizing import at_once, setting
-from eunomia.reproduction.peers.astraea.ticks import Outcome, Ticks
-from eunomia.reproduction.peers.sheet import Sheet
+from eunomia.reproduction.peers.astraea.ticks import TickOutcome, Ticks
+from eunomia.reproduction.peers.peer_sheet import PeerSheet
 from eunomia.reproduction.table import Request
 
 
@@ -54,13 +54,13 @@ def test_every_run_of_the_artifact_but_the_drawn_one_is_equal(peers: Path) -> No
 # ---- by hand ----------------------------------------------------------------------------------------------------
 
 
-def ran(jobs: Sequence[tuple[int, int, int]], **said: object) -> Outcome:
+def ran(jobs: Sequence[tuple[int, int, int]], **said: object) -> TickOutcome:
     """Run jobs of (submitted, duration, accelerators) of one tenant on 8 accelerators."""
     submitted, duration, size = np.array(jobs).T
     names = tuple(str(n) for n in range(len(jobs)))
     owner = np.zeros(len(jobs), dtype=np.int64)
-    there = Workload(names, owner, size, submitted, duration, ("all",), np.ones(1), 8)
-    return Ticks(there, Options(**({"selection": "fairness", "quota": "fair", "lease": 900.0} | said))).run()  # type: ignore[arg-type]
+    there = ArtifactWorkload(names, owner, size, submitted, duration, ("all",), np.ones(1), 8)
+    return Ticks(there, ArtifactOptions(**({"selection": "fairness", "quota": "fair", "lease": 900.0} | said))).run()  # type: ignore[arg-type]
 
 
 def test_a_job_is_seen_at_the_next_tick_and_ends_to_the_second() -> None:
@@ -207,9 +207,9 @@ def test_the_size_of_a_cluster_is_found_by_what_happened_on_it(
 def test_what_ran_at_once_without_a_break_is_the_least_that_there_was(tmp_path: Path) -> None:
     jobs = workload(written(tmp_path / "mine", "0,ann,3,0,10\n1,ann,4,0,10\n2,ann,8,0,10"))
     columns = {"end_time": [20.0, 25.0, 20.0], "duration": [10.0, 15.0, 5.0], "preempt_cnt": [0.0] * 3}
-    sheet = Sheet(tmp_path, {**columns, "resume_cnt": [0.0, 0.0, 1.0]}, {"job_id": ["0", "1", "2"]})
+    sheet = PeerSheet(tmp_path, {**columns, "resume_cnt": [0.0, 0.0, 1.0]}, {"job_id": ["0", "1", "2"]})
     assert at_once(jobs, sheet) == 7
-    assert at_once(jobs, Sheet(tmp_path, {**columns, "resume_cnt": [0.0] * 3}, sheet.texts)) == 15
+    assert at_once(jobs, PeerSheet(tmp_path, {**columns, "resume_cnt": [0.0] * 3}, sheet.texts)) == 15
 
 
 def test_results_that_no_cluster_admits_are_refused(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
-from eunomia.reproduction import astraea, week
-from eunomia.reproduction.making import Order
-from eunomia.reproduction.table import Request, Table
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.reproduction import astraea, philly_window
+from eunomia.reproduction.run_cache import RunRequest
+from eunomia.reproduction.table import FigureTable, Request
 from eunomia.reproduction.tenancy import Tenancy
-from eunomia.run import InlineAdviser, run
 from eunomia.throughputs import load
 from eunomia.traces.table import trace_of
 
@@ -38,7 +38,7 @@ def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
     scheduler.state.keep_claims(frozenset({"hourly"}))
     assert scheduler.state.claims is not None
     tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
-    run(scheduler, SimulatedWorld(jobs, topology, speeds), InlineAdviser(policy), [tenancy])
+    run(scheduler, SimulatedWorld(jobs, topology, speeds), InlinePolicyRunner(policy), [tenancy])
     found: list[list[float]] = tenancy.fairness(hours).round(3).tolist()
     return found
 
@@ -61,9 +61,9 @@ def test_jobs_are_those_of_the_days_that_some_tenant_may_run() -> None:
         tenant=("ann", "ann", "zoe", "ann", "bo"),
         duration_s=np.array([1.0, 99 * day, 1.0, 1.0, 1.0]),
     )
-    work = week.played(trace, 5, 20, 0, TWO)
+    work = philly_window.played(trace, 5, 20, 0, TWO)
     asked = 800 * 1.0 + 2 * day
-    assert work.machines == max(round(asked / (week.LOAD * 20 * day * 8)), 1) == 1
+    assert work.machines == max(round(asked / (philly_window.LOAD * 20 * day * 8)), 1) == 1
     assert [(job.job_id, job.submitted, job.total_steps) for job in work.jobs] == [("b", 4 * day, day)]
     assert [int(note.split()[0]) for note in work.notes] == [1, 1, 1, 1]  # c is of who has no weight, d is wider than 6
 
@@ -76,16 +76,16 @@ def test_jobs_that_name_no_tenant_are_drawn_one_among_those_of_the_same_days() -
         tenant=names,
         duration_s=np.full(61, HOUR),
     )
-    assert {job.tenant for job in week.played(trace, 5, 1, 0, TWO).jobs} == {"ann"}
-    draws = [tuple(job.tenant for job in week.played(trace, 0, 6, seed, TWO).jobs) for seed in (0, 0, 1)]
+    assert {job.tenant for job in philly_window.played(trace, 5, 1, 0, TWO).jobs} == {"ann"}
+    draws = [tuple(job.tenant for job in philly_window.played(trace, 0, 6, seed, TWO).jobs) for seed in (0, 0, 1)]
     assert len(draws[0]) == 61
     assert draws[0] == draws[1]
     assert draws[0][1::3] == ("ann",) * 20
 
 
 def test_who_serves_its_worst_off_tenant_better_is_ahead() -> None:
-    ours, worse = week.Measured(100.0, 0.9, 2.0, 0.0), week.Measured(200.0, 0.3, 8.0, 0.5)
-    even = week.Measured(200.0, 0.9, 2.0, 0.0)
+    ours, worse = philly_window.WindowFairness(100.0, 0.9, 2.0, 0.0), philly_window.WindowFairness(200.0, 0.3, 8.0, 0.5)
+    even = philly_window.WindowFairness(200.0, 0.9, 2.0, 0.0)
     rows = astraea._ahead({"ASTRAEA": {0: ours, 1: ours}, "FIFO": {0: worse, 1: even}})
     values = {row.quantity: row.measured for row in rows}
     assert values == {
@@ -93,12 +93,12 @@ def test_who_serves_its_worst_off_tenant_better_is_ahead() -> None:
         "seeds ahead": 2,
         "jct_mean": pytest.approx(0.5),
     }
-    assert not Table(rows=tuple(rows)).outside
-    assert Table(rows=tuple(astraea._ahead({"ASTRAEA": {0: worse}, "FIFO": {0: ours}}))).outside
+    assert not FigureTable(rows=tuple(rows)).outside
+    assert FigureTable(rows=tuple(astraea._ahead({"ASTRAEA": {0: worse}, "FIFO": {0: ours}}))).outside
 
 
 def test_leases_with_common_ends_are_told_beside_ours_and_not_checked() -> None:
-    ours, better = week.Measured(100.0, 0.8, 2.0, 0.0), week.Measured(50.0, 0.9, 2.0, 0.0)
+    ours, better = philly_window.WindowFairness(100.0, 0.8, 2.0, 0.0), philly_window.WindowFairness(50.0, 0.9, 2.0, 0.0)
     rows = astraea._ahead({"ASTRAEA": {0: ours}, "ASTRAEA, common ends": {0: better}})
     assert {row.quantity: (row.published, row.note) for row in rows} == {
         "tenant_fairness_min": (None, "one seed"),
@@ -109,9 +109,11 @@ def test_leases_with_common_ends_are_told_beside_ours_and_not_checked() -> None:
 def test_a_run_that_failed_is_outside_and_the_others_are_compared_without_it(
     monkeypatch: pytest.MonkeyPatch, philly_like: Path
 ) -> None:
-    def all_but_the_first(orders: dict[object, Order], *_: object) -> tuple[dict[object, object], dict[object, str]]:
+    def all_but_the_first(
+        orders: dict[object, RunRequest], *_: object
+    ) -> tuple[dict[object, object], dict[object, str]]:
         first, *others = orders
-        return dict.fromkeys(others, week.Measured(100.0, 0.9, 2.0, 0.0)), {first: "it stopped"}
+        return dict.fromkeys(others, philly_window.WindowFairness(100.0, 0.9, 2.0, 0.0)), {first: "it stopped"}
 
     monkeypatch.setattr(astraea, "make_all", all_but_the_first)
     table = astraea.reproduce(Request(reference=philly_like, seeds=99))

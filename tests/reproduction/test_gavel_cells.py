@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from eunomia import traces
-from eunomia.experiment.wiring import set_up
-from eunomia.reproduction.gavel.cells import Cell, show
+from eunomia.reproduction.gavel.figure_runs import FigureRun, show
 from eunomia.reproduction.gavel.published import FINISH_TIME, MAKESPAN, MEAN_FTF, MULTI, SINGLE
+from eunomia.setup.run_config import set_up
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 DATA = FOLDER / "simulation_throughputs.json.gz"
@@ -24,20 +24,20 @@ POLICIES = sorted({curve.policy for curve in (*SINGLE, *MULTI, *FINISH_TIME, *MA
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_of_the_curves_brings_a_few_jobs_to_their_end(policy: str) -> None:
     multi = policy != "gavel:allox"
-    shown = show(Cell(policy=policy, rate=math.inf, multi=multi, jobs=12, window=None), DATA)
+    shown = show(FigureRun(policy=policy, rate=math.inf, multi=multi, jobs=12, window=None), DATA)
     assert len(shown.jct_s) == 12
     assert 0 < shown.jct_h <= shown.makespan_h
 
 
 @with_data
 def test_a_window_is_measured_and_ends_the_run() -> None:
-    shown = show(Cell(policy="gavel:isolated", rate=4.0, jobs=60, window=(10, 19)), DATA)
+    shown = show(FigureRun(policy="gavel:isolated", rate=4.0, jobs=60, window=(10, 19)), DATA)
     assert sorted(map(int, shown.jct_s)) == list(range(10, 20))
 
 
 @with_data
 def test_jobs_with_deadlines_are_late_when_they_take_longer() -> None:
-    cell = Cell(policy="gavel:isolated", rate=math.inf, jobs=300, window=None, deadlines=True)
+    cell = FigureRun(policy="gavel:isolated", rate=math.inf, jobs=300, window=None, deadlines=True)
     jobs = set_up(cell.scenario(DATA)).jobs
     shown = show(cell, DATA)
     late = sum((shown.jct_s[job.job_id] or 0) > job.deadline - job.submitted for job in jobs)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 
 # Two jobs. A second is 10 steps on a V100, 5 on a K80: job 0 runs for two rounds on the V100, job 1 for one on the K80.
 LINE = "A3C\tcommand\tfolder\t--steps\t0\t{steps}\t1\t1\t-1\t0\n"

@@ -13,7 +13,7 @@ from eunomia.model.arrays import Array, Floats
 from eunomia.model.view import View
 from eunomia.reproduction.gavel.packing import PublishedGandiva
 from eunomia.reproduction.gavel.parity import of_run
-from eunomia.reproduction.gavel.queue import PublishedFifo
+from eunomia.reproduction.gavel.published_fifo import PublishedFifo
 from eunomia.reproduction.gavel.reference import RESULTS, read_reference
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"

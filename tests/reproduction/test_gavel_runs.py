@@ -9,22 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.experiment.wiring import set_up
-from eunomia.reproduction.gavel import batch, curves, money, runs, sharing
-from eunomia.reproduction.gavel.cells import Cell, Shown, throughputs_in
+from eunomia.reproduction.gavel import batch, cost_figures, curves, runs, sharing
+from eunomia.reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
 from eunomia.reproduction.gavel.reference import THROUGHPUTS
 from eunomia.reproduction.gavel.runs import Runs, measure
 from eunomia.reproduction.table import Request
+from eunomia.setup.run_config import set_up
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 with_data = pytest.mark.skipif(not (FOLDER / THROUGHPUTS).is_file(), reason=f"there are no throughputs in {FOLDER}")
-SMALL = Cell(policy="gavel:isolated", rate=math.inf, jobs=4, window=None)
-SHOWN = Shown(jct_h=2.0, makespan_h=8.0, cost_usd=1.0, jct_s={"0": 7200.0}, dropped=0, late=0, rounds=1, cpu_s=0.0)
+SMALL = FigureRun(policy="gavel:isolated", rate=math.inf, jobs=4, window=None)
+SHOWN = FigurePoint(
+    jct_h=2.0, makespan_h=8.0, cost_usd=1.0, jct_s={"0": 7200.0}, dropped=0, late=0, rounds=1, cpu_s=0.0
+)
 
 
-@pytest.mark.parametrize("cell", [SMALL, Cell(policy="las", rate=4.0, multi=True, mechanism=(("name", "leases"),))])
-def test_a_cell_survives_the_way_to_a_worker(cell: Cell) -> None:
-    assert Cell.of_dict(cell.as_dict()) == cell
+@pytest.mark.parametrize(
+    "cell", [SMALL, FigureRun(policy="las", rate=4.0, multi=True, mechanism=(("name", "leases"),))]
+)
+def test_a_cell_survives_the_way_to_a_worker(cell: FigureRun) -> None:
+    assert FigureRun.of_dict(cell.as_dict()) == cell
 
 
 @with_data
@@ -53,15 +57,17 @@ def test_a_cell_is_set_up_from_a_folder_given_by_a_relative_path(monkeypatch: py
     assert len(set_up(SMALL.scenario(throughputs)).jobs) == SMALL.jobs
 
 
-@pytest.mark.parametrize("experiment", [curves.fig8, curves.fig10, curves.cdf, batch.makespan, sharing.ftf, money.cost])
+@pytest.mark.parametrize(
+    "experiment", [curves.fig8, curves.fig10, curves.cdf, batch.makespan, sharing.ftf, cost_figures.cost]
+)
 def test_a_figure_whose_run_failed_says_so_and_is_drawn_without_it(
     experiment: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half(cells: list[Cell], request: Request) -> Runs:
+    def half(cells: list[FigureRun], request: Request) -> Runs:
         wanted = list(dict.fromkeys(cells))
         return Runs(shown=dict.fromkeys(wanted[1:], SHOWN), failed={wanted[0]: "it stopped"})
 
-    for module in (curves, batch, sharing, money):
+    for module in (curves, batch, sharing, cost_figures):
         monkeypatch.setattr(module, "measure", half)
     table = experiment(Request(seeds=2))  # type: ignore[operator]
     (failed,) = (row for row in table.rows if row.quantity == "runs that failed")
@@ -73,7 +79,7 @@ def test_a_figure_whose_run_failed_says_so_and_is_drawn_without_it(
 
 
 def test_what_a_run_showed_survives_its_file() -> None:
-    assert Shown(**asdict(SHOWN)) == SHOWN
+    assert FigurePoint(**asdict(SHOWN)) == SHOWN
     assert runs.over(None, 2.0) is None
     assert runs.over(3.0, None) is None
     assert runs.over(3.0, 2.0) == 1.5

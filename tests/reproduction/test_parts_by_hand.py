@@ -12,15 +12,15 @@ from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node
 from eunomia.reproduction.peers import blox, systems
-from eunomia.reproduction.peers.costly import CostlyStops
 from eunomia.reproduction.peers.pollux import scattered
 from eunomia.reproduction.peers.pollux.profile import Profile, Validation, split
-from eunomia.reproduction.peers.pollux.training import Training as EpochTraining
+from eunomia.reproduction.peers.pollux.training import PolluxJob as EpochTraining
+from eunomia.reproduction.peers.preemption_cost_sim import CostlyStops
 from eunomia.reproduction.peers.running import lives
 from eunomia.reproduction.peers.shockwave.inputs import read_trace
 from eunomia.reproduction.peers.shockwave.regimes import foreseen, grown
-from eunomia.reproduction.peers.shockwave.rounds import Rounds
-from eunomia.reproduction.peers.shockwave.training import Training as StepTraining
+from eunomia.reproduction.peers.shockwave.rounds import ShockwaveRounds
+from eunomia.reproduction.peers.shockwave.training import BatchScalingJob as StepTraining
 from eunomia.reproduction.table import Request
 
 RECALL = Leases(recall=True)
@@ -207,7 +207,7 @@ def test_a_language_model_of_shockwave_alone_ends_when_its_simulator_says() -> N
     only = StepTraining(
         name="0", model="LM", mode="gns", accelerators=1, submitted=0.0, batch=10, total=134583, weight=1.0, rates=rates
     )
-    rounds = Rounds(32, lambda jobs, now: np.ones(len(jobs)))
+    rounds = ShockwaveRounds(32, lambda jobs, now: np.ones(len(jobs)))
     assert rounds.run([only]) == pytest.approx(1182.612, abs=5e-4)
     assert rounds.asked == 1
 

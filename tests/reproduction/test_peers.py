@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from eunomia.reproduction.peers import blox, helios, pollux, shockwave, tiresias
-from eunomia.reproduction.peers.comparing import Found
+from eunomia.reproduction.peers.job_comparison import JobComparison
+from eunomia.reproduction.peers.peer_sheet import read
 from eunomia.reproduction.peers.pollux.comparison import RESULTS, completions
 from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings
-from eunomia.reproduction.peers.sheet import read
 from eunomia.reproduction.table import Request
 
 REQUEST = Request()
 
 
-def outside(found: Found) -> list[str]:
+def outside(found: JobComparison) -> list[str]:
     """Return what is further off than it may be, readable; there has to be something to compare."""
     assert found.rows
     return [

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 from eunomia.model.problems import InvalidInput
 from eunomia.reproduction.peers import astraea, blox, helios, pollux, shockwave, tiresias
 from eunomia.reproduction.peers.blox import tracked
-from eunomia.reproduction.peers.comparing import Found, compared
+from eunomia.reproduction.peers.job_comparison import JobComparison, compared
 from eunomia.reproduction.peers.pollux.comparison import RESULTS as POLLUX
 from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS
 from eunomia.reproduction.peers.running import Life
-from eunomia.reproduction.printed import half_a_digit
-from eunomia.reproduction.table import Request, Row
+from eunomia.reproduction.rounding import half_a_digit
+from eunomia.reproduction.table import FigureRow, Request
 
 Change = Callable[[str], str]
 
@@ -66,12 +66,12 @@ def without(*jobs: int) -> Change:
     )
 
 
-def rows_of(found: Found, series: str) -> dict[str, Row]:
+def rows_of(found: JobComparison, series: str) -> dict[str, FigureRow]:
     """Return the rows of a run by their quantities."""
     return {row.quantity: row for row in found.rows if row.series == series}
 
 
-def outside(found: Found) -> set[tuple[str, str]]:
+def outside(found: JobComparison) -> set[tuple[str, str]]:
     """Return which rows are further off than they may be."""
     return {(row.series, row.quantity) for row in found.rows if row.within is False}
 

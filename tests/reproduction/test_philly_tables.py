@@ -11,8 +11,6 @@ import pytest
 
 from eunomia import traces
 from eunomia.backends.simulated.fates import failing_by_class, size_class
-from eunomia.contract.worlds import Small, line_up, one_type, play
-from eunomia.experiment.tenancy import PHILLY as WEIGHT
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
@@ -21,11 +19,13 @@ from eunomia.policies.grants.philly import Philly
 from eunomia.reproduction.philly import delays, failures, played, reproduce, traced
 from eunomia.reproduction.philly.averages import told
 from eunomia.reproduction.philly.filled import running_jobs
-from eunomia.reproduction.philly.owners import GPU_HOURS, Owners
+from eunomia.reproduction.philly.owners import GPU_HOURS, DrawnOwners
 from eunomia.reproduction.philly.played import Waited
 from eunomia.reproduction.philly.tries import Tallied
 from eunomia.reproduction.philly.tries import size_class as size_of
 from eunomia.reproduction.table import Request
+from eunomia.setup.tenants import PHILLY as WEIGHT
+from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 from eunomia.traces import Trace
 from eunomia.traces.distributions import philly
 from eunomia.traces.table import trace_of
@@ -56,8 +56,8 @@ def test_wide_gangs_fail_more_often_and_all_together_as_often_as_was_said() -> N
 SIX = (6, 6)  # accelerators of two machines
 
 
-def world(sizes: Sequence[int], jobs: tuple[Job, ...]) -> Small:
-    return Small(nodes=tuple(Node(type="gpu", accelerators=size) for size in sizes), jobs=jobs, speeds=one_type())
+def world(sizes: Sequence[int], jobs: tuple[Job, ...]) -> SmallWorld:
+    return SmallWorld(nodes=tuple(Node(type="gpu", accelerators=size) for size in sizes), jobs=jobs, speeds=one_type())
 
 
 def test_each_try_that_begins_without_a_place_counts_once_and_those_beside_enough_idle_ones_are_told_apart() -> None:
@@ -122,7 +122,7 @@ def test_wider_gangs_should_wait_more_for_fragmentation_under_each_seed_that_has
 
 
 def test_four_virtual_clusters_own_what_they_do_on_philly() -> None:
-    owners = Owners.drawn(4, np.random.default_rng(5))
+    owners = DrawnOwners.drawn(4, np.random.default_rng(5))
     assert len(set(owners.names)) == 4 and owners.weights == {name: WEIGHT[name] for name in owners.names}
     assert owners.part.sum(axis=1).tolist() == pytest.approx([1.0] * 4)
     drawn = owners.of(np.repeat([1, 3, 8, 32], 5000), np.random.default_rng(6))
@@ -132,7 +132,7 @@ def test_four_virtual_clusters_own_what_they_do_on_philly() -> None:
 
 
 def test_gangs_of_a_size_that_nobody_there_runs_are_owned_as_all_of_their_work_is() -> None:
-    owners = Owners.among(["103959", "6214e9"])  # neither has gangs of more than 8
+    owners = DrawnOwners.among(["103959", "6214e9"])  # neither has gangs of more than 8
     total = {name: sum(GPU_HOURS[name]) for name in owners.names}
     assert owners.part[3].tolist() == pytest.approx([total[name] / sum(total.values()) for name in owners.names])
     assert owners.part[1].tolist() == pytest.approx([22981 / 33080, 10099 / 33080])
@@ -146,7 +146,7 @@ def test_the_workload_is_played_and_no_second_of_waiting_is_without_a_cause() ->
 
 
 def test_the_jobs_that_run_at_first_fill_the_cluster_and_are_those_that_run_long() -> None:
-    owners = Owners.among(["ed69ec", "6c71a0"])
+    owners = DrawnOwners.among(["ed69ec", "6c71a0"])
     found = running_jobs(3, 560.0, owners)
     assert 560 - 32 < sum(job.scale_factor for job in found) <= 560
     assert {job.tenant for job in found} == set(owners.names)

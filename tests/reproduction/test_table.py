@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 from eunomia.reproduction import EXPERIMENTS
-from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.table import COLUMNS, Row, Table
+from eunomia.reproduction.figure import Figure, FigureCurve
+from eunomia.reproduction.table import COLUMNS, FigureRow, FigureTable
 
 TRACE = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,2,0,1,vgg,100,10\n1,2,10,1,vgg,50,0\n"
 CLUSTER = "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node\n1,1,2,8,8\n"
@@ -21,8 +21,8 @@ TRUE = RESULTS + "0,2,0,0,100,100,100,0,0\n1,2,10,100,150,140,50,90,0\n"
 FALSE = RESULTS + "0,2,0,0,100,100,100,0,0\n1,2,10,100,151,141,50,90,0\n"
 
 
-def row(published: float | None, measured: float | None, tolerance: float | None = 0.05) -> Row:
-    return Row(
+def row(published: float | None, measured: float | None, tolerance: float | None = 0.05) -> FigureRow:
+    return FigureRow(
         series="s", quantity="q", unit="s", published=published, measured=measured, tolerance=tolerance, source="f"
     )
 
@@ -46,7 +46,7 @@ def test_the_ratio_is_measured_over_published_and_is_left_out_where_nothing_was_
 
 
 def test_the_file_has_the_columns_of_the_contract_and_numbers_that_read_back_the_same(tmp_path: Path) -> None:
-    table = Table(rows=(row(1 / 3, 0.1), row(None, None, None)))
+    table = FigureTable(rows=(row(1 / 3, 0.1), row(None, None, None)))
     (path,) = table.write(tmp_path, "some")
     with path.open(newline="") as file:
         first, second = csv.DictReader(file)
@@ -58,8 +58,8 @@ def test_the_file_has_the_columns_of_the_contract_and_numbers_that_read_back_the
 
 def test_a_figure_is_drawn_as_svg_and_png_with_the_same_bytes_each_time() -> None:
     curves = (
-        Curve(name="a", x=[1, 2], y=[3, 4], published=True),
-        Curve(name="a", x=[1, 2], y=[3, 5], low=[2, 4], high=[4, 6]),
+        FigureCurve(name="a", x=[1, 2], y=[3, 4], published=True),
+        FigureCurve(name="a", x=[1, 2], y=[3, 5], low=[2, 4], high=[4, 6]),
     )
     figure = Figure(name="f", title="t", x_label="x", y_label="y", curves=curves)
     pictures = figure.pictures()
@@ -118,7 +118,7 @@ def test_why_rows_are_outside_is_printed_once_for_all_of_them(reference: Path, t
 def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eunomia.reproduction.load", lambda name: lambda request: Table(rows=(row(None, 1.0),)))
+    monkeypatch.setattr("eunomia.reproduction.load", lambda name: lambda request: FigureTable(rows=(row(None, 1.0),)))
     words = ["reproduce", "some", "--out", str(tmp_path / "out"), "--force"]
     assert CliRunner().invoke(app, words).exit_code == 0
     checked = CliRunner().invoke(app, [*words, "--check"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment.simulation import simulate
 from eunomia.reproduction import themis
 from eunomia.reproduction.table import Request
+from eunomia.runs.simulation import simulate
 
 
 def told(worst: list[float]) -> list[dict[str, Any]]:

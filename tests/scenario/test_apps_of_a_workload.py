@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import Scenario
+from eunomia.setup.run_config import set_up
 
 HEAD = "job_id,submitted_s,scale_factor,duration_s,job_type,app,tenant\n"
 CLUSTER = "[cluster]\naccelerators = { v100 = 8 }\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import load_scenario, scenario_from_dict
+from eunomia.setup.run_config import set_up
 
 
 def complaints(cluster: dict[str, int], mechanism: dict[str, Any] | None = None, **tables: Any) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import scenario_from_dict
+from eunomia.setup.run_config import set_up
 
 
 def complaints(**tables: Any) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import load_scenario
-from eunomia.scenario.places import KeyPath
+from eunomia.scenario.source_locations import KeyPath
 from eunomia.scenario.toml import MOST_BYTES, lines_by_path
 
 NASTY = '''# [not.a.table]

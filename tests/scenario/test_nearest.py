@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunomia.model.nearest import nearest
+from eunomia.model.spelling_suggestions import nearest
 
 
 @pytest.mark.parametrize(

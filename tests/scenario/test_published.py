@@ -10,8 +10,8 @@ import pytest
 
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import Scenario, json_schema, load_scenario
+from eunomia.scenario.json_schema import schema_text
 from eunomia.scenario.reference import reference_markdown
-from eunomia.scenario.schema import schema_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEND = "run the command at the end of docs/scenario.md"

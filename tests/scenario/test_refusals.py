@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import scenario_from_dict
-from eunomia.scenario.rules import contradictions
+from eunomia.scenario.cross_checks import contradictions
 
 Complaints = Callable[..., tuple[Problem, ...]]
 HEAD = '[cluster]\naccelerators = { v100 = 4 }\n[workload]\ntrace = "jobs.csv"\n'  # 4 lines

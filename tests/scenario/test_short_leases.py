@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment import simulate
-from eunomia.experiment.wiring import Setup, set_up
 from eunomia.model.problems import InvalidInput
+from eunomia.runs import simulate
 from eunomia.scenario import load_scenario, scenario_from_dict
+from eunomia.setup.run_config import RunConfig, set_up
 
 BLIND = ("consolidated", "gandiva_original", "locality", "quincy")
 Row = tuple[float, int, float]  # submitted, accelerators, seconds of work
@@ -32,7 +32,7 @@ def scenario(folder: Path, *rows: Row, policy: str = "locality", **more: Any) ->
     return said | more
 
 
-def setup(said: dict[str, Any]) -> Setup:
+def setup(said: dict[str, Any]) -> RunConfig:
     return set_up(scenario_from_dict(said, Path()))
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.experiment.tenancy import PHILLY, owned
-from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import Scenario, scenario_from_dict
+from eunomia.setup.run_config import set_up
+from eunomia.setup.tenants import PHILLY, owned
 from eunomia.traces.table import Trace, trace_of
 
 HEAD = "job_id,submitted_s,scale_factor,duration_s,job_type,tenant\n"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eunomia.allocation import problem_of, read_problem
 from eunomia.model.problems import InvalidInput
-from eunomia.solution import problem_of, read_problem
 
 Fields = dict[str, Any]
 Places = list[tuple[int | None, str | None]]

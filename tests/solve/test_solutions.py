@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import eunomia
-from eunomia.contract.policy import full_view
+from eunomia.allocation import problem_of, solve, write_solution
+from eunomia.allocation.problem import BY_JOB
+from eunomia.allocation.view_from_problem import SOURCES
 from eunomia.model.answers import Answer, Rows, Shares
 from eunomia.model.certificate import Certificate
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.problems import InvalidInput
 from eunomia.model.view import COLUMNS, View
 from eunomia.policies import POLICIES, load
-from eunomia.solution import problem_of, solve, write_solution
-from eunomia.solution.problem import BY_JOB
-from eunomia.solution.seen import SOURCES
+from eunomia.testing.policy_contract import full_view
 
 Fields = dict[str, Any]
 Draw = Callable[..., Fields]

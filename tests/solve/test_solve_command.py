@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "problem.json"
 Fields = dict[str, Any]

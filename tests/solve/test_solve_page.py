@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from eunomia.cli import app
-from eunomia.solution import solve
-from eunomia.solution.building import FIELDS, REQUIRED
+from eunomia.allocation import solve
+from eunomia.allocation.parse_problem import FIELDS, REQUIRED
+from eunomia.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "solve.md").read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
+from eunomia.allocation import timing
+from eunomia.allocation.timing import timed
 from eunomia.kernels import Kernel, kernel
-from eunomia.solution import timing
-from eunomia.solution.timing import timed
 
 Ask = Callable[[], int]
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 
 HEADER = "job_id,submitted_s,scale_factor,job_type,duration_s\n"
 JOBS = HEADER + "".join(f"j{k},{13 * k},{1 + k % 2},LM,{40 + 97 * k % 120}\n" for k in range(12))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from eunomia.cli import app
-from eunomia.experiment.compare import PRICES
+from eunomia.cli.app import app
+from eunomia.runs.compare import PRICES
 
 if TYPE_CHECKING:
     from conftest import Desk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eunomia.experiment.sweep.pool import Answer, Pool, Task
+from eunomia.sweeps.pool import Answer, Pool, Task
 
 
 def test_a_worker_that_died_idle_is_no_longer_listened_to() -> None:

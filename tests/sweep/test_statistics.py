@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.metrics.statistics import Difference, estimate, one_run, paired, student_t
+from eunomia.metrics.statistics import PairedDifference, estimate, one_run, paired, student_t
 
 
-def difference(this: list[float], other: list[float]) -> Difference:
+def difference(this: list[float], other: list[float]) -> PairedDifference:
     found = paired(dict(enumerate(this)), dict(enumerate(other)))
     assert found is not None
     return found

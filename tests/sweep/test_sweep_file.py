@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eunomia.experiment.sweep import Row, plan, read
-from eunomia.experiment.sweep.fingerprint import scenario_hash
-from eunomia.experiment.sweep.frame import frame_of
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import load_scenario
-from eunomia.scenario.sections import Policy
+from eunomia.scenario.schema_models import PolicySection
+from eunomia.sweeps import PlannedRun, plan, read
+from eunomia.sweeps.axes import frame_of
+from eunomia.sweeps.fingerprint import scenario_hash
 
 if TYPE_CHECKING:
     from conftest import Desk
@@ -22,7 +22,7 @@ SMALL = 'cluster = [\n  { accelerators = { gpu = 2 } },\n  { nodes = [{ type = "
 SCENARIO_WITH = "{key} = 1\n[cluster]\naccelerators = {{ gpu = 2 }}\n"
 
 
-def rows(desk: Desk, text: str) -> tuple[Row, ...]:
+def rows(desk: Desk, text: str) -> tuple[PlannedRun, ...]:
     """Return the runs that a sweep asks for."""
     desk.write("sweep.toml", text)
     return plan(read(Path("sweep.toml")))
@@ -179,7 +179,7 @@ def test_a_key_of_thousands_of_parts_is_refused_wherever_it_stands(desk: Desk) -
 def test_the_hash_follows_a_policys_file_however_the_policy_is_spelled(desk: Desk, said: str) -> None:
     def now() -> str:
         scenario = rows(desk, BASE)[0].scenario
-        return scenario_hash(scenario.model_copy(update={"policy": Policy(name="pop", inner=said)}))
+        return scenario_hash(scenario.model_copy(update={"policy": PolicySection(name="pop", inner=said)}))
 
     desk.write("mine.py", "one = 1\n")
     before = now()
@@ -251,7 +251,7 @@ def test_the_hash_follows_every_table_that_a_key_names(
 
 def test_a_text_that_is_too_long_for_a_files_name_names_none(desk: Desk) -> None:
     scenario = rows(desk, BASE)[0].scenario
-    changed = scenario.model_copy(update={"policy": Policy(name="fifo", backfill="x" * 3000)})
+    changed = scenario.model_copy(update={"policy": PolicySection(name="fifo", backfill="x" * 3000)})
     assert scenario_hash(changed) != scenario_hash(scenario)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eunomia.experiment.sweep import plan, read
-from eunomia.experiment.sweep.file import KEYS
+from eunomia.sweeps import plan, read
+from eunomia.sweeps.sweep_file import KEYS
 
 if TYPE_CHECKING:
     from conftest import Desk

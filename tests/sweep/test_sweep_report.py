@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
-from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent, Verdict, Versus
+from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
+from eunomia.report.sweep.findings import findings
 from eunomia.report.sweep.page import page
-from eunomia.report.sweep.words import verdict
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -21,18 +21,20 @@ def interval(mean: float, half: float | None = None) -> Interval:
 
 def setting(
     name: str, place: float, hours: float, change: tuple[float, float | None, Verdict] | None = None
-) -> Setting:
+) -> SweepSetting:
     """Return a setting that takes so many hours, and changes that by a part of the baseline."""
     half = 0.5 if change is None or change[1] is not None else None
     versus = {}
     if change is not None:
         part, width, said = change
         relative = interval(part, width)
-        versus["jct_mean_s"] = Versus(change=interval(3600 * hours * part, width), relative=relative, verdict=said)
-    return Setting(name=name, place=place, averages={"jct_mean_s": interval(3600 * hours, half)}, versus=versus)
+        versus["jct_mean_s"] = BaselineDifference(
+            change=interval(3600 * hours * part, width), relative=relative, verdict=said
+        )
+    return SweepSetting(name=name, place=place, averages={"jct_mean_s": interval(3600 * hours, half)}, versus=versus)
 
 
-def content(*settings: Setting, failures: tuple[tuple[str, str], ...] = ()) -> SweepContent:
+def content(*settings: SweepSetting, failures: tuple[tuple[str, str], ...] = ()) -> SweepContent:
     return SweepContent(
         title="Tiny",
         subtitle="six runs",
@@ -57,38 +59,38 @@ TWO = content(
 
 
 def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> None:
-    assert verdict(TWO)[0] == (
+    assert findings(TWO)[0] == (
         "las against fifo, average completion time: better at load 1 (−25 %, −30 % to −20 %); "
         "a difference that is noise at load 2 (+2.0 %, −28 % to +32 %)."
     )
-    assert "2 differences were looked at: about 0.1 of them would pass for real by chance" in verdict(TWO)[-1]
+    assert "2 differences were looked at: about 0.1 of them would pass for real by chance" in findings(TWO)[-1]
 
 
 def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
-    fifo = Setting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
+    fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
     alone = content(fifo, setting("las", 1.0, 1.5, (-0.25, None, "unknown")))
-    assert "a difference of one run, which may be noise (−25 %)" in verdict(alone)[0]
-    assert verdict(alone)[-1].startswith("One seed: there are no intervals")
+    assert "a difference of one run, which may be noise (−25 %)" in findings(alone)[0]
+    assert findings(alone)[-1].startswith("One seed: there are no intervals")
 
 
 def test_seeds_of_which_nothing_is_drawn_are_told_to_be_one_run() -> None:
-    one = Setting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
-    told = verdict(content(one, replace(one, name="las")))
+    one = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
+    told = findings(content(one, replace(one, name="las")))
     assert told[-2] == "Nothing is drawn: the 3 seeds gave the very same run, and count as one."
     assert told[-1].startswith("There are no intervals; to learn how much other jobs would move these numbers, let")
 
 
 def test_a_policy_that_draws_nothing_beside_one_that_does_is_named() -> None:
-    fifo = Setting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
-    told = verdict(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
+    fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
+    told = findings(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
     assert "Nothing is drawn under fifo: the 3 seeds gave the very same run, and count as one." in told
     assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in told)
 
 
 def test_runs_that_failed_are_told_first() -> None:
     told = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
-    assert verdict(told)[0].startswith("1 run failed and is in no figure")
-    assert verdict(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))[0].startswith(
+    assert findings(told)[0].startswith("1 run failed and is in no figure")
+    assert findings(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))[0].startswith(
         "2 runs failed and are"
     )
     assert "policy las, seed 1: RuntimeError: no" in page(told)

@@ -13,14 +13,14 @@ from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import Throughputs, load
 from eunomia.throughputs.interference import KEPT_BY_HALF, Pairs, PhillyNeighbours, StagedNeighbours
-from eunomia.throughputs.measured import Measured
-from eunomia.throughputs.places import Ground
-from eunomia.throughputs.situated import Situated
-from eunomia.throughputs.stages import Stages, kept, read_stages
+from eunomia.throughputs.measured import MeasuredThroughputs
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
+from eunomia.throughputs.placement_level import ClusterUnits
+from eunomia.throughputs.stage_times import Stages, kept, read_stages
 
 HEADER = "model_name,batch_size,num_gpu,iteration_time,resource_time_0,resource_time_1,resource_time_2,rows\n"
 MURI = HEADER + "a2c,64,1,517,514.0,14,0.0,590\nbert,4,1,178,0.5,160,0.0,730\nbert,4,8,192,0.5,167,59.0,1134\n"
-GROUND = Ground(Topology.of([Node(type="v100", accelerators=4)]))
+GROUND = ClusterUnits(Topology.of([Node(type="v100", accelerators=4)]))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_pair_without_stage_times_keeps_what_half_of_gavels_pairs_keep(stages:
 
 def test_what_half_of_gavels_pairs_keep_is_the_median_of_its_table(reference: Path) -> None:
     source = load("gavel/simulation_throughputs.json.gz", ("v100", "p100", "k80"), base=reference).source
-    assert isinstance(source, Measured)
+    assert isinstance(source, MeasuredThroughputs)
     table = source.measurements
     keeps = [
         rate / table.alone[type, job, size]
@@ -67,16 +67,16 @@ def test_every_row_of_muris_table_is_read(reference: Path) -> None:
 def test_a_measured_pair_stays_as_measured_and_another_is_modelled(table) -> None:  # type: ignore[no-untyped-def]
     both = {"null": 10.0, "('b', 1)": [4.0, 4.0], "('c', 1)": [0.0, 0.0]}
     rates: Throughputs = table({("a", 1): both, ("b", 1): 8.0, ("c", 1): 6.0}, types=("v100",))
-    situated = Situated(rates, GROUND, pairs=Pairs())
+    situated = PlacedThroughputs(rates, GROUND, pairs=Pairs())
     assert situated.beside("a", "b", 1).tolist() == [4.0]
     assert situated.beside("a", "c", 1).tolist() == [0.0]  # measured: they do not fit together
     assert situated.beside("b", "c", 1).tolist() == [pytest.approx(8.0 * KEPT_BY_HALF)]
-    assert Situated(rates, GROUND).beside("b", "c", 1).tolist() == [0.0]
+    assert PlacedThroughputs(rates, GROUND).beside("b", "c", 1).tolist() == [0.0]
 
 
 def test_a_pair_of_which_one_cannot_run_on_a_type_cannot_share_there(table) -> None:  # type: ignore[no-untyped-def]
     rates: Throughputs = table({("a", 1): 10.0, ("b", 1): 0.0}, types=("v100",))
-    assert Situated(rates, GROUND, pairs=Pairs()).beside("a", "b", 1).tolist() == [0.0]
+    assert PlacedThroughputs(rates, GROUND, pairs=Pairs()).beside("a", "b", 1).tolist() == [0.0]
 
 
 def test_a_neighbour_costs_what_philly_measured() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment.wiring import set_up
 from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node
 from eunomia.scenario import load_scenario, scenario_from_dict
-from eunomia.traces.nodes import read_nodes
+from eunomia.setup.run_config import set_up
+from eunomia.traces.machine_lists import read_nodes
 
 Real = Callable[[str], Path]
 Write = Callable[..., Path]

@@ -17,8 +17,8 @@ import pytest
 
 from eunomia.model.problems import InvalidInput
 from eunomia.traces import FORMATS
-from eunomia.traces.nodes import NODE_FORMATS
-from eunomia.traces.sources import SOURCES, File, Source, source
+from eunomia.traces.machine_lists import NODE_FORMATS
+from eunomia.traces.sources import SOURCES, File, TraceSource, source
 from eunomia.traces.sources.fetching import PROVENANCE, NotFetched, fetch
 
 WHOLE = b"job_index,submit_s,gpus,service_s\n0,5,48,720\n1,6,8,60\n"
@@ -100,13 +100,15 @@ def shelf() -> Iterator[Shelf]:
     server.server_close()
 
 
-def published(**changes: Any) -> Source:
+def published(**changes: Any) -> TraceSource:
     """A source of two files: one known to the byte, one by its columns and rows."""
     files = (
         File(path="data/jobs one.csv", sha256=hashlib.sha256(WHOLE).hexdigest(), size_bytes=len(WHOLE)),
         File(path="table.csv", columns=("a", "b"), rows=1),
     )
-    known = Source(name="s", about="a", paper="p", licence="MIT", repository="who/what", commit="c0ffee", files=files)
+    known = TraceSource(
+        name="s", about="a", paper="p", licence="MIT", repository="who/what", commit="c0ffee", files=files
+    )
     return replace(known, **changes)
 
 
@@ -115,7 +117,7 @@ def stock(shelf: Shelf, **content: bytes) -> None:
     shelf.content = {f"/who/what/c0ffee/{path}": raw for path, raw in had.items()}
 
 
-def get(shelf: Shelf, place: Path, known: Source | None = None) -> Path:
+def get(shelf: Shelf, place: Path, known: TraceSource | None = None) -> Path:
     return fetch(known or published(), place, mirror=shelf.address, tell=lambda line: None)
 
 

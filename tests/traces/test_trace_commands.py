@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 from eunomia.traces import FORMATS, Trace, read
 from eunomia.traces.table import COLUMNS
 

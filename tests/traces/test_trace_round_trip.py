@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.traces import Trace, read, write_native
-from eunomia.traces.rules import MOST_S
+from eunomia.traces.field_rules import MOST_S
 from eunomia.traces.table import COLUMNS, trace_of
 
 ENDINGS = [".csv", ".csv.gz", ".parquet"]

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from eunomia.model.problems import InvalidInput
 from eunomia.report.trace_charts import trace_charts
 from eunomia.report.trace_page import trace_page
-from eunomia.report.trace_words import trace_rows
+from eunomia.report.trace_tables import trace_rows
 from eunomia.traces import Trace, read
-from eunomia.traces.states import read_states
+from eunomia.traces.cluster_state import read_cluster_history
 from eunomia.traces.statistics import describe
 from eunomia.traces.table import trace_of
 
@@ -121,7 +121,7 @@ def test_the_state_of_a_virtual_cluster_is_averaged_over_its_minutes(written: Wr
         "b,2020-05-01 00:00:00,0,0,8,8,0.0",
         "a,2020-05-01 00:01:00,8,2,0,8,1.0",
     )
-    a, b = read_states(path).states
+    a, b = read_cluster_history(path).states
     assert (a.name, a.minutes, a.busy, a.waiting, a.utilization, a.peak) == ("a", 2, 7, 3, 0.875, 8)
     assert (a.share_waiting, a.share_waiting_beside_idle) == (1, 0.5)
     assert (b.share_waiting, b.share_waiting_beside_idle) == (0, None)
@@ -140,29 +140,29 @@ def test_the_state_of_a_virtual_cluster_is_averaged_over_its_minutes(written: Wr
 )
 def test_a_wrong_state_is_told_with_its_row_and_column(row: str, column: str, written: Write) -> None:
     with pytest.raises(InvalidInput) as caught:
-        read_states(written(STATE, row))
+        read_cluster_history(written(STATE, row))
     assert [(problem.row, problem.column) for problem in caught.value.problems] == [(2, column)]
 
 
 def test_a_minute_that_is_told_twice_is_refused_by_its_second_line(written: Write) -> None:
     row, other = "a,2020-05-01 00:00:00,6,4,2,8,0.75", "b,2020-05-01 00:00:00,0,0,8,8,0.0"
     with pytest.raises(InvalidInput, match="line 2 tells of this minute already") as caught:
-        read_states(written(STATE, row, other, row))
+        read_cluster_history(written(STATE, row, other, row))
     assert [(problem.row, problem.column) for problem in caught.value.problems] == [(4, "time")]
     minute = "2017-10-03 00:00:00,500,551"
     with pytest.raises(InvalidInput) as caught:
-        read_states(written("time,active,total", minute, minute))
+        read_cluster_history(written("time,active,total", minute, minute))
     assert [(problem.row, problem.column) for problem in caught.value.problems] == [(3, "time")]
 
 
 def test_the_real_state_of_earth_adds_up(real: Real) -> None:
-    found = read_states(real("traces/helios-earth-vcs/earth_vc_sequence_may2020.csv.gz"))
+    found = read_cluster_history(real("traces/helios-earth-vcs/earth_vc_sequence_may2020.csv.gz"))
     assert (len(found.states), {state.minutes for state in found.states}) == (11, {44_640})
     assert found.notes == ()  # running over total is the published utilisation of every minute
 
 
 def test_the_real_state_of_philly_has_a_row_a_minute(real: Real) -> None:
-    (found,) = read_states(real("traces/philly/philly_node_sequence.csv.gz")).states
+    (found,) = read_cluster_history(real("traces/philly/philly_node_sequence.csv.gz")).states
     assert found.minutes == 61_321
     assert found.peak < 552  # machines of the cluster
 

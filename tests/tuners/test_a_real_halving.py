@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.experiment.real import run_real
 from eunomia.model.events import AppFinished, JobPaused, JobResumed
-from eunomia.record import Record
-from eunomia.replay import first_difference
+from eunomia.records.record import Record
+from eunomia.records.replay import first_difference
+from eunomia.runs.local_run import run_real
 from eunomia.scenario import scenario_from_dict
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "local"

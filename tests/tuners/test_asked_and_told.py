@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.experiment.real import run_real
-from eunomia.experiment.simulation import Result
 from eunomia.model.events import AppFinished, JobCancelled, JobFinished, JobSubmitted, Measured
-from eunomia.record import Record
-from eunomia.replay import first_difference
+from eunomia.records.record import Record
+from eunomia.records.replay import first_difference
+from eunomia.runs.local_run import run_real
+from eunomia.runs.simulation import Result
 from eunomia.scenario import scenario_from_dict
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "local"

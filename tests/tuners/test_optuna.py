@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.experiment.real import run_real
 from eunomia.model.events import AppFinished
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
-from eunomia.record import Record
+from eunomia.records.record import Record
+from eunomia.runs.local_run import run_real
 from eunomia.scenario import load_scenario
-from eunomia.tuners.with_optuna import OptunaSearch
+from eunomia.tuners.optuna_search import OptunaSearch
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "local" / "search.toml"
 

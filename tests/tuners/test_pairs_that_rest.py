@@ -12,7 +12,7 @@ import pytest
 
 from eunomia import simulate
 from eunomia.model.view import View
-from eunomia.policies.partners import NO_PAIR, REMEMBERED, memory_of, partners
+from eunomia.policies.pair_memory import NO_PAIR, REMEMBERED, memory_of, partners
 
 
 def together(number: Sequence[float], paired_at: Sequence[float], size: Sequence[int]) -> list[tuple[int, int]]:

@@ -16,18 +16,18 @@ from eunomia.tuners.brackets import brackets_of, rungs_of
 from eunomia.tuners.halving import Halving
 from eunomia.tuners.hyperdrive import HyperDrive, foretold, threshold
 from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import Tuner, Wishes
+from eunomia.tuners.tuner import Tuner, TunerRequests
 
 
 def trials(count: int, steps: float = 81.0) -> list[Job]:
     return [Job(job_id=f"t{m:02}", total_steps=steps, app="a", sequence=m) for m in range(count)]
 
 
-def cancelled(wishes: Wishes) -> list[str]:
+def cancelled(wishes: TunerRequests) -> list[str]:
     return [event.job_id for event in wishes.events if isinstance(event, JobCancelled)]
 
 
-def found(wishes: Wishes) -> list[AppFinished]:
+def found(wishes: TunerRequests) -> list[AppFinished]:
     return [event for event in wishes.events if isinstance(event, AppFinished)]
 
 
@@ -88,7 +88,7 @@ def test_what_a_trial_is_expected_to_do_grows_as_it_rises() -> None:
     assert update == JobUpdated("t00", total_steps=pytest.approx(1 + 2 + 6 / 3))
 
 
-def told(wishes: Wishes, kind: type) -> list[str]:
+def told(wishes: TunerRequests, kind: type) -> list[str]:
     return [event.job_id for event in wishes.events if isinstance(event, kind)]
 
 

@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.experiment.simulation import simulate
-from eunomia.experiment.wiring import set_up
-from eunomia.explain import explain
 from eunomia.model.curves import curve_of
 from eunomia.model.events import (
     AppFinished,
@@ -25,9 +22,12 @@ from eunomia.model.events import (
     Moment,
 )
 from eunomia.model.problems import InvalidInput
-from eunomia.record import Record
-from eunomia.replay import first_difference
+from eunomia.records.explain import explain
+from eunomia.records.record import Record
+from eunomia.records.replay import first_difference
+from eunomia.runs.simulation import simulate
 from eunomia.scenario import scenario_from_dict
+from eunomia.setup.run_config import set_up
 
 Scene = Callable[..., Mapping[str, Any]]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from eunomia.experiment.simulation import simulate
 from eunomia.model.problems import InvalidInput
-from eunomia.tuners.tuner import InvalidWish
+from eunomia.runs.simulation import simulate
+from eunomia.tuners.tuner import InvalidTunerRequest
 
 Scene = Callable[..., Mapping[str, Any]]
 FIRST_ONLY = """\
@@ -136,6 +136,6 @@ def test_a_tuner_that_cannot_be_made_is_refused_by_name(
     ],
 )
 def test_what_can_be_nobodys_wish_is_the_tuners_mistake(scene: Scene, own: str, name: str, said: str) -> None:
-    with pytest.raises(InvalidWish) as wrong:
+    with pytest.raises(InvalidTunerRequest) as wrong:
         simulate(scene(f"{own}:{name}"))
     assert said in str(wrong.value)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Event, JobCancelled, JobPaused, JobResumed, JobSubmitted, Measured, Moment
 from eunomia.model.job import Job
-from eunomia.tuners.inhabited import Inhabited
-from eunomia.tuners.tuner import NOTHING, Wish, Wishes
+from eunomia.tuners.tuner import NOTHING, TunerRequests, Wish
+from eunomia.tuners.tuner_backend import TunerBackend
 
 JOBS = tuple(Job(job_id=f"t{m}", total_steps=9.0, app="search", sequence=m) for m in range(3))
 Word = tuple[type[JobPaused] | type[JobResumed] | type[JobCancelled], int]
@@ -51,7 +51,7 @@ class Fickle:
         self._wishes = list(wishes)
         self._asked = False
 
-    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+    def begin(self, app: str, trials: Sequence[Job]) -> TunerRequests:
         return NOTHING
 
     def ask(self) -> Sequence[str]:
@@ -61,20 +61,20 @@ class Fickle:
     def settings(self, job_id: str) -> Mapping[str, Any]:
         return {}
 
-    def submitted(self, job: Job) -> Wishes:
+    def submitted(self, job: Job) -> TunerRequests:
         return NOTHING
 
-    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+    def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
         words: list[Wish] = [kind(f"t{m}") for kind, m in self._wishes[round(steps) - 1]]
-        return Wishes(events=words)
+        return TunerRequests(events=words)
 
-    def ended(self, job_id: str, loss: float) -> Wishes:
+    def ended(self, job_id: str, loss: float) -> TunerRequests:
         return NOTHING
 
 
 def heard(wishes: Sequence[Sequence[Word]]) -> list[list[Event]]:
     """Return what the scheduler hears of the trials' pauses and ends, second by second."""
-    world = Inhabited(Still(len(wishes)), JOBS, {"search": Fickle(wishes)}, lambda job, steps: 0.5)
+    world = TunerBackend(Still(len(wishes)), JOBS, {"search": Fickle(wishes)}, lambda job, steps: 0.5)
     words = JobPaused | JobResumed | JobCancelled
     return [[event for event in moment.events if isinstance(event, words)] for moment in world.moments()][1:]
 

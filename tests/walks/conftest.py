@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from eunomia.cli import app
+from eunomia.cli.app import app
 
 HEADER = "job_id,submitted_s,scale_factor,job_type,duration_s\n"
 JOBS = HEADER + "a,0,2,LM,100\nb,0,1,LM,50\nc,10,1,CNN,30\n"

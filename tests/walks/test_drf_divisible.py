@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eunomia.experiment.wiring import set_up
 from eunomia.scenario import load_scenario
+from eunomia.setup.run_config import set_up
 
 if TYPE_CHECKING:
     from conftest import Desk

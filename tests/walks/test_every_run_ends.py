@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from eunomia import run as loop
-from eunomia.experiment.simulation import simulate
 from eunomia.model.events import Answered, Progressed
 from eunomia.model.problems import InvalidInput
 from eunomia.policies import POLICIES
 from eunomia.policies import load as load_policy
-from eunomia.record import Record
-from eunomia.replay import first_difference
+from eunomia.records import run as loop
+from eunomia.records.record import Record
+from eunomia.records.replay import first_difference
+from eunomia.runs.simulation import simulate
 
 if TYPE_CHECKING:
     from conftest import Desk

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eunomia.cli import main
+from eunomia.cli.app import main
 
 if TYPE_CHECKING:
     from conftest import Desk
@@ -25,7 +25,7 @@ def test_help_explains_every_option_in_a_sentence_and_loads_nothing_heavy(desk: 
         assert desk.type(command, "--help") == 0
         for option in re.findall(r"^  --?\w.*(?:\n    .*)*", desk.stdout, re.MULTILINE):
             assert re.search(r"[A-Z][^.]+ \S+[^.]*\.\s*(\[required\])?|Show this message", option), option
-    look = "import sys; from typer.testing import CliRunner; from eunomia.cli import app; "
+    look = "import sys; from typer.testing import CliRunner; from eunomia.cli.app import app; "
     look += "CliRunner().invoke(app, ['--help']); print([m for m in ('numpy', 'numba', 'pyarrow') if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == "[]"

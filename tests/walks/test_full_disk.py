@@ -15,9 +15,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from eunomia.cli import app
-from eunomia.cli_errors import FAILED, answering_errors
-from eunomia.model.disk import REFUSALS
+from eunomia.cli.app import app
+from eunomia.cli.errors import FAILED, answering_errors
+from eunomia.model.disk_errors import REFUSALS
 
 LARGEST = 16_384  # bytes of a file
 SCENARIO = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from eunomia.cli_errors import INTERRUPTED, answering_errors
+from eunomia.cli.errors import INTERRUPTED, answering_errors
 
 
 @pytest.mark.parametrize("inside_compiled_code", [False, True])

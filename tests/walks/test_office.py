@@ -13,7 +13,7 @@ import pytest
 
 import eunomia
 from eunomia.policies import POLICIES
-from eunomia.replay import first_difference
+from eunomia.records.replay import first_difference
 from eunomia.scenario import load_scenario
 
 HERE = Path(__file__).parent

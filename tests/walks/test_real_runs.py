@@ -19,12 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.cli_live import drawn, printable
-from eunomia.experiment import run_folder
-from eunomia.experiment.job_states import JobState, JobStates
-from eunomia.experiment.journal import Journal, ResumedAdviser, create
-from eunomia.experiment.real import run_real
-from eunomia.experiment.simulation import Result
+from eunomia.cli.live import drawn, printable
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import NO_INTS
 from eunomia.model.decisions import Ask, Start
@@ -34,8 +29,13 @@ from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.order.fifo import Fifo
-from eunomia.record import Record
-from eunomia.replay import first_difference
+from eunomia.records.record import Record
+from eunomia.records.replay import first_difference
+from eunomia.runs import run_directory
+from eunomia.runs.job_states import JobState, JobStates
+from eunomia.runs.journal import Journal, ResumedPolicyRunner, create
+from eunomia.runs.local_run import run_real
+from eunomia.runs.simulation import Result
 from eunomia.scenario import load_scenario
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -216,7 +216,7 @@ def test_an_answer_that_was_recorded_is_not_asked_for_again() -> None:
             raise AssertionError("the policy was asked")
 
     view, answer = View(at=0.0, types=("cpu",), jobs=0, columns={}), Order(Rows(NO_INTS, NO_INTS))
-    adviser = ResumedAdviser(Silent(), {3: answer})
+    adviser = ResumedPolicyRunner(Silent(), {3: answer})
     assert adviser.answer(Ask(3, view)) is answer
     with pytest.raises(AssertionError, match="was asked"):
         adviser.answer(Ask(4, view))
@@ -263,7 +263,7 @@ def test_a_job_that_ended_while_no_scheduler_was_there_is_not_run_again(tmp_path
 def test_the_clock_of_a_run_stands_still_while_no_process_drives_it(tmp_path: Path) -> None:
     scenario, out = written(tmp_path, *steppers(tmp_path, 1)), tmp_path / "out"
     unfinished(scenario, out)
-    (out / run_folder.CLOCK).write_text('{"at": 1000.0}')
+    (out / run_directory.CLOCK).write_text('{"at": 1000.0}')
     result = run_real(load_scenario(scenario, []), out, resume=True)
     [jct_s] = result.jobs["jct_s"].tolist()
     assert 1000 <= jct_s < 1000 + LONGEST_S
@@ -330,7 +330,7 @@ def test_a_folder_without_a_run_is_not_resumed(desk, tmp_path: Path) -> None:
 def test_two_processes_never_drive_one_run(desk, tmp_path: Path) -> None:
     scenario = written(tmp_path, *steppers(tmp_path, 1))
     unfinished(scenario, tmp_path / "out")
-    with run_folder.held(tmp_path / "out", anew=False):
+    with run_directory.held(tmp_path / "out", anew=False):
         for how in ("--resume", "--force"):
             [problem] = desk.refused("run", "real.toml", "--out", "out", how)["problems"]
             assert f"process {os.getpid()} is running in this folder" in problem["rule"]

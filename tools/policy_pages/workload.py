@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from eunomia.contract.worlds import Played, Rates, Small, play
 from eunomia.model.decisions import Start, Stop
 from eunomia.model.events import JobFinished
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.policies import POLICIES, build
+from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, play
 
 HOUR_S = 3600.0
 ROUND_S = 360.0  # who aims at a deadline meets it to a round
@@ -23,7 +23,7 @@ VARIANTS = (
     "max_min_fairness?point=closest",
 )
 # steps/s of one accelerator: image models need the v100, text models gain from it, tables hardly do.
-RATES = Rates(
+RATES = DrawnRates(
     types=("v100", "k80"),
     by_kind={"image": (4.0, 1.0), "text": (2.0, 1.0), "table": (1.25, 1.0)},
     scaling=1.0,
@@ -55,7 +55,7 @@ JOBS = (
     _job("g", "image", 1.5, 0.5, due_h=3.5),
     _job("h", "text", 2.0, 2.0, size=2),
 )
-WORLD = Small(nodes=(Node(type="v100", accelerators=2), Node(type="k80", accelerators=4)), jobs=JOBS, speeds=RATES)
+WORLD = SmallWorld(nodes=(Node(type="v100", accelerators=2), Node(type="k80", accelerators=4)), jobs=JOBS, speeds=RATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def story(spelling: str) -> Story:
     )
 
 
-def _held(played: Played, name: str) -> Iterator[Stretch]:
+def _held(played: WorldRun, name: str) -> Iterator[Stretch]:
     """Yield the times in which a job held seats, start by start."""
     type_of = WORLD.topology.type
     began, type, beside = math.nan, 0, False

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.columns import Columns
-from eunomia.core.tables import DONE, RATE_SINCE
+from eunomia.core.columns import GrowingColumns
+from eunomia.core.kernel_arrays import DONE, RATE_SINCE
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.curves import Curve
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
-from eunomia.throughputs.tensors import largest_tensor
+from eunomia.throughputs.model_skew import largest_tensor
 
 
 @kernel(allocates=False)
@@ -27,7 +27,7 @@ def _hear(rows: Ints, steps: Floats, at: float, floats: Floats) -> None:
         floats[RATE_SINCE, rows[m]] = max(at, floats[RATE_SINCE, rows[m]])
 
 
-class Belief(Columns):
+class Belief(GrowingColumns):
     """Declared steps, believed speeds; between reports progress is reckoned from the time on seats.
 
     The steps of `core.moves` set rates when gangs sit down or rise.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.state import State
-from eunomia.model.life import PRESENT, Stage
+from eunomia.model.job_lifecycle import PRESENT, Stage
 
 
 class BrokenInvariant(AssertionError):

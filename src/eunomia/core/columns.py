@@ -11,7 +11,7 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 _FIRST = 56  # rows; doubled and 8 more, which never makes columns a power of two apart: see `Columns`
 
 
-class Columns:
+class GrowingColumns:
     """Arrays of one length, read as attributes: `columns.weight[row]`.
 
     `spec` maps a name to (dtype, value of a new row) or (dtype, value, width) for a column of vectors. Every array is

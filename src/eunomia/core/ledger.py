@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.columns import Columns
+from eunomia.core.columns import GrowingColumns
 from eunomia.model.arrays import Floats, Ints
 
 
-class Ledger(Columns):
+class Ledger(GrowingColumns):
     """Attained service and time by type, one row per job; nothing is touched while a job just runs or waits.
 
     The steps of `core.moves` write it.

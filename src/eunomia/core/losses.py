@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from eunomia.core.columns import Columns
+from eunomia.core.columns import GrowingColumns
 from eunomia.model.arrays import Floats, Ints
 
 MOST = 32  # losses that are kept of a job; when there are more every second one is
 
 
-class SeenLosses(Columns):
+class SeenLosses(GrowingColumns):
     """Losses by steps, one row per job, in the order in which they were told."""
 
     count: Ints

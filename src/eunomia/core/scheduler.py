@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.core.adoption import Question, job_columns, sizes_of
+from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
+from eunomia.core.apply_answer import AnswerPlacer, place_one_gang
 from eunomia.core.belief import Belief
-from eunomia.core.books import Books
 from eunomia.core.check import check
-from eunomia.core.columns import Columns
-from eunomia.core.glance import look
-from eunomia.core.intake import take
+from eunomia.core.columns import GrowingColumns
+from eunomia.core.event_handlers import apply_event
+from eunomia.core.lease_extension import extend_leases, settle_extensions
 from eunomia.core.mechanisms.dues import Dues
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.core.running_on import catch_up, let_run_on
-from eunomia.core.seating import Seating, seat_only_one
+from eunomia.core.scheduler_state import SchedulerState
+from eunomia.core.view_builder import build_view
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, WakeAt
 from eunomia.model.events import Answered, Moment
-from eunomia.model.life import Cause, Stage
+from eunomia.model.job_lifecycle import Cause, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -53,7 +53,7 @@ class Scheduler:
         comes_again: Callable[[str, str], bool] | None = None,
     ):
         self.info, self.mechanism, self.seed = info, mechanism, seed
-        self._books = Books(topology, belief, price, tenants)
+        self._books = SchedulerState(topology, belief, price, tenants)
         self._books.comes_again = comes_again or self._books.comes_again
         self.state, self.ledger, self.belief = self._books.state, self._books.ledger, belief
         self.state.keep_claims(info.needs)
@@ -61,14 +61,14 @@ class Scheduler:
         self.dues = Dues(len(topology.types))
         self._told: tuple[Ints, Mapping[int, str]] = (NO_INTS, {})  # what the last answer says of waits, and of whom
         self.certificate: Certificate | None = None  # of the last answer, where it was optimised
-        self._last_order: Question | None = None
+        self._last_order: PendingAsk | None = None
         self._line: Ints | None = None  # of dues: the last pass went by it
-        self._memory = Columns({name: (np.float64, value) for name, value in info.remembers.items()})
+        self._memory = GrowingColumns({name: (np.float64, value) for name, value in info.remembers.items()})
         self._kept: dict[str, np.ndarray] = {}
         self._checked = checked
         endless = info.complete and info.door == "order" and math.isinf(mechanism.length)
         self._unasked = endless and not (mechanism.recall and len(topology.types) > 1)
-        self._question: Question | None = None  # asked and not yet answered
+        self._question: PendingAsk | None = None  # asked and not yet answered
         self._asked, self._asked_at = 0, -math.inf  # questions so far, and when the last one was asked
         self._known = 0  # what of `changes` in the books the last ask knew
         self._again_at = self._wake = math.inf
@@ -85,7 +85,7 @@ class Scheduler:
             if isinstance(event, Answered):
                 answer = self._matching(event)
             else:
-                orders += take(event, moment.at, self._books)
+                orders += apply_event(event, moment.at, self._books)
         if self.info.remembers:
             while len(self._memory) < len(self.state.jobs):
                 self._memory.add()
@@ -120,7 +120,7 @@ class Scheduler:
         return self.info.renews and self.state.waiting == 0 and not self.state.ends_apart
 
     @property
-    def last_order(self) -> Question | None:
+    def last_order(self) -> PendingAsk | None:
         """The candidates of the last pass, best first, for explanations."""
         if self._line is not None:
             throughput = self.belief.throughput[self.state.active]
@@ -128,7 +128,7 @@ class Scheduler:
         return self._last_order
 
     @last_order.setter
-    def last_order(self, named: Question) -> None:
+    def last_order(self, named: PendingAsk) -> None:
         self._last_order, self._line = named, None
 
     @property
@@ -147,7 +147,7 @@ class Scheduler:
         if self._calm:
             self._known, self._again_at = self._books.changes, math.inf
         elif not self.mechanism.aligned:
-            catch_up(self.state, at, self.mechanism.length)
+            settle_extensions(self.state, at, self.mechanism.length)
 
     def _must_ask(self, at: float) -> bool:
         """Say whether an answer is needed and could change anything now."""
@@ -178,7 +178,7 @@ class Scheduler:
         state, cut = self.state, self.mechanism
         if not self._unasked or (not (self.info.separable and not cut.recall) and state.waiting > 1):
             return False
-        fits, start = seat_only_one(self._books, at, cut.until(at))
+        fits, start = place_one_gang(self._books, at, cut.until(at))
         if fits > 1 or (fits == 0 and cut.recall):
             return False
         if start is not None:
@@ -203,7 +203,7 @@ class Scheduler:
             seed=(self.seed, self._asked),
             memory={**self._kept, **{name: getattr(self._memory, name)[active] for name in self.info.remembers}},
         )
-        self._question = Question(self._asked, active)
+        self._question = PendingAsk(self._asked, active)
         self._asked += 1
         self._asked_at = at
         self._known, self._again_at = self._books.changes, math.inf
@@ -211,7 +211,7 @@ class Scheduler:
 
     def _columns(self, at: float, active: Ints) -> dict[str, Any]:
         """Return what the policy needs to see of these jobs."""
-        return look(self.info.needs, at, active, self.state, self.ledger, self.belief)
+        return build_view(self.info.needs, at, active, self.state, self.ledger, self.belief)
 
     def _seats_may_change(self, at: float) -> bool:
         """Say whether the last answer's shares can seat anybody anew now."""
@@ -237,7 +237,7 @@ class Scheduler:
         self._refuse(answer, question, at, orders)
         self._told = question.active, answer.why
         self.certificate = answer.certificate
-        seating = Seating(self._books, self.mechanism, at)
+        seating = AnswerPlacer(self._books, self.mechanism, at)
         if isinstance(answer, Order):
             named = job_columns(answer.rows, question, self.state)
             self._plain = answer.rows.shape is None and answer.rows.partner is None
@@ -259,7 +259,7 @@ class Scheduler:
 
     def _settle_shares(self, at: float, orders: list[Decision]) -> None:
         dues, cut = self.dues, self.mechanism
-        seating = Seating(self._books, cut, at)
+        seating = AnswerPlacer(self._books, cut, at)
         self._line = line = dues.line(self.state, at, cut.length, self.belief.cost)
         if cut.aligned or cut.recall:
             seating.follow(dues.rows, "skip", line, dues.size, fill=dues.fill)
@@ -272,14 +272,14 @@ class Scheduler:
         dues.note_seats(self.state)
         self._passed = at, self._books.changes
 
-    def _remember(self, answer: Answer, question: Question) -> None:
+    def _remember(self, answer: Answer, question: PendingAsk) -> None:
         for name, values in answer.memory.items():
             if name in self.info.remembers:
                 getattr(self._memory, name)[question.active] = values
             else:
                 self._kept[name] = values
 
-    def _refuse(self, answer: Answer, question: Question, at: float, orders: list[Decision]) -> None:
+    def _refuse(self, answer: Answer, question: PendingAsk, at: float, orders: list[Decision]) -> None:
         for m, why in answer.refuse.items():
             row = int(question.active[m])
             if self.state.jobs.ran[row]:
@@ -298,7 +298,7 @@ class Scheduler:
             if at < self._again_at < math.inf and self.state.alive:
                 wake = self._again_at
         elif self._calm and not self.mechanism.aligned:
-            rows = let_run_on(self.state)
+            rows = extend_leases(self.state)
             if len(rows):
                 orders.append(Renew(self.state.names(rows), math.inf))
         elif self.state.alive:

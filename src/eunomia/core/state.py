@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.core.claims import NEEDED_BY, Claims
-from eunomia.core.columns import Columns
+from eunomia.core.columns import GrowingColumns
+from eunomia.core.entitlements import NEEDED_BY, Entitlements
+from eunomia.core.kernel_arrays import ALIVE, FLAGS, FLOATS, INTS, WAITING
 from eunomia.core.losses import SeenLosses
-from eunomia.core.owners import Owners
-from eunomia.core.tables import ALIVE, FLAGS, FLOATS, INTS, WAITING
+from eunomia.core.tenant_index import TenantIndex
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.life import Stage
-from eunomia.model.names import Names
-from eunomia.model.register import Register
+from eunomia.model.job_ids import JobIdList
+from eunomia.model.job_lifecycle import Stage
+from eunomia.model.row_index import RowIndex
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
 from eunomia.placing.floor import Floor
 
 
-class Jobs(Columns):
+class Jobs(GrowingColumns):
     """One row per job ever submitted, in order of (submission, sequence)."""
 
     stage: Ints
@@ -64,12 +64,12 @@ class State:
     ) -> None:
         self.topology = topology
         self.price = np.zeros(len(topology.types)) if price is None else price
-        self.owners = Owners(tenants or {})
-        self.claims: Claims | None = None  # kept for policies that look at them; see `keep_claims`
+        self.owners = TenantIndex(tenants or {})
+        self.claims: Entitlements | None = None  # kept for policies that look at them; see `keep_claims`
         self.losses: SeenLosses | None = None  # likewise
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
-        self.register = Register()
+        self.register = RowIndex()
         self.ids, self.row_of = self.register.ids, self.register.by_id  # (row,) and back
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.after = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
@@ -85,7 +85,7 @@ class State:
         """Keep claims, or losses, from now on if one of these columns of a view is made of them."""
         if needs & NEEDED_BY:
             before = frozenset() if self.claims is None else self.claims.kept
-            self.claims = Claims(before | (needs & NEEDED_BY))
+            self.claims = Entitlements(before | (needs & NEEDED_BY))
         if "losses" in needs:
             self.losses = SeenLosses()
 
@@ -113,9 +113,9 @@ class State:
         """Return the jobs that their users let rest, in row order."""
         return np.flatnonzero(self.jobs.stage[: len(self.jobs)] == Stage.PAUSED)
 
-    def names(self, rows: Ints) -> Names:
+    def names(self, rows: Ints) -> JobIdList:
         """Return the ids of these jobs."""
-        return Names(rows, self.ids)
+        return JobIdList(rows, self.ids)
 
     def seats_of(self, row: int) -> Ints:
         """Return the devices of a job's lease."""

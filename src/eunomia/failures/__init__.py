@@ -1,5 +1,5 @@
 """Why jobs fail: the published reasons, and which of them a job's log tells of."""
 
-from eunomia.failures.classifier import Verdict, classify
+from eunomia.failures.classifier import Classification, classify
 
-__all__ = ["Verdict", "classify"]
+__all__ = ["Classification", "classify"]

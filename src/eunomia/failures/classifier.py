@@ -68,7 +68,7 @@ _HANDLED = "During handling of the above exception, another exception occurred"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Classification:
     """Why a job failed, and the line that says so; `line` counts from 1 and is None when no line does."""
 
     reason: str
@@ -87,12 +87,12 @@ class _Found:
     tier: int
 
 
-def classify(text: str) -> Verdict:
+def classify(text: str) -> Classification:
     """Return why the job of this log failed."""
     return classify_lines(enumerate(text.split("\n"), start=1))
 
 
-def classify_lines(lines: Iterable[tuple[int, str]]) -> Verdict:
+def classify_lines(lines: Iterable[tuple[int, str]]) -> Classification:
     """Return why a job failed; lines come with their numbers and may be a log's beginning and end."""
     reader = _Reader()
     for number, line in lines:
@@ -161,15 +161,15 @@ class _Reader:
         if self._found and self._found[-1].signature.generic:
             self._found[-1].tier = IMPLICIT
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Classification:
         """Return the verdict on all that was read."""
         found = [*self._found, *([self._nan_at] if self._nan_at else [])]
         if not found:
-            return Verdict(reason=NO_SIGNATURE, category=CATEGORY[NO_SIGNATURE])
+            return Classification(reason=NO_SIGNATURE, category=CATEGORY[NO_SIGNATURE])
         best = min(found, key=self._rank)
         reason = best.signature.reason
         shown = best.text.strip()[:SHOWN]
-        return Verdict(
+        return Classification(
             reason=reason, category=CATEGORY[reason], signature=best.signature.name, line=best.line, text=shown
         )
 

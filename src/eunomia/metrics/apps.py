@@ -28,7 +28,7 @@ class AppEnd(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apps:
+class AppOutcomes:
     """The apps of a run that is over."""
 
     of: Ints  # (job,) number of each job's app, in order of first submission
@@ -50,7 +50,7 @@ class Apps:
         done_s: Floats,
         devices: int,
         end_s: float,
-    ) -> Apps:
+    ) -> AppOutcomes:
         """Judge the apps of these jobs, (job,) each; `done_s` is the run time on the fastest type of what was done."""
         app = numbered(jobs)
         apps = int(app.max(initial=-1)) + 1

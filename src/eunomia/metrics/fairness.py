@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.metrics.steps import integral, overlap
+from eunomia.metrics.step_functions import integral, overlap
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 

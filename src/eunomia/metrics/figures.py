@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.metrics import users
-from eunomia.metrics.alone import Alone
-from eunomia.metrics.apps import Apps
-from eunomia.metrics.heard import STATUSES, Heard
-from eunomia.metrics.job_numbers import app_numbers, job_numbers, tenant_numbers
-from eunomia.metrics.lives import FINISHED
+from eunomia.metrics import user_outcomes
+from eunomia.metrics.apps import AppOutcomes
+from eunomia.metrics.collector import STATUSES, MetricsCollector
+from eunomia.metrics.job_summary import app_numbers, job_numbers, tenant_numbers
+from eunomia.metrics.job_timelines import FINISHED
 from eunomia.metrics.sharing import Sharing
-from eunomia.metrics.steps import integral
-from eunomia.metrics.tenants import Accounts
-from eunomia.metrics.waits import Waits
+from eunomia.metrics.standalone_speed import StandaloneSpeeds
+from eunomia.metrics.step_functions import integral
+from eunomia.metrics.tenants import TenantUsage
+from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
@@ -44,7 +44,7 @@ class Figures:
     waiting_jobs: Floats  # (bin,)
 
 
-class Metrics(Heard):
+class Metrics(MetricsCollector):
     """The observer that most runs want: it hears, and then gives figures.
 
     `prices` are US$ per accelerator-hour by type, None = not known. With `waits` the waits of jobs are split by cause.
@@ -56,7 +56,7 @@ class Metrics(Heard):
         topology: Topology,
         speeds: Speeds,
         prices: Mapping[str, float | None],
-        waits: Waits | None = None,
+        waits: WaitCauses | None = None,
         tenants: Mapping[str, Tenant] | None = None,
     ):
         super().__init__(topology)
@@ -81,7 +81,7 @@ def _bins(begin: float, end: float, bins: int) -> Floats:
 
 
 def figures_of(
-    heard: Heard,
+    heard: MetricsCollector,
     speeds: Speeds,
     prices: Mapping[str, float | None],
     bins: int,
@@ -89,10 +89,10 @@ def figures_of(
     tenants: Mapping[str, Tenant],
 ) -> Figures:
     """Return the figures of a run that is over; `split` are further columns of jobs.csv."""
-    alone = Alone.of(heard.jobs, speeds, heard.topology.capacity())
+    alone = StandaloneSpeeds.of(heard.jobs, speeds, heard.topology.capacity())
     apps = _apps(heard, alone)
-    jobs, accounts = _columns(heard, apps), Accounts.of(heard, tenants)
-    jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split) | users.of_jobs(heard)
+    jobs, accounts = _columns(heard, apps), TenantUsage.of(heard, tenants)
+    jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split) | user_outcomes.of_jobs(heard)
     table = apps.table(heard.jobs, heard.app_ends, jobs["attained_service_s"])
     begin = float(np.min(jobs["submitted_s"])) if heard.jobs else 0.0
     edges = _bins(begin, max(heard.end_s, begin), bins)
@@ -122,10 +122,10 @@ def figures_of(
     )
 
 
-def _apps(heard: Heard, alone: Alone) -> Apps:
+def _apps(heard: MetricsCollector, alone: StandaloneSpeeds) -> AppOutcomes:
     """Return the apps, judged by what their jobs needed."""
     ended = heard.column("ended")
-    return Apps.judged(
+    return AppOutcomes.judged(
         heard.jobs,
         heard.app_ends,
         ended=ended,
@@ -137,7 +137,7 @@ def _apps(heard: Heard, alone: Alone) -> Apps:
     )
 
 
-def _columns(heard: Heard, apps: Apps) -> dict[str, Array]:
+def _columns(heard: MetricsCollector, apps: AppOutcomes) -> dict[str, Array]:
     """Return the columns of jobs.csv, jobs in order of submission."""
     jobs = heard.jobs
     submitted = np.array([job.submitted for job in jobs])
@@ -168,7 +168,11 @@ def _texts(values: Iterable[str]) -> Array:
 
 
 def _summary(
-    heard: Heard, jobs: Mapping[str, Array], busy_s: Floats, available_s: Floats, prices: Mapping[str, float | None]
+    heard: MetricsCollector,
+    jobs: Mapping[str, Array],
+    busy_s: Floats,
+    available_s: Floats,
+    prices: Mapping[str, float | None],
 ) -> dict[str, float | int | None]:
     """Return the numbers of summary.json; what has no value is None."""
     of_jobs = job_numbers(jobs)

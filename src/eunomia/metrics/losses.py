@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eunomia.metrics.heard import Heard
-from eunomia.metrics.owned import demand_of
-from eunomia.metrics.steps import combined, summed
+from eunomia.metrics.collector import MetricsCollector
+from eunomia.metrics.entitlement import demand_of
+from eunomia.metrics.step_functions import combined, summed
 from eunomia.model.arrays import Floats
 from eunomia.model.losses import HELD_FOR, Losses
 
@@ -32,7 +32,7 @@ def name_of(what: str) -> str:
     return f"lost_{what}_accelerator_s"
 
 
-def losses_of(heard: Heard, losses: Losses | None) -> dict[str, float | None]:
+def losses_of(heard: MetricsCollector, losses: Losses | None) -> dict[str, float | None]:
     """Return the numbers of summary.json for a run that is over; those that a world keeps no account of are None."""
     types = range(len(heard.topology.types))
     begin = min((job.submitted for job in heard.jobs), default=0.0)
@@ -48,7 +48,7 @@ def losses_of(heard: Heard, losses: Losses | None) -> dict[str, float | None]:
     return {"useful_accelerator_s": losses.useful if losses else None, **{name_of(what): lost[what] for what in LOST}}
 
 
-def _least(heard: Heard) -> Curve:
+def _least(heard: MetricsCollector) -> Curve:
     """Return the narrowest gang that waits, inf = nobody; where time flows 0 if somebody does not receive all of it."""
     flows = heard.column("epoch")[~np.isnan(heard.column("first"))] == 0  # who sits does so in epochs from 1 on
     if not flows.any():

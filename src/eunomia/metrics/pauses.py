@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Floats, Ints
 
 
-class Rests(NamedTuple):
+class PauseIntervals(NamedTuple):
     """Stretches of time in which jobs were paused."""
 
     job: Ints  # (rest,) row
@@ -36,11 +36,11 @@ class Pauses:
         if row in self._since:
             self._over.append((row, self._since.pop(row), at))
 
-    def rests(self, end_s: float) -> Rests:
+    def rests(self, end_s: float) -> PauseIntervals:
         """Return all rests of a run that ended then."""
         still = [(row, since, max(end_s, since)) for row, since in self._since.items()]
         columns = np.array([*self._over, *still], dtype=float).reshape(-1, 3).T
-        return Rests(columns[0].astype(np.int64), columns[1], columns[2])
+        return PauseIntervals(columns[0].astype(np.int64), columns[1], columns[2])
 
     def seconds(self, end_s: float, jobs: int) -> Floats:
         """Return how long each job was paused in all, (job,), in a run that ended then."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.metrics.hours import HOUR_S, Hours
+from eunomia.metrics.hourly_usage import HOUR_S, Hours
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 

@@ -41,7 +41,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class PairedDifference:
     """How one differs from another on the same seeds."""
 
     change: Estimate  # this one less the other
@@ -79,7 +79,7 @@ def estimate(values: Floats, confidence: float = 0.95) -> Estimate | None:
     return Estimate(mean=mean, half=half, seeds=n)
 
 
-def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: float = 0.95) -> Difference | None:
+def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: float = 0.95) -> PairedDifference | None:
     """Return this less the other, by seed; what only one of them has is left out, and None when they share none.
 
     Both met the same jobs under one seed, so what the jobs did to both cancels out.
@@ -90,7 +90,7 @@ def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: fl
     if change is None:
         return None
     above = bool((one > 0).all() and (two > 0).all())
-    return Difference(change=change, log_ratio=estimate(elementary.log(one / two), confidence) if above else None)
+    return PairedDifference(change=change, log_ratio=estimate(elementary.log(one / two), confidence) if above else None)
 
 
 def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:

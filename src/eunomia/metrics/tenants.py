@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.metrics.alone import Alone
-from eunomia.metrics.deserved import of_jobs, spans_of
+from eunomia.metrics.collector import MetricsCollector
+from eunomia.metrics.entitlement import demand_of, owned_by
+from eunomia.metrics.fair_share_spans import of_jobs, spans_of
 from eunomia.metrics.fairness import rho_astraea, rho_isolated
-from eunomia.metrics.heard import Heard
-from eunomia.metrics.hours import Hours, hours_of
-from eunomia.metrics.job_numbers import BENEFIT, LOSS
-from eunomia.metrics.lives import REJECTED
-from eunomia.metrics.owned import demand_of, owned_by
+from eunomia.metrics.hourly_usage import Hours, hours_of
+from eunomia.metrics.job_summary import BENEFIT, LOSS
+from eunomia.metrics.job_timelines import REJECTED
 from eunomia.metrics.sharing import Sharing, envy, sharing_of
-from eunomia.metrics.steps import Steps
+from eunomia.metrics.standalone_speed import StandaloneSpeeds
+from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.tenants import NOBODY, Tenant, Tenants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accounts:
+class TenantUsage:
     """Who owns the jobs of a run, and of what."""
 
     tree: Tenants
@@ -33,7 +33,7 @@ class Accounts:
     owned: list[Steps]  # (tenant) accelerators that its own jobs had a right to
 
     @classmethod
-    def of(cls, heard: Heard, said: Mapping[str, Tenant]) -> Accounts:
+    def of(cls, heard: MetricsCollector, said: Mapping[str, Tenant]) -> TenantUsage:
         """Open the accounts of all that was heard."""
         tree = Tenants.of(dict.fromkeys(job.tenant for job in heard.jobs), said)
         row_of = {name: row for row, name in enumerate(tree.names)}
@@ -44,7 +44,7 @@ class Accounts:
         owned = owned_by(tree.parent, quota, demand)
         return cls(tree=tree, owner=owner, ended=until, quota=quota, demand=demand, owned=owned)
 
-    def of_jobs(self, heard: Heard, alone: Alone, jobs: Mapping[str, Array]) -> dict[str, Array]:
+    def of_jobs(self, heard: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array]) -> dict[str, Array]:
         """Return further columns of jobs.csv."""
         size, service = jobs["scale_factor"].astype(float), jobs["attained_service_s"]
         due = of_jobs(spans_of(heard.jobs, self.ended, heard.weights), size, self.owner, self.owned)
@@ -67,7 +67,7 @@ class Accounts:
         }
 
     def table(
-        self, heard: Heard, alone: Alone, jobs: Mapping[str, Array], available_s: Floats
+        self, heard: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array], available_s: Floats
     ) -> tuple[dict[str, Array], Sharing]:
         """Return the columns of tenants.csv, and who shared with whom; `available_s` (type,) accelerator-seconds."""
         tree, count = self.tree, len(self.tree.names)
@@ -104,7 +104,7 @@ class Accounts:
         }
         return columns, sharing
 
-    def _waited(self, heard: Heard, jobs: Mapping[str, Array]) -> Floats:
+    def _waited(self, heard: MetricsCollector, jobs: Mapping[str, Array]) -> Floats:
         """Return the seconds that each job neither ran nor was paused while it was there, (job,)."""
         rested = heard.pauses.seconds(heard.end_s, len(self.ended))
         there = self.ended - jobs["submitted_s"]
@@ -128,7 +128,7 @@ def _quota(tree: Tenants, capacity: Steps) -> tuple[Floats, Floats]:
     return times, np.stack([known[each] for each in in_service.tolist()])
 
 
-def _in_service(heard: Heard) -> Steps:
+def _in_service(heard: MetricsCollector) -> Steps:
     """Return the accelerators that were in service."""
     curves = [heard.gone(type) for type in range(len(heard.topology.types))]
     times = np.unique(np.concatenate([[0.0], *(at for at, _ in curves)]))
@@ -137,7 +137,7 @@ def _in_service(heard: Heard) -> Steps:
     return times, np.asarray(float(heard.topology.capacity().sum()) + away - before)
 
 
-def _worth(alone: Alone, size: Ints, owner: Ints, tenants: int) -> Floats:
+def _worth(alone: StandaloneSpeeds, size: Ints, owner: Ints, tenants: int) -> Floats:
     """Return what an accelerator-second is worth to each tenant's jobs, by their work, (tenant, type)."""
     work = np.where(np.isfinite(alone.seconds), alone.seconds, 0.0) * size
     total = np.zeros((tenants, alone.rate.shape[1]))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eunomia.core.columns import Columns
+from eunomia.core.columns import GrowingColumns
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop
@@ -26,14 +26,14 @@ from eunomia.model.events import (
     Moment,
 )
 from eunomia.model.job import Job
-from eunomia.model.register import Register
+from eunomia.model.row_index import RowIndex
 
 CAUSES = ("fair_share", "fragmentation", "other")
 COLUMNS = tuple(f"wait_{cause}_s" for cause in CAUSES)
 OTHER = len(CAUSES) - 1
 
 
-class _Lives(Columns):
+class _Lives(GrowingColumns):
     seconds: Floats  # (job, cause)
     since: Floats  # how far the wait is written down
     cause: Ints
@@ -58,7 +58,7 @@ class _Lives(Columns):
         )
 
 
-class Waits:
+class WaitCauses:
     """An observer that splits the waits of every job. Rows are jobs in order of submission.
 
     An answer costs as much as there are jobs that wait, however many have come and gone.
@@ -66,7 +66,7 @@ class Waits:
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
-        self._register = Register()
+        self._register = RowIndex()
         self._lives = _Lives()
         self._waiting: set[int] = set()
         self._active: list[int] = []  # ascending

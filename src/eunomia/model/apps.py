@@ -10,7 +10,7 @@ from eunomia.model.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class PausedJobs:
     """Jobs of the apps that their users let rest: no row of a view is theirs. Axes: paused job p, type j."""
 
     app: Ints  # (p,) rows of `Apps`
@@ -20,7 +20,7 @@ class Paused:
     throughput: Floats  # (p, j) steps/s of the whole gang
 
     @classmethod
-    def nobody(cls, types: int) -> Paused:
+    def nobody(cls, types: int) -> PausedJobs:
         """Return what is said where no job rests."""
         none, steps = np.zeros(0, dtype=np.int64), np.zeros(0)
         return cls(none, none, steps, steps, np.zeros((0, types)))
@@ -34,4 +34,4 @@ class Apps:
     submitted: Floats  # (app,) seconds: its first job's
     mean_rivals: Floats  # (app,) apps alive, itself included, on average over its life so far; at least 1
     service: Floats  # (app,) accelerator-seconds that its jobs attained that have ended
-    paused: Paused
+    paused: PausedJobs

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.by_value import ByValue
-from eunomia.model.names import Names
+from eunomia.model.job_ids import JobIdList
+from eunomia.model.value_equality import ValueEqual
 from eunomia.model.view import View
 
 
@@ -37,16 +37,16 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Starts(ByValue):
+class Starts(ValueEqual):
     """Start many gangs. Gang g sits on seats[first[g]:first[g + 1]], all of them of one type."""
 
-    jobs: Names  # (gang,)
+    jobs: JobIdList  # (gang,)
     epochs: Ints  # (gang,)
     first: Ints  # (gang + 1,)
     seats: Ints  # (seat,) devices
     until: Floats  # (gang,) end of the lease; inf = none
     shape: Ints  # (gang,)
-    partners: Names  # (gang,) who shares the seats; nobody (row -1) for most
+    partners: JobIdList  # (gang,) who shares the seats; nobody (row -1) for most
     partner_epochs: Ints  # (gang,)
     # (gang,) steps that it may do under this lease, and its partner too; a Renew that follows may tell them apart.
     max_steps: Floats | None = None  # None, inf = as many as it has time for
@@ -58,13 +58,13 @@ class Starts(ByValue):
         mates = [start.partner_id for start in starts]
         limits = [start.max_steps for start in starts]
         return cls(
-            jobs=Names.of(*(start.job_id for start in starts)),
+            jobs=JobIdList.of(*(start.job_id for start in starts)),
             epochs=np.array([start.epoch for start in starts], dtype=np.int64),
             first=np.cumsum([0, *sizes]),
             seats=np.array([seat for start in starts for seat in start.seats], dtype=np.int64),
             until=np.array([start.until for start in starts], dtype=float),
             shape=np.array([start.shape for start in starts], dtype=np.int64),
-            partners=Names(
+            partners=JobIdList(
                 np.array([g if mate is not None else -1 for g, mate in enumerate(mates)], dtype=np.int64),
                 [mate or "" for mate in mates],
             ),
@@ -98,7 +98,7 @@ def _steps(limits: Sequence[float | None]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Renew(ByValue):
+class Renew(ValueEqual):
     """These jobs keep their seats until then. One order however many they are; it costs them nothing.
 
     `max_steps` (job,) are further steps that each may do from now on; None = as many as it has time for.
@@ -110,7 +110,7 @@ class Renew(ByValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stop(ByValue):
+class Stop(ValueEqual):
     """Stop these jobs and free their seats; with `save` they write a checkpoint first."""
 
     job_ids: Sequence[str]
@@ -119,18 +119,18 @@ class Stop(ByValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow(ByValue):
+class Flow(ValueEqual):
     """From now on each of these jobs receives its shares of time, and nobody else receives anything.
 
     Nobody sits down, so only a world whose time can be divided at will carries it out. A pair is two entries, each
     naming the other, on the same accelerators.
     """
 
-    jobs: Names  # (entry,)
+    jobs: JobIdList  # (entry,)
     types: Ints  # (entry,) accelerator type
     x: Floats  # (entry,) share of time, above 0
     sizes: Ints  # (entry,) accelerators of its gang
-    partners: Names  # (entry,) who shares them; nobody (row -1) for most
+    partners: JobIdList  # (entry,) who shares them; nobody (row -1) for most
 
 
 @dataclass(frozen=True, slots=True)

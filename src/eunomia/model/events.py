@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Floats
-from eunomia.model.by_value import ByValue
 from eunomia.model.job import Job
+from eunomia.model.value_equality import ValueEqual
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class JobFailed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Progressed(ByValue):
+class Progressed(ValueEqual):
     """Steps that are safe in a checkpoint, since the job began; `steps` stands beside `job_ids`."""
 
     job_ids: Sequence[str]

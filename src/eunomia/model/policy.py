@@ -47,7 +47,7 @@ class PolicyInfo:
     remembers: Mapping[str, float] = field(default_factory=dict)  # job columns of the memory: value for a new job
     mechanism: LeaseTerms = ENDLESS
     tells_waits: bool = False  # what it says of a wait begins with its cause: fair share, fragmentation or another
-    # Promises, which spare questions; `eunomia.contract` checks them. The first is of grants, the others of an order.
+    # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
     renews: bool = False  # while nobody waits, whoever sits goes on where it is
     complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses nobody
     separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there

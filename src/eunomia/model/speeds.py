@@ -29,7 +29,7 @@ class Speeds(Protocol):
 
 
 @runtime_checkable
-class PlacedSpeeds(Speeds, Protocol):
+class PlacementThroughputs(Speeds, Protocol):
     """Speeds that also know what it costs a gang not to sit on one machine."""
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
@@ -39,13 +39,13 @@ class PlacedSpeeds(Speeds, Protocol):
 
 def apart(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
     """Return steps/s of a gang that is spread over machines; as on one machine where nothing else is known."""
-    if isinstance(speeds, PlacedSpeeds):
+    if isinstance(speeds, PlacementThroughputs):
         return speeds.apart(job_type, scale_factor)
     return speeds.alone(job_type, scale_factor)
 
 
 @runtime_checkable
-class LevelledSpeeds(Speeds, Protocol):
+class LevelThroughputs(Speeds, Protocol):
     """Speeds that also know what each level costs."""
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
@@ -55,6 +55,6 @@ class LevelledSpeeds(Speeds, Protocol):
 
 def by_level(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
     """Return the slowdown at each level, (LEVELS,); 1 where nothing is known."""
-    if isinstance(speeds, LevelledSpeeds):
+    if isinstance(speeds, LevelThroughputs):
         return speeds.by_level(job_type, scale_factor)
     return np.ones(LEVELS)

@@ -16,6 +16,6 @@ __all__ = ["ReportContent", "RunFigures", "TenantFigures", "export_charts", "wri
 
 def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Write every chart of the report as a picture and return the files; matplotlib is loaded only now."""
-    from eunomia.report.pictures import export_charts as export
+    from eunomia.report.image_export import export_charts as export
 
     return export(content, folder, formats)

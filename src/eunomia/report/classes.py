@@ -10,25 +10,25 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.arrays import Array, Bools, Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.quantities import duration, shown
-from eunomia.report.settings import Setting
+from eunomia.report.number_format import duration, shown
+from eunomia.report.seed_groups import SeedGroup
 
 MOST_CLASSES = 8
 
 
-def classes(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
+def classes(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
     """Return the charts of one load; by tenant only when there are several."""
     charts = [by_gang_size(group, styles)]
     charts += [by_tenant(group, styles)] if len(largest_tenants(group)) > 1 else []
     return [chart for chart in charts if chart.categories and chart.panels[0].series]
 
 
-def by_gang_size(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+def by_gang_size(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return average completion times by the accelerators a gang holds."""
     sizes = np.unique(np.concatenate([s.pooled("scale_factor") for s in group]).astype(np.int64))
     bounds = size_bounds(sizes)
 
-    def member(setting: Setting, index: int) -> Bools:
+    def member(setting: SeedGroup, index: int) -> Bools:
         size = setting.pooled("scale_factor")
         return np.asarray((size >= bounds[index][0]) & (size <= bounds[index][1]))
 
@@ -53,13 +53,13 @@ def size_bounds(sizes: Array) -> list[tuple[int, int]]:
     return [(1 if top == 1 else int(top) // 2 + 1, int(top)) for top in tops]
 
 
-def largest_tenants(group: Sequence[Setting]) -> tuple[str, ...]:
+def largest_tenants(group: Sequence[SeedGroup]) -> tuple[str, ...]:
     """Return the tenants with the most finished jobs, most first."""
     count = Counter(tenant for setting in group for run in setting.runs for tenant in run.tenant)
     return tuple(sorted(count, key=lambda tenant: (-count[tenant], tenant))[:MOST_CLASSES])
 
 
-def by_tenant(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+def by_tenant(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return average slowdowns of the largest tenants."""
     tenants = largest_tenants(group)
     tenant_by_setting = {s: np.array([t for run in s.runs for t in run.tenant], dtype=object) for s in group}
@@ -79,7 +79,11 @@ def by_tenant(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
 
 
 def bars(
-    group: Sequence[Setting], styles: dict[str, int], column: str, count: int, member: Callable[[Setting, int], Bools]
+    group: Sequence[SeedGroup],
+    styles: dict[str, int],
+    column: str,
+    count: int,
+    member: Callable[[SeedGroup, int], Bools],
 ) -> tuple[Panel, ...]:
     """Return bars of the average of `column` over the members of each class."""
     series = []

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.curves import cdf
-from eunomia.report.settings import Setting
+from eunomia.report.seed_groups import SeedGroup
 
 SHARE_OF_JOBS = Axis(label="share of finished jobs", unit="share", low=0.0, high=1.0)
 
 
-def distributions(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
+def distributions(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
     """Return the charts of one load; those that nothing is known for are left out."""
     charts = [jct(group, styles), queueing(group, styles), slowdown(group, styles), rho(group, styles)]
     return [chart for chart in charts if chart.panels[0].series]
 
 
-def curves(group: Sequence[Setting], styles: dict[str, int], column: str, floor: float) -> tuple[Panel, ...]:
+def curves(group: Sequence[SeedGroup], styles: dict[str, int], column: str, floor: float) -> tuple[Panel, ...]:
     """Return one panel with a curve per setting that knows the column."""
     points = [(setting.label, *cdf(setting.pooled(column), floor)) for setting in group]
     return (Panel(series=tuple(Series(name=n, style=styles[n], x=x, y=y) for n, x, y in points if x.size)),)
 
 
-def jct(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+def jct(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return the distribution of job completion times."""
     return Chart(
         name="jct_cdf",
@@ -37,7 +37,7 @@ def jct(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
     )
 
 
-def queueing(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+def queueing(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return the distribution of waits before the first start."""
     return Chart(
         name="queueing_cdf",
@@ -51,7 +51,7 @@ def queueing(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
     )
 
 
-def slowdown(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+def slowdown(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return the distribution of JCT over the time alone."""
     return Chart(
         name="slowdown_cdf",
@@ -65,7 +65,7 @@ def slowdown(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
     )
 
 
-def rho(group: Sequence[Setting], styles: dict[str, int]) -> Chart:
+def rho(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     """Return the distribution of Themis' finish-time fairness."""
     return Chart(
         name="rho_themis_cdf",

@@ -9,12 +9,12 @@ import numpy as np
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import TenantFigures
 from eunomia.report.over_time import SINCE_START
-from eunomia.report.settings import Setting
+from eunomia.report.seed_groups import SeedGroup
 
 MOST = 8  # tenants that are drawn: as many as there are colours
 
 
-def fairness(group: Sequence[Setting]) -> list[Chart]:
+def fairness(group: Sequence[SeedGroup]) -> list[Chart]:
     """Return the chart of one load; none with fewer than two tenants, or where nothing was deserved."""
     found = [(setting.label, setting.runs[0].tenants) for setting in group]
     runs = [(label, one) for label, one in found if one is not None and len(one.names) > 1]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.report.chart import Axis, Chart, Panel, Series
-from eunomia.report.quantities import HOUR, shown
-from eunomia.report.settings import Setting
+from eunomia.report.number_format import HOUR, shown
+from eunomia.report.seed_groups import SeedGroup
 
 WORD_BY_CAUSE = {
     "start": "starts",
@@ -30,7 +30,7 @@ MOST = 8  # bars that there is room for
 LEAST = 5e-5  # of the cluster's whole time: what is less is not shown
 
 
-def losses(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
+def losses(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
     """Return the chart of one load, with the causes that took most; none where no run knows of any."""
     shares = {setting: share for setting in group if (share := lost_shares(setting)) is not None}
     most = {cause: max((share[cause] for share in shares.values()), default=0.0) for cause in WORD_BY_CAUSE}
@@ -56,7 +56,7 @@ def losses(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
     ]
 
 
-def lost_shares(setting: Setting) -> dict[str, float] | None:
+def lost_shares(setting: SeedGroup) -> dict[str, float] | None:
     """Return by cause the part of all accelerator time, on average over the seeds; None where it is not known."""
     found = {cause: setting.mean(f"lost_{cause}_accelerator_s") for cause in (*WORD_BY_CAUSE, NOT_LOST)}
     known = {cause: lost for cause, lost in found.items() if lost is not None}
@@ -67,7 +67,7 @@ def lost_shares(setting: Setting) -> dict[str, float] | None:
     return {cause: lost / total for cause, lost in known.items()}
 
 
-def bars(setting: Setting, share: dict[str, float], causes: Sequence[str], styles: dict[str, int]) -> Series:
+def bars(setting: SeedGroup, share: dict[str, float], causes: Sequence[str], styles: dict[str, int]) -> Series:
     """Return the bars of one setting; partners that do more together than one alone lose nothing."""
     hours = [max(0.0, float(setting.values(f"lost_{cause}_accelerator_s").mean())) / HOUR for cause in causes]
     return Series(

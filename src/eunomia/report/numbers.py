@@ -9,7 +9,7 @@ import numpy as np
 
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import ReportContent, RunFigures
-from eunomia.report.markup import plain
+from eunomia.report.escape import plain
 
 
 def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object]:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eunomia.report.markup import escaped
-from eunomia.report.quantities import ABSENT, shown
+from eunomia.report.escape import escaped
+from eunomia.report.number_format import ABSENT, shown
 
 MOST = 500  # rows; jobs.csv has the others
 URGENT = ("failed", "unfinished", "rejected", "cancelled", "finished")  # statuses, those to look at first in front

@@ -10,12 +10,12 @@ from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import RunFigures
 from eunomia.report.curves import thinned
-from eunomia.report.settings import Setting
+from eunomia.report.seed_groups import SeedGroup
 
 SINCE_START = Axis(label="time since the run began", unit="s")
 
 
-def over_time(group: Sequence[Setting], styles: dict[str, int]) -> list[Chart]:
+def over_time(group: Sequence[SeedGroup], styles: dict[str, int]) -> list[Chart]:
     """Return the charts of one load; none when there are no bins."""
     runs = [setting.runs[0] for setting in group if setting.runs[0].utilization_at_s.size]
     if not runs:

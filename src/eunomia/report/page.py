@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from eunomia.report.all_charts import charts
+from eunomia.report.atomic_write import write_whole
 from eunomia.report.chart import Chart
-from eunomia.report.committee import committee
 from eunomia.report.content import ReportContent
-from eunomia.report.gallery import charts
-from eunomia.report.markup import escaped, json_block
+from eunomia.report.escape import escaped, json_block
+from eunomia.report.findings import findings
 from eunomia.report.numbers import numbers
 from eunomia.report.outcomes import job_table
-from eunomia.report.settings import loads
+from eunomia.report.seed_groups import loads
 from eunomia.report.table import run_table, summary_table
-from eunomia.report.verdict import verdict
-from eunomia.report.whole import write_whole
+from eunomia.report.tenants_section import tenants_section
 
 BLOCK = "eunomia-data"
 
@@ -36,7 +36,7 @@ def page(content: ReportContent) -> str:
         words(content),
         tables(content),
         job_table(content.outcomes),
-        committee(content),
+        tenants_section(content),
         frames(content, found),
         appendix(content),
     )
@@ -78,7 +78,7 @@ def digest(text: str) -> str:
 
 def words(content: ReportContent) -> str:
     """Return the verdict and the notes."""
-    return f"{told('Verdict', verdict(content))}\n{told('Notes', content.notes)}"
+    return f"{told('Verdict', findings(content))}\n{told('Notes', content.notes)}"
 
 
 def told(heading: str, sentences: Sequence[str]) -> str:

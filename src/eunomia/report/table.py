@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eunomia.report.content import ReportContent
-from eunomia.report.markup import escaped
-from eunomia.report.quantities import ABSENT, Unit, shown
-from eunomia.report.settings import Kind, Setting, comparable, settings
+from eunomia.report.escape import escaped
+from eunomia.report.number_format import ABSENT, Unit, shown
+from eunomia.report.seed_groups import Kind, SeedGroup, comparable, seed_groups
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ MARK = '<b class="best" title="best in its column">★<span class="unseen"> best
 
 def run_table(content: ReportContent) -> str:
     """Return the table of the settings: one row each, the best of each column starred among those of one load."""
-    every = settings(content)
+    every = seed_groups(content)
     several = len({setting.load for setting in every}) > 1
     known = [column for column in COLUMNS if any(setting.values(column.name).size for setting in every)]
     if len({setting.mean("jobs_submitted") for setting in every}) == 1:  # as the head of the page says
@@ -57,7 +57,7 @@ def run_table(content: ReportContent) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def row(setting: Setting, group: tuple[Setting, ...], known: list[Column], several: bool) -> str:
+def row(setting: SeedGroup, group: tuple[SeedGroup, ...], known: list[Column], several: bool) -> str:
     """Return one setting's row."""
     load = f"<td>{setting.load:g}</td>" if several else ""
     cells = "".join(cell(setting, group, column) for column in known)
@@ -65,7 +65,7 @@ def row(setting: Setting, group: tuple[Setting, ...], known: list[Column], sever
     return f'<tr{begins}><th scope="row">{escaped(setting.label)}</th>{load}{cells}</tr>'
 
 
-def cell(setting: Setting, group: tuple[Setting, ...], column: Column) -> str:
+def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> str:
     """Return one number, its span over the seeds beside it, and a star when none of its load is better."""
     values, text = setting.values(column.name), shown(setting.mean(column.name), column.unit)
     span = ""
@@ -75,7 +75,7 @@ def cell(setting: Setting, group: tuple[Setting, ...], column: Column) -> str:
     return f"<td>{MARK if is_best(setting, group, column, text) else ''}{escaped(text)}{span}</td>"
 
 
-def is_best(setting: Setting, group: tuple[Setting, ...], column: Column, text: str) -> bool:
+def is_best(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column, text: str) -> bool:
     """Return whether the number reads as the best of its load; alone, or all alike, nobody is best."""
     able = [other for other in comparable(group, column.kind) if other.values(column.name).size]
     if column.better is None or setting not in able:

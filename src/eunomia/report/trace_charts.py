@@ -9,8 +9,8 @@ import numpy as np
 from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.curves import cdf
-from eunomia.report.quantities import DAY
-from eunomia.traces.statistics import Description, Part, classes
+from eunomia.report.number_format import DAY
+from eunomia.traces.statistics import ClassStatistics, Description, classes
 from eunomia.traces.table import Trace
 
 SHARE_OF_JOBS = Axis(label="share of jobs", unit="share", low=0.0, high=1.0)
@@ -79,7 +79,7 @@ def _outcomes(found: Description) -> Chart | None:
     return _shares("outcomes", "How jobs end", said, found.statuses, "outcome")
 
 
-def _shares(name: str, title: str, said: str, parts: Sequence[Part], label: str) -> Chart:
+def _shares(name: str, title: str, said: str, parts: Sequence[ClassStatistics], label: str) -> Chart:
     """Return bars of the share of jobs, and of accelerator-time where it is known."""
     at = np.arange(len(parts), dtype=np.float64)
     series = [Series(name="of jobs", style=0, x=at, y=np.array([part.job_share for part in parts]))]

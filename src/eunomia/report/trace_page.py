@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from eunomia.report.chart import Chart
-from eunomia.report.markup import escaped, json_block
+from eunomia.report.escape import escaped, json_block
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.page import BLOCK, frame, part, policy
 

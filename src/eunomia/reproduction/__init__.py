@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from eunomia.reproduction.table import Request, Table
+    from eunomia.reproduction.table import FigureTable, Request
 
 
 class Entry(NamedTuple):
@@ -76,7 +76,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "data/gavel",
     ),
     "gavel-cost": Entry(
-        "eunomia.reproduction.gavel.money:cost",
+        "eunomia.reproduction.gavel.cost_figures:cost",
         "cost and late jobs, with and without deadlines",
         "data/gavel",
     ),
@@ -93,13 +93,13 @@ EXPERIMENTS: dict[str, Entry] = {
 }
 
 
-def load(name: str) -> Callable[[Request], Table]:
+def load(name: str) -> Callable[[Request], FigureTable]:
     """Return the function behind a name of `EXPERIMENTS`. Raises InvalidInput for another name."""
     if name not in EXPERIMENTS:
-        from eunomia.model.nearest import nearest
         from eunomia.model.problems import InvalidInput, Problem
+        from eunomia.model.spelling_suggestions import nearest
 
         rule, mend = "there is no such experiment", nearest(name, EXPERIMENTS)
         raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, mend=mend)])
     module, _, function = EXPERIMENTS[name].place.partition(":")
-    return cast("Callable[[Request], Table]", getattr(import_module(module), function))
+    return cast("Callable[[Request], FigureTable]", getattr(import_module(module), function))

@@ -25,12 +25,12 @@ from eunomia import traces
 from eunomia.metrics.statistics import estimate, paired
 from eunomia.model import elementary
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.making import Order, failures, make_all
-from eunomia.reproduction.table import Request, Row, Table
-from eunomia.reproduction.week import Measured, played
+from eunomia.reproduction.philly_window import WindowFairness, played
+from eunomia.reproduction.run_cache import RunRequest, failures, make_all
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 from eunomia.traces import Trace
 
-WORKER = "eunomia.reproduction.week_worker"
+WORKER = "eunomia.reproduction.philly_window_worker"
 DAYS = 3.5
 FIRST_DAYS = tuple(49 + DAYS * seed for seed in range(10))  # of the trace; before and after them few jobs come
 POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leases; None: as the policy wants them
@@ -43,7 +43,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leas
 }
 OURS, PUBLISHED = "ASTRAEA", 9.42
 SOURCE = "Ye et al., TPDS 2022, abstract"
-Shown = Mapping[str, Mapping[int, Measured]]  # policy and seed -> what it came to
+Shown = Mapping[str, Mapping[int, WindowFairness]]  # policy and seed -> what it came to
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class _Run:
     policy: str  # as people call it
     seed: int
 
-    def order(self, trace: Path, digest: str) -> Order:
+    def order(self, trace: Path, digest: str) -> RunRequest:
         """Return what a worker is told. digest: of the trace."""
         policy, leases = POLICIES[self.policy]
         task = {"first": FIRST_DAYS[self.seed], "days": DAYS, "seed": self.seed, "policy": policy, "leases": leases}
         name = f"{self.policy}, {DAYS} days from day {FIRST_DAYS[self.seed]:g}"
-        return Order(name, repr((digest, task)), {**task, "trace": str(trace.absolute())})
+        return RunRequest(name, repr((digest, task)), {**task, "trace": str(trace.absolute())})
 
 
-def reproduce(request: Request) -> Table:
+def reproduce(request: Request) -> FigureTable:
     """Play every policy on parts of the trace in the reference folder, laid out like data/traces/philly."""
     path = _table_in(request.folder("data/traces/philly"))
     trace, digest = traces.read(path, "philly"), sha256(path.read_bytes()).hexdigest()
@@ -67,13 +67,13 @@ def reproduce(request: Request) -> Table:
     notes = _notes(path, trace, seeds)
     runs = [_Run(policy, seed) for policy in POLICIES for seed in range(seeds)]
     found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _told, request)
-    shown: dict[str, dict[int, Measured]] = {policy: {} for policy in POLICIES}
+    shown: dict[str, dict[int, WindowFairness]] = {policy: {} for policy in POLICIES}
     for run, one in found.items():
         shown[run.policy][run.seed] = one
     if request.seeds > seeds:
         notes.append(f"{request.seeds} seeds were asked for, and the trace has {seeds} busy halves of weeks")
     lost = failures({run.order(path, digest).name: why for run, why in failed.items()})
-    return Table(rows=(*_values(shown), *_means(shown), *_ahead(shown), *lost), notes=tuple(notes))
+    return FigureTable(rows=(*_values(shown), *_means(shown), *_ahead(shown), *lost), notes=tuple(notes))
 
 
 def _notes(path: Path, trace: Trace, seeds: int) -> list[str]:
@@ -91,11 +91,11 @@ def _notes(path: Path, trace: Trace, seeds: int) -> list[str]:
     return notes
 
 
-def _read(file: Path) -> Measured:
-    return Measured(**json.loads(file.read_text(encoding="utf-8")))
+def _read(file: Path) -> WindowFairness:
+    return WindowFairness(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def _told(found: Measured) -> str:
+def _told(found: WindowFairness) -> str:
     return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
 
 
@@ -107,10 +107,10 @@ def _table_in(folder: Path) -> Path:
     return path
 
 
-def _values(shown: Shown) -> list[Row]:
+def _values(shown: Shown) -> list[FigureRow]:
     """Return what each policy came to in each part of the trace."""
     return [
-        Row(series=name, x=FIRST_DAYS[seed], quantity=quantity, unit=unit, measured=_known(value))
+        FigureRow(series=name, x=FIRST_DAYS[seed], quantity=quantity, unit=unit, measured=_known(value))
         for name, parts in shown.items()
         for seed, found in sorted(parts.items())
         for quantity, unit, value in _quantities(found)
@@ -121,7 +121,7 @@ def _known(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _quantities(found: Measured) -> tuple[tuple[str, str, float], ...]:
+def _quantities(found: WindowFairness) -> tuple[tuple[str, str, float], ...]:
     return (
         ("tenant_fairness_min", "", found.least),
         ("tenant_fairness_max_over_min", "", found.spread),
@@ -130,7 +130,7 @@ def _quantities(found: Measured) -> tuple[tuple[str, str, float], ...]:
     )
 
 
-def _means(shown: Shown) -> list[Row]:
+def _means(shown: Shown) -> list[FigureRow]:
     """Return each policy's means over the parts, with their 95 % intervals in words."""
     rows = []
     for name, parts in shown.items():
@@ -140,11 +140,11 @@ def _means(shown: Shown) -> list[Row]:
                 continue
             told = "one seed" if mean.low is None else f"95 % interval {mean.low:.4g} to {mean.high:.4g}"
             quantity, unit, _ = values[0]
-            rows.append(Row(series=name, x="mean", quantity=quantity, unit=unit, measured=mean.mean, note=told))
+            rows.append(FigureRow(series=name, x="mean", quantity=quantity, unit=unit, measured=mean.mean, note=told))
     return rows
 
 
-def _ahead(shown: Shown) -> list[Row]:
+def _ahead(shown: Shown) -> list[FigureRow]:
     """Return ASTRAEA over each rival: the worst-off tenant has to be no worse off, under each seed."""
     rows, ours = [], shown[OURS]
     for name, theirs in shown.items():
@@ -155,7 +155,7 @@ def _ahead(shown: Shown) -> list[Row]:
         both = {seed: (ours[seed], found) for seed, found in theirs.items() if seed in ours}
         fairness, told = _factor({seed: (one.least, other.least) for seed, (one, other) in both.items()})
         rows.append(
-            Row(
+            FigureRow(
                 series=series,
                 quantity="tenant_fairness_min",
                 unit="times",
@@ -168,9 +168,9 @@ def _ahead(shown: Shown) -> list[Row]:
         if rival:
             ahead = sum(one.least >= other.least for one, other in both.values())
             about = {"published": len(both), "measured": ahead, "tolerance": 0.0, "source": SOURCE}
-            rows.append(Row(series=series, quantity="seeds ahead", unit="", **about))  # type: ignore[arg-type]
+            rows.append(FigureRow(series=series, quantity="seeds ahead", unit="", **about))  # type: ignore[arg-type]
         jct, told = _factor({seed: (one.jct_mean, other.jct_mean) for seed, (one, other) in both.items()})
-        rows.append(Row(series=series, quantity="jct_mean", unit="times", measured=jct, note=told))
+        rows.append(FigureRow(series=series, quantity="jct_mean", unit="times", measured=jct, note=told))
     return rows
 
 

@@ -14,7 +14,7 @@ STYLE: Any = {"text.parse_math": False, "svg.hashsalt": "eunomia", "svg.fonttype
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class FigureCurve:
     """One line: y over x; `low` and `high` are the ends of an interval around each y, or empty."""
 
     name: str
@@ -33,7 +33,7 @@ class Figure:
     title: str
     x_label: str
     y_label: str
-    curves: tuple[Curve, ...]
+    curves: tuple[FigureCurve, ...]
     x_log: bool = False
     y_log: bool = False
     steps: bool = False  # a value holds until the next, as in a distribution
@@ -56,7 +56,7 @@ class Figure:
             axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
             return {kind: _saved(canvas, kind) for kind in FORMATS}
 
-    def _draw(self, axes: Any, curve: Curve, style: int) -> None:
+    def _draw(self, axes: Any, curve: FigureCurve, style: int) -> None:
         colour = COLOURS[style % len(COLOURS)]
         axes.plot(
             curve.x,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.report.whole import write_whole
+from eunomia.report.atomic_write import write_whole
 from eunomia.reproduction.figure import Figure
 
 COLUMNS = (
@@ -57,7 +57,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class FigureRow:
     """One quantity of one run. None = not known, not measured, or not to be checked."""
 
     series: str  # the run: system, case and policy
@@ -93,15 +93,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class FigureTable:
     """What an experiment showed. `notes` say what the numbers rest on and what was left out."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[FigureRow, ...]
     notes: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
 
     @property
-    def outside(self) -> tuple[Row, ...]:
+    def outside(self) -> tuple[FigureRow, ...]:
         """Return the rows that are further off than they may be."""
         return tuple(row for row in self.rows if row.within is False)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eunomia.core.claims import Claims
+from eunomia.core.entitlements import Entitlements
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
@@ -18,7 +18,7 @@ HOUR_S = 3600.0
 class Tenancy:
     """An observer that keeps what tenants used and deserved in every whole hour. The core must keep the claims."""
 
-    def __init__(self, claims: Claims, tenants: Tenants):
+    def __init__(self, claims: Entitlements, tenants: Tenants):
         self._claims, self._tenants = claims, len(tenants.names)
         self._hours: list[Floats] = []  # (tenant, 3)
 

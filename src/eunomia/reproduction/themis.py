@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.experiment.sweep.many import simulate_many
 from eunomia.metrics.statistics import estimate
-from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.figure import Figure, FigureCurve
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 from eunomia.scenario import Scenario, scenario_from_dict
+from eunomia.sweeps.batch import simulate_many
 
 JOBS, RATE_PER_HOUR = 1500, 6.0
 NODES = [
@@ -64,17 +64,17 @@ QUANTITIES = (("rho_themis_max", ""), ("rho_themis_mean", ""), ("app_jct_mean_s"
 Summary = Mapping[str, float | int | None]
 
 
-def w1(request: Request) -> Table:
+def w1(request: Request) -> FigureTable:
     """Play every policy on HyperDrive's searches."""
     return _against_rivals(request, "w1")
 
 
-def w2(request: Request) -> Table:
+def w2(request: Request) -> FigureTable:
     """Play every policy on successive halving's searches with wide gangs."""
     return _against_rivals(request, "w2")
 
 
-def sweep(request: Request) -> Table:
+def sweep(request: Request) -> FigureTable:
     """Play Themis with different f and leases on HyperDrive's searches."""
     asked = [(lease, f) for lease, values in ASKED.items() for f in values]
     found = _played(request, "w1", {f"lease {lease} s, f {f:g}": f"themis?f={f}&lease_s={lease}" for lease, f in asked})
@@ -91,21 +91,21 @@ def sweep(request: Request) -> Table:
         y_label="worst ρ",
         curves=tuple(curve for lease in ASKED for curve in _curves(lease, rows)),
     )
-    return Table(rows=tuple(rows), notes=_notes(request, "w1"), figures=(figure,))
+    return FigureTable(rows=tuple(rows), notes=_notes(request, "w1"), figures=(figure,))
 
 
-def _curves(lease: int, rows: Sequence[Row]) -> list[Curve]:
+def _curves(lease: int, rows: Sequence[FigureRow]) -> list[FigureCurve]:
     """Return the published curve for leases of that length, where there is one, and the measured one."""
     series = f"w1, leases of {lease} s"
     mine = [row for row in rows if row.series == series and row.quantity == "rho_themis_max"]
     name, x = f"leases of {lease / 60:g} min", list(ASKED[lease])
-    measured = Curve(name=name, x=x, y=[float(row.measured or 0) for row in mine])
+    measured = FigureCurve(name=name, x=x, y=[float(row.measured or 0) for row in mine])
     if lease not in BY_F:
         return [measured]
-    return [Curve(name=name, x=x, y=[float(row.published or 0) for row in mine], published=True), measured]
+    return [FigureCurve(name=name, x=x, y=[float(row.published or 0) for row in mine], published=True), measured]
 
 
-def _against_rivals(request: Request, work: str) -> Table:
+def _against_rivals(request: Request, work: str) -> FigureTable:
     found = _played(request, work, POLICY)
     rows = []
     for policy, by_seed in found.items():
@@ -115,7 +115,7 @@ def _against_rivals(request: Request, work: str) -> Table:
     for rival in POLICY:
         if rival != OURS:
             rows.append(_ahead(work, rival, found))
-    return Table(rows=tuple(rows), notes=_notes(request, work))
+    return FigureTable(rows=tuple(rows), notes=_notes(request, work))
 
 
 def _played(request: Request, work: str, policies: Mapping[str, str]) -> dict[str, list[Summary]]:
@@ -155,7 +155,7 @@ def scenario_of(work: str, policy: str, seed: int, jobs: int = JOBS, rate_per_ho
 
 def _mean(
     series: str, quantity: str, unit: str, by_seed: Sequence[Summary], published: float | None, x: float | str = ""
-) -> Row:
+) -> FigureRow:
     values = [float(value) for summary in by_seed if (value := summary[quantity]) is not None]
     mean = estimate(np.array(values))
     if mean is None:
@@ -164,7 +164,7 @@ def _mean(
         told = "one seed"
     else:
         told = f"mean of {len(values)} seeds, 95 % interval {mean.low:.4g} to {mean.high:.4g}"
-    return Row(
+    return FigureRow(
         series=series,
         x=x,
         quantity=quantity,
@@ -176,11 +176,11 @@ def _mean(
     )
 
 
-def _ahead(work: str, rival: str, found: Mapping[str, Sequence[Summary]]) -> Row:
+def _ahead(work: str, rival: str, found: Mapping[str, Sequence[Summary]]) -> FigureRow:
     """Return under how many seeds Themis' worst ρ is not above the rival's; it has to be every one."""
     pairs = zip(found[OURS], found[rival], strict=True)
     ahead = sum(mine["rho_themis_max"] <= other["rho_themis_max"] for mine, other in pairs)  # type: ignore[operator]
-    return Row(
+    return FigureRow(
         series=f"{work}: {OURS} not behind {rival}",
         quantity="seeds",
         unit="",

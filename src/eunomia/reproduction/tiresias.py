@@ -31,9 +31,9 @@ from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 from eunomia.reproduction.peers.running import lives
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 from eunomia.throughputs import load
-from eunomia.throughputs.tensors import LARGEST_OF_MB
+from eunomia.throughputs.model_skew import LARGEST_OF_MB
 from eunomia.traces import Trace
 
 JOBS, MACHINES, ACCELERATORS = 480, 15, 4
@@ -64,7 +64,7 @@ class Work:
     trace: Trace | None = None
 
 
-def reproduce(request: Request) -> Table:
+def reproduce(request: Request) -> FigureTable:
     """Play every policy on jobs drawn with each seed at each load and, with a reference folder, on its trace."""
     work = [Work(f"drawn, load {load:g}", seed, load) for load in LOADS for seed in range(request.seeds)]
     if request.reference is not None:
@@ -80,22 +80,22 @@ def reproduce(request: Request) -> Table:
     notes = [f"{JOBS} jobs on {MACHINES} machines of {ACCELERATORS} accelerators; a stop costs 60 s"]
     if request.seeds < ENOUGH_SEEDS:
         notes.append(f"drawn with {request.seeds} seeds: give --seeds {ENOUGH_SEEDS} for intervals worth reading")
-    return Table(rows=tuple(rows), notes=tuple(notes))
+    return FigureTable(rows=tuple(rows), notes=tuple(notes))
 
 
-def _values(name: str, shown: Shown) -> list[Row]:
+def _values(name: str, shown: Shown) -> list[FigureRow]:
     """Return the mean JCT of each policy under each seed."""
     return [
-        Row(series=f"{name}: {policy}", x=seed, quantity="jct_mean", unit="s", measured=measures["jct_mean"])
+        FigureRow(series=f"{name}: {policy}", x=seed, quantity="jct_mean", unit="s", measured=measures["jct_mean"])
         for policy in POLICY
         for seed, measures in shown[name, policy].items()
     ]
 
 
-def _factors(name: str, shown: Shown) -> list[Row]:
+def _factors(name: str, shown: Shown) -> list[FigureRow]:
     """Return by what factor each policy beats FIFO; reported, not checked."""
     return [
-        Row(
+        FigureRow(
             series=f"{name}: {FIFO} ÷ {policy}",
             quantity=quantity,
             unit="",
@@ -111,7 +111,7 @@ def _factors(name: str, shown: Shown) -> list[Row]:
     ]
 
 
-def _ahead(name: str, shown: Shown) -> list[Row]:
+def _ahead(name: str, shown: Shown) -> list[FigureRow]:
     """Return under how many seeds Tiresias has the lower mean JCT; it has to be every one."""
     found = []
     for policy in TIRESIAS:
@@ -119,7 +119,7 @@ def _ahead(name: str, shown: Shown) -> list[Row]:
             mine, other = (_by_seed(shown[name, one], "jct_mean") for one in (policy, rival))
             ahead, series = sum(mine[seed] < other[seed] for seed in mine), f"{name}: {policy} ahead of {rival}"
             found.append(
-                Row(
+                FigureRow(
                     series=series,
                     quantity="seeds",
                     unit="",

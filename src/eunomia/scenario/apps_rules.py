@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
-from eunomia.model.nearest import nearest
-from eunomia.scenario.places import Finding
-from eunomia.scenario.sections import TUNERS, Apps
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.scenario.schema_models import TUNERS, AppsSection
+from eunomia.scenario.source_locations import Finding
 
 _WAITING = ("halving", "hyperband")
 _OF = {
@@ -26,7 +26,7 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
     """Yield what is wrong with the table as a whole, for such a world and mechanism."""
     tuner, backend = table.get("tuner", "off"), world.get("backend", "simulated")
     for key, tuners in _OF.items():
-        own = Apps.model_fields[key].get_default(call_default_factory=True)  # a scenario written out says it
+        own = AppsSection.model_fields[key].get_default(call_default_factory=True)  # a scenario written out says it
         if table.get(key, own) != own and tuner not in tuners:
             rule = f"does nothing with tuner = {tuner!r}"
             if key == "parallel" and tuner in _WAITING:

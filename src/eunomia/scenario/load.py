@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import toml
-from eunomia.scenario.complaints import findings
-from eunomia.scenario.listed import write_out_nodes
+from eunomia.scenario.coercion import plain
+from eunomia.scenario.cross_checks import contradictions
+from eunomia.scenario.machine_list import write_out_nodes
 from eunomia.scenario.model import Scenario
 from eunomia.scenario.overrides import override
-from eunomia.scenario.places import Finding, KeyPath, Places, dotted, shown
-from eunomia.scenario.rules import contradictions
-from eunomia.scenario.spelling import parse_policy
-from eunomia.scenario.values import plain
+from eunomia.scenario.policy_spec import parse_policy
+from eunomia.scenario.pydantic_errors import findings
+from eunomia.scenario.source_locations import Finding, KeyPath, SourceLocations, dotted, shown
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -37,11 +37,11 @@ def scenario_from_dict(data: Mapping[str, Any], base: Path, name: str = "scenari
 
     Relative paths start at `base`. Raises `InvalidInput`, which calls the scenario `name`.
     """
-    places = Places(name)
+    places = SourceLocations(name)
     return _checked(plain(data), places, base).placed(name, base, places)
 
 
-def scenario_from_parts(data: dict[str, Any], places: Places, base: Path, name: str) -> Scenario:
+def scenario_from_parts(data: dict[str, Any], places: SourceLocations, base: Path, name: str) -> Scenario:
     """Check a scenario whose keys were put together from several places. Takes `data` over, and may change it.
 
     Relative paths start at `base`. Raises `InvalidInput` with the place of all that is wrong.
@@ -49,7 +49,7 @@ def scenario_from_parts(data: dict[str, Any], places: Places, base: Path, name: 
     return _checked(data, places, base).placed(name, base, places)
 
 
-def _checked(data: dict[str, Any], places: Places, base: Path) -> Scenario:
+def _checked(data: dict[str, Any], places: SourceLocations, base: Path) -> Scenario:
     """Return the scenario, or raise everything that is wrong with it, in the order in which it was written."""
     spelling_problems = _spell_out_policy(data, places) + write_out_nodes(data, places, base)
     _name_reference_type(data)
@@ -68,7 +68,7 @@ def _checked(data: dict[str, Any], places: Places, base: Path) -> Scenario:
     return scenario
 
 
-def _spell_out_policy(data: dict[str, Any], places: Places) -> list[Problem]:
+def _spell_out_policy(data: dict[str, Any], places: SourceLocations) -> list[Problem]:
     """Turn `name = "fifo?backfill=skip"` into name and parameters; return what is wrong with the spelling."""
     policy = data.get("policy")
     name = policy.get("name") if isinstance(policy, dict) else None
@@ -101,7 +101,7 @@ def _name_reference_type(data: dict[str, Any]) -> None:
             throughputs.setdefault("reference_type", next(iter(totals)))
 
 
-def _problem(finding: Finding, places: Places) -> Problem:
+def _problem(finding: Finding, places: SourceLocations) -> Problem:
     file, row = places.where(finding.path)
     return Problem(
         file=file,

@@ -8,23 +8,23 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr
 
-from eunomia.scenario.places import KeyPath, Place, Places
-from eunomia.scenario.sections import (
-    Apps,
-    Belief,
-    Cluster,
-    Measure,
-    Mechanism,
-    Overheads,
-    Physics,
-    Policy,
+from eunomia.scenario.policy_spec import parse_policy
+from eunomia.scenario.schema_models import (
+    AppsSection,
+    BeliefSection,
+    ClusterSection,
+    MeasureSection,
+    MechanismSection,
+    OverheadsSection,
+    PhysicsSection,
+    PolicySection,
     Section,
-    Tenant,
-    Throughputs,
-    Workload,
-    World,
+    TenantSection,
+    ThroughputsSection,
+    WorkloadSection,
+    WorldSection,
 )
-from eunomia.scenario.spelling import parse_policy
+from eunomia.scenario.source_locations import KeyPath, Place, SourceLocations
 
 
 class Scenario(Section):
@@ -32,25 +32,25 @@ class Scenario(Section):
 
     seed: int = Field(default=0, ge=0, lt=2**63, description="every random draw of the run comes from it")
     check: bool = Field(default=False, description="state the invariants after every moment; slow")
-    cluster: Cluster
-    workload: Workload
-    throughputs: Throughputs = Throughputs()
-    belief: Belief = Belief()
-    policy: Policy = Policy()
-    mechanism: Mechanism | None = None
-    tenants: dict[str, Tenant] = Field(
+    cluster: ClusterSection
+    workload: WorkloadSection
+    throughputs: ThroughputsSection = ThroughputsSection()
+    belief: BeliefSection = BeliefSection()
+    policy: PolicySection = PolicySection()
+    mechanism: MechanismSection | None = None
+    tenants: dict[str, TenantSection] = Field(
         default_factory=dict,
         description="weights of tenants by name, such as lab or lab/vision; one that is not here has weight 1",
     )
-    apps: Apps = Apps()
-    overheads: Overheads = Overheads()
-    world: World = World()
-    physics: Physics = Physics()
-    measure: Measure = Measure()
+    apps: AppsSection = AppsSection()
+    overheads: OverheadsSection = OverheadsSection()
+    world: WorldSection = WorldSection()
+    physics: PhysicsSection = PhysicsSection()
+    measure: MeasureSection = MeasureSection()
 
     _name: str = PrivateAttr(default="scenario")
     _base: Path = PrivateAttr(default=Path())
-    _places: Places = PrivateAttr(default=Places("scenario"))
+    _places: SourceLocations = PrivateAttr(default=SourceLocations("scenario"))
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class Scenario(Section):
         """Return file and line of a key, or of the table around it; the line is None when it came from no file."""
         return self._places.where(path)
 
-    def placed(self, name: str, base: Path, places: Places) -> Scenario:
+    def placed(self, name: str, base: Path, places: SourceLocations) -> Scenario:
         """Return the same scenario, knowing where it was written."""
         copy = self.model_copy()
         copy._name, copy._base, copy._places = name, base, places
@@ -79,7 +79,7 @@ class Scenario(Section):
     def with_policy(self, spelling: str) -> Scenario:
         """Return the scenario with another policy, such as `fifo?backfill=skip`, and none of the old parameters."""
         name, parameters = parse_policy(spelling)
-        copy = self.model_copy(update={"policy": Policy.model_validate({**parameters, "name": name})})
+        copy = self.model_copy(update={"policy": PolicySection.model_validate({**parameters, "name": name})})
         places = self._places.moved(("policy",), (f"--policy {spelling}", None))
         return copy.placed(self.name, self.base, places)
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eunomia.scenario.places import Finding, KeyPath
-from eunomia.scenario.sections import Physics, Section, World
+from eunomia.scenario.schema_models import PhysicsSection, Section, WorldSection
+from eunomia.scenario.source_locations import Finding, KeyPath
 
 MOST_PER_HOUR = 60.0  # losses of one thing
 LEAST_IN_SERVICE = 0.01  # part of the time
@@ -17,7 +17,7 @@ RATES: Mapping[KeyPath, KeyPath | None] = {  # losses per hour, and how long eac
     ("world", "node_failures_per_hour"): ("world", "node_repair_s"),
     ("physics", "rack_failures_per_hour"): ("physics", "rack_repair_s"),
 }
-_SECTIONS: Mapping[str, type[Section]] = {"world": World, "physics": Physics}
+_SECTIONS: Mapping[str, type[Section]] = {"world": WorldSection, "physics": PhysicsSection}
 
 
 def outage_findings(data: dict[str, Any]) -> Iterator[Finding]:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.scenario.places import KeyPath, Places, dotted
+from eunomia.scenario.coercion import parse_value
+from eunomia.scenario.source_locations import KeyPath, SourceLocations, dotted
 from eunomia.scenario.toml import MOST_DEPTH
-from eunomia.scenario.values import parse_value
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
 _OVERRIDE = re.compile(rf"\s*({_PART}(?:\s*\.\s*{_PART})*)\s*=(.*)", re.DOTALL)
 _EXAMPLE = "write it as in --set workload.load=2"
 
 
-def override(data: dict[str, Any], places: Places, overrides: Sequence[str]) -> Places:
+def override(data: dict[str, Any], places: SourceLocations, overrides: Sequence[str]) -> SourceLocations:
     """Set each `key.path=value` in `data`, in order; return the places with those keys at their `--set`.
 
     A value is read as TOML, a bare word as a text. Raises `InvalidInput` with all that cannot be set.

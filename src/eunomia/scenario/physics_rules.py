@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from eunomia.scenario.places import Finding
-from eunomia.scenario.sections import Physics
+from eunomia.scenario.schema_models import PhysicsSection
+from eunomia.scenario.source_locations import Finding
 
 # key → the key that must not have this value for it to matter, and what to write
 IDLE: dict[str, tuple[str, object, str]] = {
@@ -23,7 +23,7 @@ def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
     """Yield what is wrong with the table as a whole, for such a world."""
     if backend == "local":
         for key in (
-            key for key, field in Physics.model_fields.items() if table.get(key, field.default) != field.default
+            key for key, field in PhysicsSection.model_fields.items() if table.get(key, field.default) != field.default
         ):
             mend = 'leave it out, or set backend = "simulated" in [world]'
             yield Finding(("physics", key), table[key], "real processes have physics of their own", mend)
@@ -38,4 +38,4 @@ def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
 
 
 def _default(key: str) -> Any:
-    return Physics.model_fields[key].default
+    return PhysicsSection.model_fields[key].default

@@ -8,7 +8,7 @@ from datetime import date, time
 from typing import TypeAlias
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.scenario.values import parse_value
+from eunomia.scenario.coercion import parse_value
 
 Option: TypeAlias = int | float | bool | str
 

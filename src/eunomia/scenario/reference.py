@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from eunomia.scenario.schema import json_schema
+from eunomia.scenario.json_schema import json_schema
 
 
 def reference_markdown() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.scenario.places import KeyPath, Places
+from eunomia.scenario.source_locations import KeyPath, SourceLocations
 
 MOST_BYTES = 4 * 2**20  # a scenario is written by hand; what is larger is some other file
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -23,7 +23,7 @@ _DEEP_KEY = re.compile(rf"^[ \t\[]*(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-def read_file(path: Path, what: str = "scenario") -> tuple[dict[str, Any], Places]:
+def read_file(path: Path, what: str = "scenario") -> tuple[dict[str, Any], SourceLocations]:
     """Read a TOML file, in messages called `what`. Raises `InvalidInput` when it cannot be read or is not TOML."""
     file = str(path)
     try:
@@ -41,7 +41,7 @@ def read_file(path: Path, what: str = "scenario") -> tuple[dict[str, Any], Place
         raise _refusal(file, row, None, "the text is not UTF-8", "save the file as UTF-8") from error
 
 
-def read_text(text: str, file: str) -> tuple[dict[str, Any], Places]:
+def read_text(text: str, file: str) -> tuple[dict[str, Any], SourceLocations]:
     """Return the values and the place of every key. Raises `InvalidInput` with the line of a syntax error."""
     text = text.replace("\r\n", "\n")
     if deep := _DEEP_KEY.search(text):  # the parser takes the square of its parts, in seconds
@@ -54,7 +54,7 @@ def read_text(text: str, file: str) -> tuple[dict[str, Any], Places]:
         raise _refusal(file, None, None, "values are nested too deeply", "flatten them") from error
     except ValueError as error:
         raise _not_toml(text, file, str(error)) from error
-    return data, Places(file, {path: (file, line) for path, line in lines.items()})
+    return data, SourceLocations(file, {path: (file, line) for path, line in lines.items()})
 
 
 def _not_toml(text: str, file: str, message: str) -> InvalidInput:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from eunomia.model.nearest import nearest
 from eunomia.model.problems import Problems
+from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs import gavel_json, long_table, scaling
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
-from eunomia.throughputs.measured import Measured, Measurements
-from eunomia.throughputs.sources import Catalogued, Linear, Uniform
-from eunomia.throughputs.table import Throughputs
+from eunomia.throughputs.measured import MeasuredThroughputs, Measurements
+from eunomia.throughputs.providers import Catalogued, Linear, Uniform
+from eunomia.throughputs.throughput_table import Throughputs
 
 __all__ = ["Throughputs", "load", "price_usd_per_hour"]
 
@@ -48,7 +48,7 @@ def load(source: str, types: Sequence[str], *, base: Path | None = None) -> Thro
         return Throughputs(names, Catalogued(resolve(names)))
     measurements = read_table(source, base)
     _refuse_missing(names, measurements)
-    return Throughputs(names, Measured(names, measurements))
+    return Throughputs(names, MeasuredThroughputs(names, measurements))
 
 
 def read_table(source: str, base: Path | None = None) -> Measurements:

@@ -13,19 +13,19 @@ from eunomia.model.problems import Problems
 from eunomia.throughputs.files import read_bytes, text_of
 
 
-class Row(NamedTuple):
+class MeasurementRow(NamedTuple):
     """One row of a table."""
 
     line: int
     values: Mapping[str, str]
 
 
-class Columns(NamedTuple):
+class MeasurementColumns(NamedTuple):
     """A table whose layout is known."""
 
     layout: str
     header: tuple[str, ...]
-    rows: list[Row]
+    rows: list[MeasurementRow]
 
 
 def header_of(path: Path) -> tuple[str, ...]:
@@ -40,14 +40,14 @@ def layout_of(header: Sequence[str], layouts: Mapping[str, Sequence[str]]) -> st
     return next((name for name, columns in layouts.items() if set(columns) <= set(header)), None)
 
 
-def read_columns(path: Path, layouts: Mapping[str, Sequence[str]], problems: Problems) -> Columns:
+def read_columns(path: Path, layouts: Mapping[str, Sequence[str]], problems: Problems) -> MeasurementColumns:
     """Return a table in one of the layouts. Raises InvalidInput when it is none of them; bad rows are noted."""
     contents = read_bytes(path, problems)
     text = None if contents is None else text_of(contents, problems)
     problems.raise_if_any()
     lines = csv.reader(io.StringIO(text or "", newline=""), strict=True)
     header: tuple[str, ...] = ()
-    layout, rows = None, list[Row]()
+    layout, rows = None, list[MeasurementRow]()
     try:
         header = tuple(name.strip() for name in next(lines, []))
         layout = layout_of(header, layouts)
@@ -57,7 +57,7 @@ def read_columns(path: Path, layouts: Mapping[str, Sequence[str]], problems: Pro
             problems.raise_if_any()
         for values in lines:
             if len(values) == len(header):
-                rows.append(Row(lines.line_num, dict(zip(header, map(str.strip, values), strict=True))))
+                rows.append(MeasurementRow(lines.line_num, dict(zip(header, map(str.strip, values), strict=True))))
             elif values:
                 rule = f"a row has as many values as the header, {len(header)}"
                 problems.add(rule, "mend the row", row=lines.line_num, value=",".join(values)[:80])
@@ -68,10 +68,10 @@ def read_columns(path: Path, layouts: Mapping[str, Sequence[str]], problems: Pro
     if layout is None:
         problems.raise_if_any()
     assert layout is not None  # a header of no layout is a problem
-    return Columns(layout, header, rows)
+    return MeasurementColumns(layout, header, rows)
 
 
-def number(row: Row, column: str, problems: Problems, *, zero: bool = False) -> float:
+def number(row: MeasurementRow, column: str, problems: Problems, *, zero: bool = False) -> float:
     """Return a finite number above 0, or 0 where that is allowed; nan, with the problem noted, if it is none."""
     text = row.values[column]
     try:
@@ -85,7 +85,7 @@ def number(row: Row, column: str, problems: Problems, *, zero: bool = False) -> 
     return math.nan
 
 
-def whole(row: Row, column: str, problems: Problems) -> int:
+def whole(row: MeasurementRow, column: str, problems: Problems) -> int:
     """Return a whole number of at least 1; 0, with the problem noted, if it is none."""
     text = row.values[column]
     if text.isascii() and text.isdigit() and 0 < int(text) <= 1_000_000:

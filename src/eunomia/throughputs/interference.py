@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from eunomia.throughputs.names import Kind
-from eunomia.throughputs.stages import NETWORK, Stages, kept
+from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.stage_times import NETWORK, Stages, kept
 
 KEPT_BY_HALF = 0.581  # median over 1,881 pairs of Gavel's table: speed beside the other / speed alone
 WITHIN = 114.8 / 75.6  # Philly, Table 4: images/s on one server alone, and with a neighbour there (PCIe contention)

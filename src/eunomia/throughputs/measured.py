@@ -39,7 +39,7 @@ class Measurements:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredThroughputs:
     """Measurements on the accelerator types of a cluster. What was never measured on a type cannot run there."""
 
     types: tuple[str, ...]

@@ -22,8 +22,8 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.rounding import straight
-from eunomia.throughputs.names import Kind, model_of
-from eunomia.throughputs.places import Level, Place
+from eunomia.throughputs.job_type_aliases import Kind, model_of
+from eunomia.throughputs.placement_level import PlacementLevel, PlacementSpan
 
 # Slowdown at each level, never falling.
 PROFILES: dict[str, tuple[float, float, float, float]] = {
@@ -69,7 +69,7 @@ class Placement(Protocol):
     @property
     def name(self) -> str: ...
 
-    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
         """Return by what the step time on a type is multiplied at a place, as against the best one; at least 1."""
         ...
 
@@ -81,31 +81,31 @@ def profile_of(job_type: str) -> tuple[float, float, float, float]:
     return PROFILES[PROFILE_BY_MODEL.get(known, DEFAULT_PROFILE)]
 
 
-def across_racks(job_type: str, place: Place, best: Place) -> float:
+def across_racks(job_type: str, place: PlacementSpan, best: PlacementSpan) -> float:
     """Return the slowdown of leaving the rack, for sources that know machines only: Themis' last step, modelled."""
     profile = profile_of(job_type)
-    return profile[Level.ACROSS] / profile[Level.RACK] if place.racks > 1 >= best.racks else 1.0
+    return profile[PlacementLevel.ACROSS] / profile[PlacementLevel.RACK] if place.racks > 1 >= best.racks else 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class ByLevel:
+class ThemisSlowdowns:
     """Themis' table."""
 
     name: str = "themis"
 
-    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
         """Return S at the place's level over S at the best one's."""
         profile = profile_of(kind[0])
         return max(profile[place.level] / profile[best.level], 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Philly:
+class PhillySlowdowns:
     """Philly's tables; one model's measurement for all of them. Across racks as in Themis' table."""
 
     name: str = "philly"
 
-    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
         """Return the slowdown of so many servers instead of the fewest."""
         nodes = self._by_servers(place.nodes, best.nodes) / self._by_servers(best.nodes, best.nodes)
         return nodes * across_racks(kind[0], place, best)

@@ -23,11 +23,11 @@ import numpy as np
 
 from eunomia.model.problems import Problems
 from eunomia.model.rounding import straight
-from eunomia.throughputs.columns import Columns, number, read_columns, whole
+from eunomia.throughputs.columns import MeasurementColumns, number, read_columns, whole
+from eunomia.throughputs.job_type_aliases import Kind, model_of
 from eunomia.throughputs.measured import nearest_size
-from eunomia.throughputs.names import Kind, model_of
 from eunomia.throughputs.placement import across_racks
-from eunomia.throughputs.places import Place
+from eunomia.throughputs.placement_level import PlacementSpan
 
 LAYOUTS = {
     "own": ("job_type", "scale_factor", "nodes", "slowdown"),
@@ -49,7 +49,7 @@ class ByNodes:
     name: str
     curve_by_size: Mapping[str, Mapping[int, Curve]]  # model → accelerators → curve
 
-    def slowdown(self, kind: Kind, type: int, place: Place, best: Place) -> float:
+    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
         """Return the slowdown of so many nodes instead of the fewest."""
         model = model_of(kind[0])
         models = [model] if model in self.curve_by_size else list(self.curve_by_size)
@@ -83,7 +83,7 @@ def _curve(by_nodes: Mapping[int, list[float]]) -> Curve:
     return tuple(map(float, nodes)), tuple((medians / medians[0]).tolist())
 
 
-def _own(table: Columns, problems: Problems) -> Times:
+def _own(table: MeasurementColumns, problems: Problems) -> Times:
     found: Times = {}
     for row in table.rows:
         size, nodes = whole(row, "scale_factor", problems), whole(row, "nodes", problems)
@@ -96,7 +96,7 @@ def _own(table: Columns, problems: Problems) -> Times:
     return found
 
 
-def _chronus(table: Columns, problems: Problems) -> Times:
+def _chronus(table: MeasurementColumns, problems: Problems) -> Times:
     found: Times = {}
     for row in table.rows:
         size, nodes = whole(row, "num_gpus", problems), whole(row, "num_nodes", problems)
@@ -105,7 +105,7 @@ def _chronus(table: Columns, problems: Problems) -> Times:
     return found
 
 
-def _pollux(table: Columns, problems: Problems) -> Times:
+def _pollux(table: MeasurementColumns, problems: Problems) -> Times:
     """Divide step times of one batch by that of the fewest nodes, so that batches can be compared."""
     times: dict[tuple[str, int, str], dict[int, list[float]]] = {}
     for row in table.rows:

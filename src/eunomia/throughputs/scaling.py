@@ -16,7 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eunomia.model.problems import Problems
-from eunomia.throughputs.columns import Columns, header_of, layout_of, number, read_columns, whole
+from eunomia.throughputs.columns import MeasurementColumns, header_of, layout_of, number, read_columns, whole
 from eunomia.throughputs.measured import Measurements, Rates
 
 LAYOUTS = {
@@ -43,7 +43,7 @@ def read(path: Path, name: str) -> Measurements:
     return Measurements(name, rates, {})
 
 
-def _elasticflow(table: Columns, problems: Problems) -> Rates:
+def _elasticflow(table: MeasurementColumns, problems: Problems) -> Rates:
     sizes = [column for column in table.header if column not in LAYOUTS["elasticflow"]]
     for column in sizes:
         if not (column.isascii() and column.isdigit() and int(column) > 0):
@@ -59,7 +59,7 @@ def _elasticflow(table: Columns, problems: Problems) -> Rates:
     return rates
 
 
-def _muri(table: Columns, problems: Problems) -> Rates:
+def _muri(table: MeasurementColumns, problems: Problems) -> Rates:
     rates: Rates = {}
     for row in table.rows:
         size, batch = whole(row, "num_gpu", problems), whole(row, "batch_size", problems)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.notes import MODELS, counted
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import flag
-from eunomia.traces.rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import MODELS, counted
 
 REQUIRED = ("job_id", "submit_time", "ddl", "num_gpu", "duration", "real_duration")
 OPTIONAL = ("model_name", "batch_size", "real_iteration", "iteration")

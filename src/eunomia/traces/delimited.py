@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.problems import SHOWN
+from eunomia.traces.fast_csv import read_plain
 from eunomia.traces.files import contents, decoded
-from eunomia.traces.plain import read_plain
 from eunomia.traces.sheet import Sheet
 
 Row = list[str]

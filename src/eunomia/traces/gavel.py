@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.traces.delimited import read_tabbed
-from eunomia.traces.rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT, Rule
+from eunomia.traces.field_rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT, NumberRule
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 
@@ -29,7 +29,7 @@ NAMES = (
     "arrival_time",
 )
 PRIORITY = replace(WEIGHT, empty=None, mend="write 1 for a job without priority")
-SLO = Rule(what="a finite number, above 0 or -1 for none", least=-1, mend="write -1 for no objective")
+SLO = NumberRule(what="a finite number, above 0 or -1 for none", least=-1, mend="write -1 for no objective")
 
 
 def read(path: Path) -> Trace:

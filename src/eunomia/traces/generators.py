@@ -9,43 +9,43 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.nearest import nearest
 from eunomia.model.rounding import drawn
+from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.distributions import DISTRIBUTIONS
+from eunomia.traces.field_rules import SCALE_FACTOR, NumberRule
 from eunomia.traces.gavel_streams import GavelStreams
 from eunomia.traces.options import flag, known, number, refused
-from eunomia.traces.rules import SCALE_FACTOR, Rule
 from eunomia.traces.searches import GANGS, Searches
 from eunomia.traces.table import Trace, trace_of
 
 MOST_JOBS = 10_000_000
-JOBS = Rule(
+JOBS = NumberRule(
     what=f"a whole number from 1 to {MOST_JOBS:,}",
     least=1,
     most=MOST_JOBS,
     whole=True,
     mend="write how many jobs to draw",
 )
-RATE = Rule(
+RATE = NumberRule(
     what="a number of jobs per hour, at least 0.000001",
     least=1e-6,
     endless=True,
     mend="write how many jobs arrive in an hour, or inf for all at time 0",
 )
-MEAN_DURATION = Rule(
+MEAN_DURATION = NumberRule(
     what="a number of seconds above 0, at most 1e10",  # some job of very many is drawn far longer
     above=0.0,
     most=1e10,
     mend="write how long a job runs on average",
 )
-TENANTS = Rule(
+TENANTS = NumberRule(
     what="a whole number, at least 0",
     least=0,
     most=MOST_JOBS,
     whole=True,
     mend="write 0 for jobs that belong to nobody",
 )
-SEED = Rule(what="a whole number, at least 0", least=0, whole=True, mend="write 0, or any other whole number")
+SEED = NumberRule(what="a whole number, at least 0", least=0, whole=True, mend="write 0, or any other whole number")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.dates import date_at
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.traces.notes import counted, lasting
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import one_of, refused
-from eunomia.traces.rules import ACCELERATORS, DEMAND, SPAN
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import counted, lasting
+from eunomia.traces.timestamps import date_at
 
 REQUIRED = ("job_id", "user", "vc", "gpu_num", "state", "submit_time", "duration")
 OPTIONAL = ("cpu_num", "node_num", "start_time", "end_time", "queue")

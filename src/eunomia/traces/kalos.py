@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import DURATION, SCALE_FACTOR, SUBMITTED, NumberRule
+from eunomia.traces.notes import counted
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import flag
-from eunomia.traces.rules import DURATION, SCALE_FACTOR, SUBMITTED, Rule
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import counted
 
 KIND_OF = "iteration_networking_time"
 REQUIRED = ("job_id", "submit_s", "gpus", "service_s")
 OPTIONAL = ("nodes", "gpus_per_node", KIND_OF)
-NODES = Rule(
+NODES = NumberRule(
     what="a whole number of machines, at least 1",
     least=1,
     most=1e6,
@@ -28,7 +28,7 @@ NODES = Rule(
     empty=1,
     mend="write 1 for one machine",
 )
-KIND = Rule(what="a number from 0 to 1", least=0, most=1, empty=0, mend="write 0.75 for pretraining, else 0.25")
+KIND = NumberRule(what="a number from 0 to 1", least=0, most=1, empty=0, mend="write 0.75 for pretraining, else 0.25")
 PRETRAINING = 0.75
 SELECTED = "evaluation jobs and all that failed or were cancelled are absent from the published extract"
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.traces.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.traces.notes import lasting
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import lasting
 
 REQUIRED = ("job_index", "submit_s", "gpus", "service_s")
 OPTIONAL = ()

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import MOST_S, SCALE_FACTOR, NumberRule
+from eunomia.traces.notes import MODELS
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import flag
-from eunomia.traces.rules import MOST_S, SCALE_FACTOR, Rule
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import MODELS
 
 REQUIRED = ("job_id", "num_gpu", "submit_time", "duration", "resource_time_0", "resource_time_1", "resource_time_2")
 OPTIONAL = ("iterations", "model_name", "batch_size", "interval", "iteration_time", "priority")
-SUBMITTED_MS = Rule(
+SUBMITTED_MS = NumberRule(
     what="a finite number of milliseconds, at least 0",
     least=0.0,
     mend="write the submission time as milliseconds since the trace began",
 )
-DURATION_MS = Rule(
+DURATION_MS = NumberRule(
     what="a number of milliseconds above 0, at most 1e15",
     above=0.0,
     most=1000 * MOST_S,

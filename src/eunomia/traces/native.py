@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.rules import DEADLINE, DEMAND, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
+from eunomia.traces.field_rules import DEADLINE, DEMAND, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import ACCELERATORS, DEMAND, SUBMITTED, NumberRule
+from eunomia.traces.notes import SHORTEST_S, counted
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import one_of, refused
-from eunomia.traces.rules import ACCELERATORS, DEMAND, SUBMITTED, Rule
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import SHORTEST_S, counted
 
 REQUIRED = ("name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
 OPTIONAL = ("cpu_milli", "memory_mib", "gpu_spec", "qos")
@@ -27,15 +27,15 @@ FRACTION = ("ceil", "drop")
 WHOLE = 1000  # thousandths of an accelerator
 MILLI, MIB = 1000, 1024  # thousandths of a CPU, MiB of a GiB
 UNITS = "CPUs are thousandths and memory is MiB in the file, read as CPUs and GiB"
-PART = Rule(
+PART = NumberRule(
     what=f"a whole number of thousandths, 0 to {WHOLE}",
     least=0,
     most=WHOLE,
     whole=True,
     mend="write 1000 for a whole one",
 )
-ENDED = Rule(what="a finite number of seconds, at least 0", least=0.0, mend="write when the pod was deleted")
-STARTED = Rule(
+ENDED = NumberRule(what="a finite number of seconds, at least 0", least=0.0, mend="write when the pod was deleted")
+STARTED = NumberRule(
     what="a finite number of seconds, at least 0",
     least=0.0,
     empty=np.nan,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from eunomia.model.arrays import Bools
-from eunomia.model.nearest import nearest
 from eunomia.model.problems import InvalidInput, Problems
-from eunomia.traces.rules import Rule
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.traces.field_rules import NumberRule
 
 
 def known(file: str, given: Mapping[str, object], names: Iterable[str]) -> None:
@@ -43,7 +43,7 @@ def chosen(file: str, name: str, value: object, column: Sequence[str]) -> Bools:
     return keep
 
 
-def number(file: str, name: str, value: object, rule: Rule) -> None:
+def number(file: str, name: str, value: object, rule: NumberRule) -> None:
     """Raise InvalidInput unless the value is a number under `rule`; a whole one must be written as one."""
     kind = int if rule.whole else int | float
     if isinstance(value, bool) or not isinstance(value, kind) or not rule.allows(value):

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.dates import date_at
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.traces.notes import counted, lasting
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import refused
-from eunomia.traces.rules import ACCELERATORS, DEMAND, SPAN
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import counted, lasting
+from eunomia.traces.timestamps import date_at
 
 REQUIRED = ("row", "submit_time", "user", "gpus", "nodes", "run_time_s", "status")
 OPTIONAL = ("submit_s", "cpus", "job_id", "job_index")

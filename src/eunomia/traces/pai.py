@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.clamp import clamped_note
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.censoring import clamped_note
+from eunomia.traces.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("task_row", "job_name", "start_s", "gpus", "service_s", "clamped")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eunomia.model.problems import InvalidInput, Problems
-from eunomia.traces.cells import Cells
+from eunomia.traces.columns import Cells
 from eunomia.traces.files import contents
 from eunomia.traces.sheet import Sheet
 

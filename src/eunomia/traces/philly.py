@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Bools
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.traces.notes import SHORTEST_S, counted
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import flag, refused
-from eunomia.traces.rules import SCALE_FACTOR, SPAN, SUBMITTED
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import SHORTEST_S, counted
 
 REQUIRED = ("job_index", "submit_s", "gpus", "span_s", "service_s", "vc", "status")
 OPTIONAL = ("submit_time", "vc_source", "status_source")

@@ -17,13 +17,13 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.model.problems import SHOWN, InvalidInput, Problem
-from eunomia.traces.dates import date_at
+from eunomia.traces.field_rules import ACCELERATORS, SPAN
 from eunomia.traces.files import contents, decoded
+from eunomia.traces.notes import counted, lasting
 from eunomia.traces.options import one_of, refused
-from eunomia.traces.rules import ACCELERATORS, SPAN
 from eunomia.traces.sheet import LONGEST, Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import counted, lasting
+from eunomia.traces.timestamps import date_at
 
 JSON = True  # told by its first character
 REQUIRED = ("jobid", "submitted_time", "vc", "status", "attempts")

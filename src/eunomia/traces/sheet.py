@@ -15,11 +15,11 @@ from math import isfinite
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.nearest import nearest
 from eunomia.model.problems import SHOWN, Problem, Problems
-from eunomia.traces.cells import Cells, blanks, numbers, spelled
-from eunomia.traces.dates import date_at
-from eunomia.traces.rules import Rule
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.traces.columns import Cells, blanks, numbers, spelled
+from eunomia.traces.field_rules import NumberRule
+from eunomia.traces.timestamps import date_at
 
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
 LONGEST = 80  # characters of a wrong value that a message repeats
@@ -111,7 +111,7 @@ class Sheet:
         self.asked.add(name)
         return blanks(self.columns[name]) if name in self.columns else np.ones(len(self), dtype=np.bool_)
 
-    def number(self, name: str, rule: Rule, where: Bools | None = None) -> Floats:
+    def number(self, name: str, rule: NumberRule, where: Bools | None = None) -> Floats:
         """Return a column of numbers under `rule`, which is asked of the rows in `where` (all unless told).
 
         An empty cell has the value that the rule gives it. Where the rule is broken the value is nan, so that no
@@ -128,7 +128,7 @@ class Sheet:
         values[blank] = np.nan if rule.empty is None else rule.empty
         return values + 0.0  # turns -0 into 0
 
-    def deadline(self, name: str, rule: Rule, submitted_s: Floats) -> Floats:
+    def deadline(self, name: str, rule: NumberRule, submitted_s: Floats) -> Floats:
         """Return a column of deadlines under `rule`, none of them before its job's submission."""
         deadline_s = self.number(name, rule)
         self.refuse(
@@ -161,12 +161,12 @@ class Sheet:
             return None
         return date_at(-elapsed, said.replace(tzinfo=None)) if isfinite(elapsed) else None
 
-    def whole(self, name: str, rule: Rule) -> Ints:
+    def whole(self, name: str, rule: NumberRule) -> Ints:
         """Return a column of whole numbers under `rule`, which must bound them; 0 where it is broken."""
         values = self.number(name, rule)
         return np.nan_to_num(values).astype(np.int64)
 
-    def ordered(self, name: str, rule: Rule) -> Floats:
+    def ordered(self, name: str, rule: NumberRule) -> Floats:
         """Return a column of times under `rule`, which may repeat but not go back."""
         times = self.number(name, rule)
         back = np.zeros(len(self), dtype=np.bool_)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.traces.delimited import read_tabbed
+from eunomia.traces.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS
 from eunomia.traces.gavel import PRIORITY, objectives
 from eunomia.traces.options import one_of
-from eunomia.traces.rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 

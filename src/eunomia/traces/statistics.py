@@ -31,7 +31,7 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ClassStatistics:
     """Some of the jobs: a size, a tenant, an outcome. Shares are of all jobs and of all known accelerator-time."""
 
     name: str
@@ -57,10 +57,10 @@ class Description:
     total_steps: Quantiles | None
     gap_s: Quantiles | None  # between submissions
     gap_variation: float | None  # standard deviation of the gaps over their mean; 1 for a Poisson process
-    sizes: tuple[Part, ...]
-    statuses: tuple[Part, ...]
+    sizes: tuple[ClassStatistics, ...]
+    statuses: tuple[ClassStatistics, ...]
     tenants: int
-    busiest_tenants: tuple[Part, ...]
+    busiest_tenants: tuple[ClassStatistics, ...]
     job_types: int | None  # None: the trace names none
     with_deadline: int
     by_hour: tuple[int, ...]  # submissions by hour of the day, or of 24 hours from 0 s where `began` is None
@@ -145,7 +145,9 @@ def _by_class(trace: Trace) -> dict[str, Quantiles]:
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _parts(column: Ints | np.ndarray, values: list[Any], time: Floats, total: float | None) -> tuple[Part, ...]:
+def _parts(
+    column: Ints | np.ndarray, values: list[Any], time: Floats, total: float | None
+) -> tuple[ClassStatistics, ...]:
     """Return a part for each of the values, in their order."""
     found = []
     for value in values:
@@ -153,7 +155,7 @@ def _parts(column: Ints | np.ndarray, values: list[Any], time: Floats, total: fl
         jobs = int(np.count_nonzero(inside))
         share = None if not total else float(np.nansum(time[inside])) / total
         name = NOT_SAID if value == "" else str(value)
-        found.append(Part(name=name, jobs=jobs, job_share=jobs / len(column), time_share=share))
+        found.append(ClassStatistics(name=name, jobs=jobs, job_share=jobs / len(column), time_share=share))
     return tuple(found)
 
 

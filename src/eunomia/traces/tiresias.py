@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.field_rules import DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.notes import MODELS
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import flag
-from eunomia.traces.rules import DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.told import MODELS
 
 REQUIRED = ("job_id", "num_gpu", "submit_time")
 OPTIONAL = ("duration", "work_s", "user", "iterations", "model_name", "interval", "expect_time")

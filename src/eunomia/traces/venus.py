@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.clamp import clamped_note
-from eunomia.traces.opening import read_sheet
+from eunomia.traces.censoring import clamped_note
+from eunomia.traces.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
+from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import refused
-from eunomia.traces.rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_id", "submit_s", "gpus", "service_s", "clamped")

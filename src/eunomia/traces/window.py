@@ -8,20 +8,20 @@ from math import inf
 
 import numpy as np
 
-from eunomia.traces.dates import date_at
+from eunomia.traces.field_rules import NumberRule
 from eunomia.traces.options import number, refused
-from eunomia.traces.rules import Rule
 from eunomia.traces.table import Trace
+from eunomia.traces.timestamps import date_at
 
-START = Rule(what="a finite number of seconds, at least 0", least=0.0, mend="leave it out to start at 0")
-END = Rule(what="a number of seconds above 0", above=0.0, endless=True, mend="leave it out to read to the end")
-LOAD = Rule(
+START = NumberRule(what="a finite number of seconds, at least 0", least=0.0, mend="leave it out to start at 0")
+END = NumberRule(what="a number of seconds above 0", above=0.0, endless=True, mend="leave it out to read to the end")
+LOAD = NumberRule(
     what="a number from 0.000001 to 1,000,000",
     least=1e-6,
     most=1e6,
     mend="write 1 for the load of the trace, 2 for twice as much",
 )
-MAX_JOBS = Rule(what="a whole number, at least 1", least=1, whole=True, mend="leave it out for all jobs")
+MAX_JOBS = NumberRule(what="a whole number, at least 1", least=1, whole=True, mend="leave it out for all jobs")
 
 
 def window(

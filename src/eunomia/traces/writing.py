@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eunomia.model.disk import DISK
+from eunomia.model.disk_errors import DISK
 from eunomia.traces.options import refused
 from eunomia.traces.table import Trace
 

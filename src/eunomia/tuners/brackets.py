@@ -41,7 +41,7 @@ def brackets_of(trials: int, eta: int) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RungDecision:
     """What follows from a report: who is out of the race, who rests on its rung, and who goes on to the next."""
 
     out: Sequence[str] = ()
@@ -76,20 +76,20 @@ class Bracket:
             gone = mark
         return steps
 
-    def report(self, job_id: str, loss: float) -> Verdict:
+    def report(self, job_id: str, loss: float) -> RungDecision:
         """Note a trial's loss at its next rung."""
         rung = self._rung[job_id]
         if rung == self._rungs:
-            return Verdict()
+            return RungDecision()
         self._board[rung][job_id] = loss
         self._rung[job_id] += 1
         fresh = [name for name in self._judged(job_id, rung) if name not in self._out]
         self._out.update(fresh)
-        return Verdict(out=fresh, go=[] if job_id in fresh else [job_id])
+        return RungDecision(out=fresh, go=[] if job_id in fresh else [job_id])
 
-    def leave(self, job_id: str) -> Verdict:
+    def leave(self, job_id: str) -> RungDecision:
         """Note that a trial has ended and will come to no further rung."""
-        return Verdict(out=self.report(job_id, math.inf).out)
+        return RungDecision(out=self.report(job_id, math.inf).out)
 
     def _judged(self, job_id: str, rung: int) -> list[str]:
         """Return all who are surely not among the best of their rung, rung by rung as far as it is known who stands."""

@@ -20,7 +20,7 @@ from eunomia.model.events import JobUpdated
 from eunomia.model.job import Job
 from eunomia.model.rounding import rounded
 from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import NOTHING, Wish, Wishes
+from eunomia.tuners.tuner import NOTHING, TunerRequests, Wish
 
 POOR = 0.05
 PROMISING_WEIGHT = 4.0
@@ -66,13 +66,13 @@ class HyperDrive(Trials):
         self._chance: dict[str, float] = {}
         self._weight: dict[str, float] = {}
 
-    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+    def begin(self, app: str, trials: Sequence[Job]) -> TunerRequests:
         """Watch all trials."""
         super().begin(app, trials)
         self._reports = {name: [] for name in self.jobs}
-        return Wishes({name: job.total_steps / REPORTS for name, job in self.jobs.items()})
+        return TunerRequests({name: job.total_steps / REPORTS for name, job in self.jobs.items()})
 
-    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+    def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
         """Classify the trials anew; what is told before the next report is due tells nothing."""
         total = self.jobs[job_id].total_steps if job_id in self.jobs else math.inf
         due = total * (len(self._reports.get(job_id, ())) + 1) / REPORTS
@@ -92,21 +92,21 @@ class HyperDrive(Trials):
         events += self._classified()
         following = len(mine) + 1
         watch = {job_id: total * following / REPORTS} if job_id in self.alive and following < REPORTS else {}
-        return Wishes(watch, events)
+        return TunerRequests(watch, events)
 
-    def ended(self, job_id: str, loss: float) -> Wishes:
+    def ended(self, job_id: str, loss: float) -> TunerRequests:
         """A trial that came to its end may have reached the target there."""
         if not math.isnan(loss) and loss <= self._target and job_id in self.alive:
             return self._found(job_id, loss, ended=True)
         self._chance.pop(job_id, None)
         return super().ended(job_id, loss)
 
-    def _found(self, job_id: str, loss: float, *, ended: bool = False) -> Wishes:
+    def _found(self, job_id: str, loss: float, *, ended: bool = False) -> TunerRequests:
         """The target is reached: nothing else has to run, the trial itself included."""
         self._best = min(self._best, (loss, job_id))
         if ended:
             del self.alive[job_id]
-        return Wishes(events=[*self.drop(list(self.alive)), *self.finish()])
+        return TunerRequests(events=[*self.drop(list(self.alive)), *self.finish()])
 
     def _chance_of(self, reports: Sequence[tuple[float, float]]) -> float:
         progress = reports[-1][0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from eunomia.model.events import AppFinished, JobCancelled
 from eunomia.model.job import Job
-from eunomia.tuners.tuner import NOTHING, Wishes
+from eunomia.tuners.tuner import NOTHING, TunerRequests
 
 
 class Trials:
@@ -30,7 +30,7 @@ class Trials:
         self._best = (math.inf, "")  # loss and trial
         self._over = False
 
-    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+    def begin(self, app: str, trials: Sequence[Job]) -> TunerRequests:
         """Take the trials in."""
         self.app = app
         self.jobs = {job.job_id: job for job in trials[: self._most]}
@@ -53,20 +53,20 @@ class Trials:
         """Return nothing: a trial's command says what it is."""
         return {}
 
-    def submitted(self, job: Job) -> Wishes:
+    def submitted(self, job: Job) -> TunerRequests:
         """Nothing is wished of a new trial."""
         return NOTHING
 
-    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+    def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
         """Nothing is watched."""
         return NOTHING
 
-    def ended(self, job_id: str, loss: float) -> Wishes:
+    def ended(self, job_id: str, loss: float) -> TunerRequests:
         """Note what the trial has found."""
         self.alive.pop(job_id, None)
         if not math.isnan(loss):
             self._best = min(self._best, (loss, job_id))
-        return Wishes(events=self.finish())
+        return TunerRequests(events=self.finish())
 
     def drop(self, names: Iterable[str]) -> list[JobCancelled]:
         """Give up these trials; return the wishes."""

@@ -16,24 +16,24 @@ Wish = JobUpdated | JobPaused | JobResumed | JobCancelled | AppFinished
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TunerRequests:
     """What a user wants now: to be told when jobs have done so many steps, and events that come true in the world."""
 
     watch: Mapping[str, float] = field(default_factory=dict)  # job -> steps
     events: Sequence[Wish] = ()
 
 
-NOTHING = Wishes()
+NOTHING = TunerRequests()
 
 
-class InvalidWish(ValueError):
+class InvalidTunerRequest(ValueError):
     """What a tuner returned that can be nobody's wish; it names the tuner's mistake."""
 
 
 class Tuner(Protocol):
     """The user of one app. Deterministic: the same words, the same wishes."""
 
-    def begin(self, app: str, trials: Sequence[Job]) -> Wishes:
+    def begin(self, app: str, trials: Sequence[Job]) -> TunerRequests:
         """The app begins; these are the trials that it is known to have, some of which may be submitted later."""
         ...
 
@@ -48,14 +48,14 @@ class Tuner(Protocol):
         """Return what a trial is to be run with, the same whenever asked; for worlds that run real ones."""
         ...
 
-    def submitted(self, job: Job) -> Wishes:
+    def submitted(self, job: Job) -> TunerRequests:
         """A trial has been submitted."""
         ...
 
-    def measured(self, job_id: str, steps: float, loss: float) -> Wishes:
+    def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
         """A trial that is watched has done so many steps."""
         ...
 
-    def ended(self, job_id: str, loss: float) -> Wishes:
+    def ended(self, job_id: str, loss: float) -> TunerRequests:
         """A trial has ended with this loss; nan = it failed for good, was refused, or somebody else cancelled it."""
         ...

@@ -18,7 +18,7 @@ from eunomia.model.decisions import Decision, Flow, Refuse, WakeAt
 from eunomia.model.events import Event, JobCancelled, JobFinished, JobSubmitted, Moment, Woken
 from eunomia.model.job import Job
 from eunomia.model.losses import HELD_FOR, Losses
-from eunomia.model.register import Register
+from eunomia.model.row_index import RowIndex
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
@@ -36,7 +36,7 @@ class FluidWorld:
     ):
         self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
         self._types, self._rates = topology.types, Rates(speeds, self._jobs)
-        self._register = Register(job.job_id for job in self._jobs)
+        self._register = RowIndex(job.job_id for job in self._jobs)
         self._total = np.array([job.total_steps for job in self._jobs])  # (job,) steps
         self._to_do = self._total.copy()  # (job,) steps at `_since`
         self._useful, self._sharing = np.zeros(len(self._jobs)), 0.0  # accelerator-seconds

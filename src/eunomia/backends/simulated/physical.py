@@ -41,7 +41,7 @@ from eunomia.model.losses import Losses
 from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
-from eunomia.throughputs.situated import Situated
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 ENDED = -1  # in the place of an epoch: no order concerns this job any more
 
@@ -87,7 +87,7 @@ class PhysicalWorld:
         self,
         jobs: Sequence[Job],
         topology: Topology,
-        speeds: Situated,
+        speeds: PlacedThroughputs,
         *,
         neighbours: Neighbours | None = None,
         overheads: Overheads | None = None,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
-from eunomia.throughputs.names import Kind
-from eunomia.throughputs.situated import Situated
+from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 Group = tuple[int, ...]  # the job on some seats, or the two that share them: no neighbours to each other
 
@@ -15,7 +15,7 @@ Group = tuple[int, ...]  # the job on some seats, or the two that share them: no
 class Surroundings:
     """Slowdowns by place and by neighbours. Only gangs that sit now are known; jobs go by their rows."""
 
-    def __init__(self, topology: Topology, speeds: Situated, neighbours: Neighbours | None):
+    def __init__(self, topology: Topology, speeds: PlacedThroughputs, neighbours: Neighbours | None):
         self._speeds, self._neighbours = speeds, neighbours
         self._node_of = topology.node.tolist()
         self._on: list[dict[int, None]] = [{} for _ in range(topology.nodes)]  # (node,) gangs in order of arrival

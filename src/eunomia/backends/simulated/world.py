@@ -38,7 +38,7 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.losses import Losses
 from eunomia.model.overheads import Overheads
-from eunomia.model.register import Register
+from eunomia.model.row_index import RowIndex
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
@@ -70,7 +70,7 @@ class SimulatedWorld:
         self._checkpoint_every_s, self._replay_status = checkpoint_every_s, replay_status
         _, cancels, failures, outages = np.random.default_rng(seed).spawn(4)
         self._failures, self._outages = failures, outages
-        self._register = Register(job.job_id for job in self._jobs)
+        self._register = RowIndex(job.job_id for job in self._jobs)
         self._rates = Rates(speeds, self._jobs)
         self._gangs = _waiting(self._jobs, self._rates.model)
         costs = overheads or Overheads()

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.adoption import Question, sizes_of
+from eunomia.core.answer_rows import PendingAsk, sizes_of
+from eunomia.core.kernel_arrays import ON_TYPE, PARTNER, SHAPE, STAGE
 from eunomia.core.state import State
-from eunomia.core.tables import ON_TYPE, PARTNER, SHAPE, STAGE
 from eunomia.kernels import kernel
 from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.life import Stage
+from eunomia.model.job_lifecycle import Stage
 from eunomia.placing.ranking import rising
 
 _RUNS = int(Stage.RUNNING)
@@ -80,7 +80,7 @@ class Dues:
 
     def __init__(self, types: int):
         self._types = types
-        self.rows = Question(-1, np.empty(0, dtype=np.int64))
+        self.rows = PendingAsk(-1, np.empty(0, dtype=np.int64))
         self.size: Ints = np.empty(0, dtype=np.int64)  # (row,) accelerators
         self.lag: Floats = np.empty(0)  # (row,) seconds owed less seconds received
         self.fill = True
@@ -102,7 +102,7 @@ class Dues:
         """(row,) share of time."""
         return self.rows.x
 
-    def adopt(self, rows: Question, fill: bool, state: State) -> None:
+    def adopt(self, rows: PendingAsk, fill: bool, state: State) -> None:
         """Take over a new answer; a candidate that was there before keeps what it is owed."""
         before, lag = self._keys(), self.lag
         self.rows, self.fill, self.size = rows, fill, sizes_of(rows.job, rows.shape, state)
@@ -154,7 +154,7 @@ class Dues:
         order = rising(key[:count])
         return order if count == len(able) else able[order]
 
-    def in_line(self, line: Ints, state: State, throughput: Floats) -> Question:
+    def in_line(self, line: Ints, state: State, throughput: Floats) -> PendingAsk:
         """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.
 
         `throughput` is (active job, type). Spare seats go to anybody who can use them, the earliest first, each to
@@ -170,4 +170,4 @@ class Dues:
             spare = (job, preference[can], none - 1, none, none + ANYWHERE)
             columns = [np.concatenate(both) for both in zip(columns, spare, strict=True)]
         job, type, partner, shape, within = columns
-        return Question(rows.asked, active, job, type, partner, shape, within)
+        return PendingAsk(rows.asked, active, job, type, partner, shape, within)

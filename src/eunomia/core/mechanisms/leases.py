@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from eunomia.core.passes import ENDED, EVERYBODY, RESTED
+from eunomia.core.placement_pass import ENDED, EVERYBODY, RESTED
 from eunomia.core.state import State
 
 

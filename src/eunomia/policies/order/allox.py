@@ -33,7 +33,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preference import runnable
+from eunomia.policies.order.type_choice import runnable
 from eunomia.solvers.assignment import soonest
 from eunomia.solvers.machines import served_first
 

@@ -22,7 +22,7 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import ENDLESS, RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preference import NEEDS, by_fastest, runnable
-from eunomia.policies.order.usage import whole_shares
+from eunomia.policies.order.decayed_usage import whole_shares
+from eunomia.policies.order.type_choice import NEEDS, by_fastest, runnable
 from eunomia.solvers.dominant import Tasks, filling
 
 

@@ -27,7 +27,7 @@ from eunomia.model.answers import Misfit, Order
 from eunomia.model.policy import ENDLESS, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
 
 _MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
 

@@ -35,10 +35,10 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.cohort import Cohort
-from eunomia.policies.order.heads import Heads
-from eunomia.policies.order.preference import NEEDS, runnable
-from eunomia.policies.order.usage import check_half_life, decayed
+from eunomia.policies.order.borrowing_group import BorrowingGroup
+from eunomia.policies.order.decayed_usage import check_half_life, decayed
+from eunomia.policies.order.queue_heads import QueueHeads
+from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
 _WHY = "neither its queue's quota nor what it may borrow has room for it"
@@ -84,19 +84,19 @@ class KueueFairShare:
 
     def decide(self, view: View) -> Order:
         """Return who goes on where it is and who is admitted; who is stopped or waits is not named."""
-        cohort, running = Cohort.seen(view), np.flatnonzero(view.on_type >= 0)
+        cohort, running = BorrowingGroup.seen(view), np.flatnonzero(view.on_type >= 0)
         admitted, stopped = self._admitted(view, cohort)
         line = np.array([m for m in running.tolist() if m not in stopped] + admitted, dtype=np.int64)
         waits = np.setdiff1d(np.arange(view.jobs), line).tolist()
         never = {m: _refusal(cohort.quota[cohort.queue[m]]) for m in cohort.never()}
         return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=never)
 
-    def _admitted(self, view: View, cohort: Cohort) -> tuple[list[int], set[int]]:
+    def _admitted(self, view: View, cohort: BorrowingGroup) -> tuple[list[int], set[int]]:
         """Return the jobs that are let in, in that order, and those stopped for them."""
         admitted: list[int] = []
         stopped: set[int] = set()
         can, hopeless = runnable(view), set()  # queue, size and wishes of jobs that found nothing since somebody moved
-        heads = Heads(self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1))), cohort)
+        heads = QueueHeads(self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1))), cohort)
         fastest = np.argsort(-view.throughput, axis=1, kind="stable")
         wishes = np.where(np.take_along_axis(can, fastest, axis=1), fastest, -1).tolist()
         while cohort.may_give() and (m := heads.pop()) >= 0:
@@ -117,7 +117,7 @@ class KueueFairShare:
             hopeless.clear()
         return admitted, stopped
 
-    def _room(self, cohort: Cohort, job: int, types: list[int]) -> tuple[int, list[int]]:
+    def _room(self, cohort: BorrowingGroup, job: int, types: list[int]) -> tuple[int, list[int]]:
         """Return the type on which a job may run, -1 = none, and who has to stop for it."""
         if not cohort.may_use(job):
             return -1, []
@@ -130,7 +130,7 @@ class KueueFairShare:
                 return j, victims
         return -1, []
 
-    def _lines(self, view: View, cohort: Cohort, waiting: Ints) -> dict[int, deque[int]]:
+    def _lines(self, view: View, cohort: BorrowingGroup, waiting: Ints) -> dict[int, deque[int]]:
         """Return the waiting jobs of each queue, its head first."""
         line = waiting
         if self.admission == "usage":

@@ -27,8 +27,8 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placing.choose import would_run
-from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types
-from eunomia.policies.order.rivals import next_behind
+from eunomia.policies.order.preemption_horizon import next_behind
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
 
 _ROUNDING = 1e-9  # of a level: service is a sum of products
 

@@ -29,9 +29,9 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placing.choose import would_run
-from eunomia.policies.order.due import Late, check_late, in_line, told
-from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types, runnable
-from eunomia.policies.order.rivals import next_behind
+from eunomia.policies.order.deadline_order import Late, check_late, in_line, told
+from eunomia.policies.order.preemption_horizon import next_behind
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, runnable
 
 _ROUNDING_S = 1e-6  # times are sums
 

@@ -27,7 +27,7 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.rounding import drawn, rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preference import NEEDS, by_fastest
+from eunomia.policies.order.type_choice import NEEDS, by_fastest
 from eunomia.policies.shares.tickets import tickets_of
 
 

@@ -34,8 +34,8 @@ from eunomia.model.curve_fits import until_flat
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.elastic import NEEDS, Narrowest, by_gain
-from eunomia.policies.order.fits import Curves, fits, fitted_curves
+from eunomia.policies.order.curve_fits import Curves, fits, fitted_curves
+from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, by_gain
 
 _KNOWN = 0.1  # part of the steps after which a job is well known
 _WINDOW = 0.1  # part of the steps in which a curve that is nearly flat falls little
@@ -82,7 +82,7 @@ class Optimus:
         expected, memory = self._expected(view)
         left = (counts * expected)[:, None, None]
         time = np.divide(left, speed, out=np.zeros(speed.shape), where=speed > 0)
-        return replace(by_gain(view, np.arange(view.jobs), Narrowest.of(view), -time), memory=memory)
+        return replace(by_gain(view, np.arange(view.jobs), MinimumShapes.of(view), -time), memory=memory)
 
     def _expected(self, view: View) -> tuple[Floats, dict[str, Array]]:
         """Return Q, (job,), and what to remember."""

@@ -35,8 +35,8 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.elastic import NEEDS, Narrowest, by_gain
-from eunomia.policies.order.fits import Curves, fits, fitted_curves, median_curves
+from eunomia.policies.order.curve_fits import Curves, fits, fitted_curves, median_curves
+from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, by_gain
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Slaq:
 
     def decide(self, view: View) -> Order:
         """Return every job in the shape that it is to run in, the largest decrease of loss first."""
-        narrowest = Narrowest.of(view)
+        narrowest = MinimumShapes.of(view)
         curves, memory = self._known(view)
         worth = self._worth(view, curves, narrowest.speed.max(axis=1, initial=0.0))
         first = np.take_along_axis(worth, narrowest.shape[:, None, :], axis=1)[:, 0]  # (job, type)

@@ -39,8 +39,8 @@ from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
-from eunomia.policies.order.preference import NEEDS, by_fastest
-from eunomia.policies.order.usage import among_siblings, check_half_life, decayed, rolled_up, whole_shares
+from eunomia.policies.order.decayed_usage import among_siblings, check_half_life, decayed, rolled_up, whole_shares
+from eunomia.policies.order.type_choice import NEEDS, by_fastest
 
 WEEK_S = 7 * 86400.0
 _ROUNDING = 12  # digits of a factor that tell two tenants apart

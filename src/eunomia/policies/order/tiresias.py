@@ -33,7 +33,7 @@ from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.gittins import authors, textbook, thinned
-from eunomia.policies.order.tiresias_places import in_line
+from eunomia.policies.order.tiresias_placement import in_line
 from eunomia.policies.order.tiresias_queues import Queues, limits_in, numbers_in
 
 SKEWED = 0.3  # parts of a model's parameters in one tensor: lies between ResNets and VGGs in the paper's table 2

@@ -35,8 +35,8 @@ from eunomia.model.products import dot
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, per, speeds
 from eunomia.policies.shares.proportional import Proportional
+from eunomia.policies.shares.share_inputs import NEEDS, per, speeds
 
 NOT_YET = -1.0
 

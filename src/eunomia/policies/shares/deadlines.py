@@ -14,14 +14,14 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.view import View
-from eunomia.policies.shares import paired
+from eunomia.policies.shares import pair_programs
 from eunomia.solvers.late import late_rows
 
 NEEDS = frozenset({"deadline", "remaining"})
 
 
 @dataclass(frozen=True, slots=True)
-class Floors:
+class DeadlineFloors:
     """The floors that are kept, and who is late."""
 
     floor: Floats  # (job,) steps/s, 0 = none
@@ -30,7 +30,7 @@ class Floors:
     fewest: bool = True  # it is proven that no lighter set can be late
 
     @classmethod
-    def only(cls, floor: Floats) -> Floors:
+    def only(cls, floor: Floats) -> DeadlineFloors:
         """Return floors that can all be kept."""
         return cls(floor, np.zeros(len(floor), dtype=bool), ())
 
@@ -43,7 +43,7 @@ class Floors:
         return told | dict.fromkeys(self.late, f"{set_of}: its deadline cannot be met together with the others'")
 
 
-def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing: bool = False) -> Floors:
+def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing: bool = False) -> DeadlineFloors:
     """Return floors for T (job, type); `other` (job,) are those of jobs without a deadline that can still be met.
 
     With space sharing a job is late only if its deadline cannot be met in pairs either.
@@ -57,10 +57,10 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
     hopeless = (timed & (left <= 0) & (view.remaining > 0)) | (floor > T.max(axis=1, initial=0.0) * (1 + 1e-12))
     floor[hopeless] = other[hopeless]
     if space_sharing:
-        found = paired.late_jobs(view, T, floor)
+        found = pair_programs.late_jobs(view, T, floor)
     else:
         found = late_rows(T, view.scale_factor.astype(float), view.capacity, floor, weight=view.weight)
     floor[found.rows] = 0.0
     late = hopeless.copy()
     late[found.rows] = True
-    return Floors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), found.least)
+    return DeadlineFloors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), found.least)

@@ -43,7 +43,7 @@ from eunomia.model.products import dot
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import tickets
-from eunomia.policies.shares.believed import speeds, times
+from eunomia.policies.shares.share_inputs import speeds, times
 from eunomia.solvers.divided import Wishes, divided
 
 _ROUNDING = 1e-9  # of a resource's total

@@ -27,9 +27,9 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preference import REMEMBERS, Types, check_types, draw_types
-from eunomia.policies.shares.believed import NEEDS, per, speeds
-from eunomia.policies.shares.paired import NEEDS as PAIRS
+from eunomia.policies.order.type_choice import REMEMBERS, Types, check_types, draw_types
+from eunomia.policies.shares.pair_programs import NEEDS as PAIRS
+from eunomia.policies.shares.share_inputs import NEEDS, per, speeds
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, per
-from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.makespan import seconds
+from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, per
 
 
 def alone_time(view: View) -> Floats:
@@ -59,7 +59,7 @@ class FinishTimeFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
+    placement: placement_sensitive.Placement = "ignored"
     weighted: bool = False
     point: Point = "any"
 
@@ -84,23 +84,23 @@ class FinishTimeFairness:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placed.needs_of(self.placement))
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placement_sensitive.needs_of(self.placement))
         check_point(self.point, self.space_sharing)
-        also_needs(self, paired.NEEDS if self.space_sharing else needs_of(self.point))
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, alone = placed.speeds(view, self.types, self.placement), alone_time(view)
+        T, alone = placement_sensitive.speeds(view, self.types, self.placement), alone_time(view)
         t, r, rate = view.at - view.submitted, view.remaining, view.isolated
         w = view.weight if self.weighted else np.ones(view.jobs)
         can = (rate > 0) & (T > 0).any(axis=1)
         need, base, age = np.where(can, r * w, 0.0), np.where(can, alone + per(r, rate), 1.0), np.where(can, t * w, 0.0)
         kept = {"alone_time": alone, "alone_rate": rate, "steps_left": r}
         if self.space_sharing:
-            answer = paired.highest_own_level(view, T, need, base=base, age=age, read=seconds)
+            answer = pair_programs.highest_own_level(view, T, need, base=base, age=age, read=seconds)
         else:
             answer = level_shares(view, T, need, base=base, age=age, point=self.point, read=seconds)
-            answer = placed.as_counted(answer, view, self.placement)
+            answer = placement_sensitive.as_counted(answer, view, self.placement)
         return replace(answer, memory={**answer.memory, **kept})

@@ -73,7 +73,7 @@ class GandivaFair:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
-        wants = tickets.Wants(view)
+        wants = tickets.TicketDemand(view)
         A = tickets.entitled(wants, view.capacity)
         A = traded(A, wants.worth, wants.on_type, wants.in_all, price=self.price)
         return Shares(tickets.spread(A, view, wants))

@@ -19,11 +19,11 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Shares
-from eunomia.model.equal_part import equal_part
+from eunomia.model.equal_share import equal_part
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, speeds
+from eunomia.policies.shares.share_inputs import NEEDS, speeds
 
 
 @dataclass(frozen=True, slots=True)

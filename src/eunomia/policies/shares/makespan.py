@@ -24,9 +24,9 @@ from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, check_types
-from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares import pair_programs, placement_sensitive
+from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types
 
 
 def seconds(rate: float) -> float:
@@ -48,7 +48,7 @@ class Makespan:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
+    placement: placement_sensitive.Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -65,15 +65,17 @@ class Makespan:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placed.needs_of(self.placement))
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placement_sensitive.needs_of(self.placement))
         check_point(self.point, self.space_sharing)
-        also_needs(self, paired.NEEDS if self.space_sharing else needs_of(self.point))
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, r = placed.speeds(view, self.types, self.placement), view.remaining
+        T, r = placement_sensitive.speeds(view, self.types, self.placement), view.remaining
         if self.space_sharing:
-            return paired.highest_own_level(view, T, r, read=seconds)
-        return placed.as_counted(level_shares(view, T, r, point=self.point, read=seconds), view, self.placement)
+            return pair_programs.highest_own_level(view, T, r, read=seconds)
+        return placement_sensitive.as_counted(
+            level_shares(view, T, r, point=self.point, read=seconds), view, self.placement
+        )

@@ -31,9 +31,9 @@ from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share
-from eunomia.policies.shares.level import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares import pair_programs, placement_sensitive
+from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
+from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, equal_share
 
 
 def fair_need(T: Floats, view: View) -> Floats:
@@ -56,7 +56,7 @@ class MaxMinFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
+    placement: placement_sensitive.Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -78,17 +78,17 @@ class MaxMinFairness:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
         check_point(self.point, self.space_sharing)
-        also_needs(self, paired.NEEDS if self.space_sharing else ())
-        also_needs(self, placed.needs_of(self.placement))
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
+        also_needs(self, placement_sensitive.needs_of(self.placement))
         also_needs(self, needs_of(self.point))
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T = placed.speeds(view, self.types, self.placement)
+        T = placement_sensitive.speeds(view, self.types, self.placement)
         need = fair_need(T, view)
         if self.space_sharing:
-            return paired.highest_level(view, T, need)
-        return placed.as_counted(level_shares(view, T, need, point=self.point), view, self.placement)
+            return pair_programs.highest_level(view, T, need)
+        return placement_sensitive.as_counted(level_shares(view, T, need, point=self.point), view, self.placement)

@@ -26,9 +26,9 @@ from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed, total
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, per
-from eunomia.policies.shares.level import needs_of
+from eunomia.policies.shares import linear_program, pair_programs, placement_sensitive
+from eunomia.policies.shares.max_min_program import needs_of
+from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types, per
 from eunomia.solvers.linear import best_total
 
 
@@ -48,8 +48,8 @@ class MaxThroughput:
     normalised: bool = True
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
-    point: total.Point = "any"
+    placement: placement_sensitive.Placement = "ignored"
+    point: linear_program.Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_throughput",
@@ -64,21 +64,21 @@ class MaxThroughput:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
-        total.check_point(self.point, self.space_sharing)
-        also_needs(self, placed.needs_of(self.placement) | needs_of(self.point))
-        also_needs(self, paired.NEEDS if self.space_sharing else ())
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
+        linear_program.check_point(self.point, self.space_sharing)
+        also_needs(self, placement_sensitive.needs_of(self.placement) | needs_of(self.point))
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z = placed.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
+        T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
         v = per(view.weight * z, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
         if self.space_sharing:
-            return paired.best_total(view, T, v)
+            return pair_programs.best_total(view, T, v)
         worth = T * v[:, None]
         found = best_total(worth, z, view.capacity)
-        x = total.chosen(view, worth, found, self.point)
+        x = linear_program.chosen(view, worth, found, self.point)
         done = float((worth * x).sum())
         answer = answered(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
-        return placed.as_counted(answer, view, self.placement)
+        return placement_sensitive.as_counted(answer, view, self.placement)

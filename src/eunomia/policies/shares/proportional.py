@@ -25,7 +25,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, equal_share, speeds
+from eunomia.policies.shares.share_inputs import NEEDS, equal_share, speeds
 
 
 def filled_shares(weight: Floats, size: Floats, capacity: float) -> Floats:

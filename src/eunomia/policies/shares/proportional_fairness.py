@@ -26,8 +26,8 @@ from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types
+from eunomia.policies.shares import pair_programs, placement_sensitive
+from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types
 from eunomia.solvers.proportional import fairest_product
 
 
@@ -46,7 +46,7 @@ class ProportionalFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
+    placement: placement_sensitive.Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="proportional_fairness",
@@ -67,16 +67,16 @@ class ProportionalFairness:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placed.needs_of(self.placement))
-        also_needs(self, paired.NEEDS if self.space_sharing else ())
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placement_sensitive.needs_of(self.placement))
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, z = placed.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
+        T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
         if self.space_sharing:
-            return paired.fairest_product(view, T, view.weight)
+            return pair_programs.fairest_product(view, T, view.weight)
         found = fairest_product(T, z, view.capacity, view.weight)
         answer = answered(
             found.x,
@@ -86,4 +86,4 @@ class ProportionalFairness:
             scale=float(view.weight.sum()),
             tolerance=1e-6,
         )
-        return placed.as_counted(answer, view, self.placement)
+        return placement_sensitive.as_counted(answer, view, self.placement)

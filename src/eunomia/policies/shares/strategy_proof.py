@@ -26,7 +26,7 @@ from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, speeds, times
+from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, speeds, times
 from eunomia.solvers.proportional import strategy_proof
 
 

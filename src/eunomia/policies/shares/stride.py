@@ -53,5 +53,5 @@ class Stride:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
-        wants = tickets.Wants(view)
+        wants = tickets.TicketDemand(view)
         return Shares(tickets.spread(tickets.entitled(wants, view.capacity), view, wants))

@@ -34,9 +34,9 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import deadlines, paired, total
-from eunomia.policies.shares.believed import NEEDS, Types, answered, check_types, of_fastest, per, speeds
-from eunomia.policies.shares.level import needs_of
+from eunomia.policies.shares import deadlines, linear_program, pair_programs
+from eunomia.policies.shares.max_min_program import needs_of
+from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types, of_fastest, per, speeds
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.ratio import best_ratio
 
@@ -47,7 +47,7 @@ def prices(view: View) -> Floats:
     return np.asarray(np.maximum(p, 1e-6 * max(float(p.max(initial=0.0)), 1e-6)))
 
 
-def late_named(answer: Shares, floors: deadlines.Floors) -> Shares:
+def late_named(answer: Shares, floors: deadlines.DeadlineFloors) -> Shares:
     """Return the answer with the jobs that are late, and what is said of all whose floors were dropped."""
     return replace(answer, late=floors.late, why=floors.why())
 
@@ -67,7 +67,7 @@ class ThroughputPerCost:
     deadlines: bool = False
     types: Types = "aware"
     space_sharing: bool = False
-    point: total.Point = "any"
+    point: linear_program.Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="throughput_per_cost",
@@ -82,20 +82,20 @@ class ThroughputPerCost:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
         if self.objective not in ("ratio", "sum"):
             raise ValueError(f"objective is {self.objective!r}; it is 'ratio' (steps per dollar) or 'sum'")
-        total.check_point(self.point, self.space_sharing)
+        linear_program.check_point(self.point, self.space_sharing)
         if self.point != "any" and self.objective == "ratio":
             raise ValueError(f"point={self.point} needs objective=sum: of a ratio all multiples of a point are as good")
         also_needs(self, needs_of(self.point))
         also_needs(self, deadlines.NEEDS if self.deadlines else ())
-        also_needs(self, paired.NEEDS if self.space_sharing else ())
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C, p = speeds(view, self.types), view.scale_factor.astype(float), view.capacity, prices(view)
-        kept = deadlines.Floors.only(np.zeros(view.jobs))
+        kept = deadlines.DeadlineFloors.only(np.zeros(view.jobs))
         if self.deadlines:
             kept = deadlines.floors(view, T, space_sharing=self.space_sharing)
         if not T.any():
@@ -107,7 +107,7 @@ class ThroughputPerCost:
             answer = answered(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
         else:
             found = best_total(T / p, z, C, rate=T, floor=kept.floor)
-            x = total.chosen(view, T / p, found, self.point, rate=T, floor=kept.floor)
+            x = linear_program.chosen(view, T / p, found, self.point, rate=T, floor=kept.floor)
             done = float((T / p * x).sum())
             answer = answered(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
         return late_named(answer, kept)
@@ -116,5 +116,5 @@ class ThroughputPerCost:
 def _paired(view: View, T: Floats, p: Floats, floor: Floats, objective: str) -> Shares:
     """Return rows with partners; a pair pays for its accelerators once. p (type,), floor (job,)."""
     if objective == "sum":
-        return paired.best_total(view, T, np.ones(view.jobs), per_column=1 / p, floor=floor)
-    return paired.best_ratio(view, T, per(np.ones(view.jobs), T.max(axis=1, initial=0.0)), p, floor)
+        return pair_programs.best_total(view, T, np.ones(view.jobs), per_column=1 / p, floor=floor)
+    return pair_programs.best_ratio(view, T, per(np.ones(view.jobs), T.max(axis=1, initial=0.0)), p, floor)

@@ -14,8 +14,8 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import NEEDS as _NEEDS
-from eunomia.policies.shares.believed import of_fastest, speeds
+from eunomia.policies.shares.share_inputs import NEEDS as _NEEDS
+from eunomia.policies.shares.share_inputs import of_fastest, speeds
 
 NEEDS = _NEEDS | {"tenant", "tenants"}
 _ROUNDING = 1e-9  # of an accelerator
@@ -52,7 +52,7 @@ def level_fill(amount: float, weight: Floats, cap: Floats) -> Floats:
     return given
 
 
-class Wants:
+class TicketDemand:
     """What the tenants' jobs could hold, and how much each type is worth to them."""
 
     def __init__(self, view: View) -> None:
@@ -68,7 +68,7 @@ class Wants:
         self.tickets = tickets_of(view.tenants, self.owner)
 
 
-def entitled(wants: Wants, capacity: Floats) -> Floats:
+def entitled(wants: TicketDemand, capacity: Floats) -> Floats:
     """Return A (tenant, type) accelerators."""
     A = np.zeros_like(wants.on_type)
     for _ in range(A.size):
@@ -93,7 +93,7 @@ def _fastest_first(offered: Floats, worth: Floats, room: Floats) -> Floats:
     return result
 
 
-def spread(A: Floats, view: View, wants: Wants) -> Floats:
+def spread(A: Floats, view: View, wants: TicketDemand) -> Floats:
     """Return X (job, type) of what the tenants have; types that few of a tenant's jobs can use are given first."""
     X, z = np.zeros_like(wants.T), view.scale_factor.astype(float)
     for u in np.flatnonzero(A.sum(axis=1) > 0).tolist():

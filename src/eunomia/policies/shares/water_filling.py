@@ -32,8 +32,8 @@ from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, check_types, equal_share, times
+from eunomia.policies.shares import pair_programs, placement_sensitive
+from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, equal_share, times
 from eunomia.solvers.filling.tree import Tree, flat
 from eunomia.solvers.filling.waterfill import Filled, fill
 
@@ -57,9 +57,9 @@ def answer_of(found: Filled, speed: Floats, order: str = "lexicographic") -> Sha
 
 def paired_answer(view: View, T: Floats, tree: Tree, speed: Floats, order: str = "lexicographic") -> Shares:
     """Return rows with partners whose levels are filled exactly, and the same proof."""
-    found = paired.filled(view, T, _need(view, T), tree)
+    found = pair_programs.filled(view, T, _need(view, T), tree)
     proof = _proof(found.level, found.served, found.own, found.price, found.gap, speed, order)
-    return paired.shares_of(found.entries, proof)
+    return pair_programs.shares_of(found.entries, proof)
 
 
 def _proof(
@@ -90,7 +90,7 @@ class WaterFilling:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
+    placement: placement_sensitive.Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="water_filling",
@@ -111,14 +111,17 @@ class WaterFilling:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placed.needs_of(self.placement))
-        also_needs(self, paired.NEEDS if self.space_sharing else ())
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placement_sensitive.needs_of(self.placement))
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, tree = placed.speeds(view, self.types, self.placement), replace(flat(view.jobs), row_weight=view.weight)
+        T, tree = (
+            placement_sensitive.speeds(view, self.types, self.placement),
+            replace(flat(view.jobs), row_weight=view.weight),
+        )
         if self.space_sharing:
             return paired_answer(view, T, tree, view.weight)
-        return placed.as_counted(answer_of(filled(view, T, tree), view.weight), view, self.placement)
+        return placement_sensitive.as_counted(answer_of(filled(view, T, tree), view.weight), view, self.placement)

@@ -36,8 +36,8 @@ from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import INNER, Tenants
 from eunomia.model.view import View
-from eunomia.policies.shares import paired, placed
-from eunomia.policies.shares.believed import NEEDS, Types, check_types
+from eunomia.policies.shares import pair_programs, placement_sensitive
+from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types
 from eunomia.policies.shares.water_filling import answer_of, filled, paired_answer
 from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
 from eunomia.solvers.filling.tree import Inner, Tree
@@ -60,7 +60,7 @@ class Hierarchical:
     inner: str = "as said"
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placed.Placement = "ignored"
+    placement: placement_sensitive.Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="hierarchical",
@@ -81,15 +81,15 @@ class Hierarchical:
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        paired.check_space_sharing(self.space_sharing, self.types)
-        placed.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placed.needs_of(self.placement))
+        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        placement_sensitive.check_placement(self.placement, self.space_sharing)
+        also_needs(self, placement_sensitive.needs_of(self.placement))
         if self.space_sharing and self._calls_another:
             raise ValueError(
                 f"space_sharing=true and inner={self.inner}: pairs may be of two tenants, and then no part of the "
                 f"cluster is one tenant's; leave space_sharing out"
             )
-        also_needs(self, paired.NEEDS if self.space_sharing else ())
+        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
         if self._calls_another:
             takes_over(self, share_policy(self.inner))
 
@@ -99,13 +99,17 @@ class Hierarchical:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), rows with partners under space sharing, or the rows of the inner policy."""
-        T, tree, ones = placed.speeds(view, self.types, self.placement), self._tree(view), np.ones(view.jobs)
+        T, tree, ones = (
+            placement_sensitive.speeds(view, self.types, self.placement),
+            self._tree(view),
+            np.ones(view.jobs),
+        )
         if self.space_sharing:
             return paired_answer(view, T, tree, ones, IN_TREE)
         found = filled(view, T, tree)
         if self._calls_another:
             return self._inside(view, found.x)
-        return placed.as_counted(answer_of(found, ones, IN_TREE), view, self.placement)
+        return placement_sensitive.as_counted(answer_of(found, ones, IN_TREE), view, self.placement)
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each splitting as it says or as `inner` says for all."""

@@ -29,7 +29,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.usage import top_of
+from eunomia.policies.order.decayed_usage import top_of
 from eunomia.policies.wrappers.inner import order_of, order_policy, takes_over
 
 _WHY = "its tenant's quota is used up, and it may not borrow"

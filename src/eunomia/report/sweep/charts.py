@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series
-from eunomia.report.quantities import Unit, shown
+from eunomia.report.number_format import Unit, shown
 from eunomia.report.sweep.content import Group, Interval, SweepContent
 
 DRAWN: tuple[tuple[str, str, Unit], ...] = (

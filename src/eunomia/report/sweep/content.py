@@ -22,7 +22,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Versus:
+class BaselineDifference:
     """This setting less the baseline, paired by seed."""
 
     change: Interval
@@ -31,13 +31,13 @@ class Versus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class SweepSetting:
     """One of what is compared, at one place along the axis. Both maps are by the names of summary.json."""
 
     name: str
     place: float
     averages: Mapping[str, Interval]
-    versus: Mapping[str, Versus]  # nothing for the baseline itself
+    versus: Mapping[str, BaselineDifference]  # nothing for the baseline itself
     alike: int = 1  # so many seeds gave the very same run, for nothing of it is drawn: they count as one
 
 
@@ -46,7 +46,7 @@ class Group:
     """Settings that are compared with each other."""
 
     name: str  # what sets it apart from other groups; "" when there is one
-    settings: tuple[Setting, ...]
+    settings: tuple[SweepSetting, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

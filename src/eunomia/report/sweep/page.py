@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from eunomia.report.markup import escaped
+from eunomia.report.atomic_write import write_whole
+from eunomia.report.escape import escaped
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.page import document, gallery, told
 from eunomia.report.sweep.charts import charts
 from eunomia.report.sweep.content import Group, SweepContent
+from eunomia.report.sweep.findings import findings
 from eunomia.report.sweep.tables import averages, differences
-from eunomia.report.sweep.words import verdict
-from eunomia.report.whole import write_whole
 
 
 def write_sweep_report(content: SweepContent, path: Path) -> None:
@@ -24,7 +24,7 @@ def page(content: SweepContent) -> str:
     """Return the HTML. Without JavaScript the words and the tables still show."""
     found = charts(content)
     tables = "\n".join(_tables(content, group) for group in content.groups)
-    main = f"{told('Verdict', verdict(content))}\n{_failures(content)}\n{told('Notes', content.notes)}\n{tables}\n"
+    main = f"{told('Verdict', findings(content))}\n{_failures(content)}\n{told('Notes', content.notes)}\n{tables}\n"
     block = {
         "version": 1,
         "title": content.title,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from eunomia.report.markup import escaped
-from eunomia.report.quantities import Unit, shown
-from eunomia.report.sweep.content import Group, Interval, Setting, SweepContent, Versus
-from eunomia.report.sweep.words import percent
+from eunomia.report.escape import escaped
+from eunomia.report.number_format import Unit, shown
+from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting
+from eunomia.report.sweep.findings import percent
 from eunomia.report.table import COLUMNS, Column
 
 WORDS = {"better": "better", "worse": "worse", "noise": "noise", "alike": "alike", "unknown": "one run",
@@ -27,16 +27,16 @@ def differences(content: SweepContent, group: Group) -> str:
     return _table(content, others, known, _difference) if others else ""
 
 
-def _columns(group: Group, names: Callable[[Setting], Iterable[str]]) -> list[Column]:
+def _columns(group: Group, names: Callable[[SweepSetting], Iterable[str]]) -> list[Column]:
     found = {name for setting in group.settings for name in names(setting)}
     return [column for column in COLUMNS if column.name in found]
 
 
 def _table(
     content: SweepContent,
-    settings: Sequence[Setting],
+    settings: Sequence[SweepSetting],
     columns: Sequence[Column],
-    cell: Callable[[Setting, Column], str],
+    cell: Callable[[SweepSetting, Column], str],
 ) -> str:
     several = len(content.places) > 1
     heads = ["Run", *([content.along] if several else []), *(column.heading for column in columns)]
@@ -50,7 +50,7 @@ def _table(
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _average(setting: Setting, column: Column) -> str:
+def _average(setting: SweepSetting, column: Column) -> str:
     found = setting.averages.get(column.name)
     if found is None:
         return "–"
@@ -68,12 +68,12 @@ def _half(found: Interval, unit: Unit) -> str:
     return f"± {shown(found.high - found.mean, unit)}"
 
 
-def _difference(setting: Setting, column: Column) -> str:
+def _difference(setting: SweepSetting, column: Column) -> str:
     found = setting.versus.get(column.name)
     return "–" if found is None else _told(found, column.unit)
 
 
-def _told(found: Versus, unit: Unit) -> str:
+def _told(found: BaselineDifference, unit: Unit) -> str:
     """Return the difference in its unit, in per cent of the baseline, and what it is worth."""
     sign = "−" if found.change.mean < 0 else "+"
     size = escaped(f"{sign}{shown(abs(found.change.mean), unit)}")

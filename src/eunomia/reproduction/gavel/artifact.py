@@ -14,14 +14,14 @@ import numpy as np
 
 from eunomia.model.answers import Answer, Shares
 from eunomia.model.certificate import Certificate
-from eunomia.model.equal_part import alone_throughput
+from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import ROUNDS, Policy, PolicyInfo
 from eunomia.model.view import View
 from eunomia.policies.shares.finish_time_fairness import FinishTimeFairness
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness, fair_need
-from eunomia.reproduction.gavel.embedding import NotSolved, solve
+from eunomia.reproduction.gavel.ecos_emulation import NotSolved, solve
 from eunomia.reproduction.gavel.packing import PublishedGandiva
-from eunomia.reproduction.gavel.queue import PublishedFifo
+from eunomia.reproduction.gavel.published_fifo import PublishedFifo
 from eunomia.reproduction.gavel.shared_time import SharedTime
 from eunomia.solvers.central import middle
 from eunomia.solvers.level import highest_level

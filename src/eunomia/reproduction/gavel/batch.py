@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.gavel.cells import Cell
+from eunomia.reproduction.figure import Figure, FigureCurve
+from eunomia.reproduction.gavel.figure_runs import FigureRun
 from eunomia.reproduction.gavel.published import MAKESPAN, NOTEBOOKS, STATIC_AT, Published
 from eunomia.reproduction.gavel.runs import Runs, measure, over
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 
 NEAR, GAIN_NEAR = 0.10, 0.10
 GAIN, GAIN_AT = 2.5, (500.0, 700.0)
@@ -22,17 +22,17 @@ NOTES = (
     f"depends on the first few draws whether all of them crowd on the V100s; the median of {DRAWS} draws is shown. On "
     "the type that is drawn, wide gangs hold up the queue.",
 )
-Places = dict[tuple[str, float], list[Cell]]
+Places = dict[tuple[str, float], list[FigureRun]]
 
 
-def makespan(request: Request) -> Table:
+def makespan(request: Request) -> FigureTable:
     """Return makespans beside the published ones, and by what factor Gavel's policy is shorter than FIFO's."""
     cells = {(curve.name, x): _cells(curve, x) for curve in (*MAKESPAN, DRAWN) for x in STATIC_AT}
     runs = measure([c for drawn in cells.values() for s in range(request.seeds) for c in _seeded(drawn, s)], request)
     rows = list(runs.failures())
     rows += [_point(curve, x, cells[curve.name, x], runs, request) for curve in (*MAKESPAN, DRAWN) for x in STATIC_AT]
     rows += [
-        Row(
+        FigureRow(
             series="FIFO ÷ Gavel",
             x=int(x),
             quantity="makespan, gain",
@@ -51,34 +51,34 @@ def makespan(request: Request) -> Table:
         y_label="makespan, hours",
         curves=tuple(line for curve in (*MAKESPAN, DRAWN) for line in _lines(curve, cells, runs)),
     )
-    return Table(rows=tuple(rows), notes=NOTES, figures=(figure,))
+    return FigureTable(rows=tuple(rows), notes=NOTES, figures=(figure,))
 
 
-def _cells(curve: Published, x: float) -> list[Cell]:
+def _cells(curve: Published, x: float) -> list[FigureRun]:
     """Return the runs of a point, one for each draw of its policy."""
     published = curve is not DRAWN
-    one = Cell(policy=curve.policy, rate=math.inf, multi=True, jobs=int(x), window=None, as_published=published)
+    one = FigureRun(policy=curve.policy, rate=math.inf, multi=True, jobs=int(x), window=None, as_published=published)
     return [replace(one, draw=draw) for draw in range(DRAWS if curve.name == "FIFO" else 1)]
 
 
-def _seeded(cells: Sequence[Cell], seed: int) -> list[Cell]:
+def _seeded(cells: Sequence[FigureRun], seed: int) -> list[FigureRun]:
     return [replace(cell, seed=seed) for cell in cells]
 
 
-def _all_hours(runs: Runs, cells: Sequence[Cell]) -> list[float]:
+def _all_hours(runs: Runs, cells: Sequence[FigureRun]) -> list[float]:
     return [runs.shown[cell].makespan_h for cell in cells if cell in runs.shown]
 
 
-def _hours(runs: Runs, cells: Sequence[Cell]) -> float | None:
+def _hours(runs: Runs, cells: Sequence[FigureRun]) -> float | None:
     """Return the median over the draws; None where every run failed."""
     return statistics.median(found) if (found := _all_hours(runs, cells)) else None
 
 
-def _point(curve: Published, x: float, cells: Sequence[Cell], runs: Runs, request: Request) -> Row:
+def _point(curve: Published, x: float, cells: Sequence[FigureRun], runs: Runs, request: Request) -> FigureRow:
     each = [_hours(runs, _seeded(cells, seed)) for seed in range(request.seeds)]
     told = {"seeds": [hours for hours in each if hours is not None], "draws": _all_hours(runs, cells)}
     note = "; ".join(f"{min(h):.1f} … {max(h):.1f} h over {len(h)} {what}" for what, h in told.items() if len(h) > 1)
-    return Row(
+    return FigureRow(
         series=curve.name,
         x=int(x),
         quantity="makespan",
@@ -91,9 +91,9 @@ def _point(curve: Published, x: float, cells: Sequence[Cell], runs: Runs, reques
     )
 
 
-def _lines(curve: Published, cells: Places, runs: Runs) -> list[Curve]:
+def _lines(curve: Published, cells: Places, runs: Runs) -> list[FigureCurve]:
     said = {x: value for x, value in curve.points.items() if value is not None}
     found = {x: _hours(runs, cells[curve.name, x]) for x in STATIC_AT}
     measured = {x: hours for x, hours in found.items() if hours is not None}
-    ours = Curve(name=curve.name, x=list(measured), y=list(measured.values()))
-    return [Curve(name=curve.name, x=list(said), y=list(said.values()), published=True), ours] if said else [ours]
+    ours = FigureCurve(name=curve.name, x=list(measured), y=list(measured.values()))
+    return [FigureCurve(name=curve.name, x=list(said), y=list(said.values()), published=True), ours] if said else [ours]

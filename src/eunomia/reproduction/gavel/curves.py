@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.metrics.statistics import estimate
-from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.gavel.cells import HOUR_S, Cell
+from eunomia.reproduction.figure import Figure, FigureCurve
+from eunomia.reproduction.gavel.figure_runs import HOUR_S, FigureRun
 from eunomia.reproduction.gavel.published import AGNOSTIC, FINISH_TIME, MULTI, NOTEBOOKS, SINGLE, Published
 from eunomia.reproduction.gavel.runs import Runs, measure, over
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 
 NEAR, SATURATED_NEAR, SATURATED_H = 0.05, 0.10, 40.0  # tolerance below and above so many hours of average JCT
 GAIN_NEAR = 0.10
@@ -24,26 +24,26 @@ PERCENTS = (5, 10, 25, 50, 75, 90, 95, 99)
 _PAPER = "Narayanan et al., OSDI 2020"
 
 
-def fig8(request: Request) -> Table:
+def fig8(request: Request) -> FigureTable:
     """Return average JCT against load, one accelerator a job, under LAS and its rivals."""
     gains = ((AGNOSTIC, "Gavel", 5.6, 3.3), (AGNOSTIC, "Gavel, space sharing", 5.6, 4.9))
     return _against_load("gavel-fig8", "Jobs on one accelerator", SINGLE, False, request, gains)
 
 
-def fig9(request: Request) -> Table:
+def fig9(request: Request) -> FigureTable:
     """Return average JCT against load with gangs, under LAS and its rivals."""
     return _against_load("gavel-fig9", "Jobs on 1, 2, 4 or 8 accelerators", MULTI, True, request, ())
 
 
-def fig10(request: Request) -> Table:
+def fig10(request: Request) -> FigureTable:
     """Return average JCT against load with gangs, under finish-time fairness."""
     return _against_load("gavel-fig10", "Finish-time fairness, gangs", FINISH_TIME, True, request, ())
 
 
-def cdf(request: Request) -> Table:
+def cdf(request: Request) -> FigureTable:
     """Return the distribution of JCTs at 5.6 jobs per hour; no points of it were published."""
     curves = [curve for curve in SINGLE if curve.points.get(CDF_RATE) is not None]
-    cells = {curve.name: Cell(policy=curve.policy, rate=CDF_RATE) for curve in curves}
+    cells = {curve.name: FigureRun(policy=curve.policy, rate=CDF_RATE) for curve in curves}
     runs = measure(cells.values(), request)
     rows, lines = list(runs.failures()), []
     for name, cell in cells.items():
@@ -51,11 +51,13 @@ def cdf(request: Request) -> Table:
             continue
         jct = np.sort([value for value in runs.shown[cell].jct_s.values() if value is not None]) / HOUR_S
         rows += [
-            Row(series=name, x=percent, quantity=f"JCT, percentile {percent}", unit="h", measured=value, source=_PAPER)
+            FigureRow(
+                series=name, x=percent, quantity=f"JCT, percentile {percent}", unit="h", measured=value, source=_PAPER
+            )
             for percent, value in zip(PERCENTS, np.percentile(jct, PERCENTS).tolist(), strict=True)
         ]
         part = (np.arange(len(jct)) + 1) / len(jct)
-        lines.append(Curve(name=name, x=jct.tolist(), y=part.tolist()))
+        lines.append(FigureCurve(name=name, x=jct.tolist(), y=part.tolist()))
     figure = Figure(
         name="gavel-cdf",
         title=f"JCT at {CDF_RATE} jobs per hour",
@@ -65,7 +67,7 @@ def cdf(request: Request) -> Table:
         x_log=True,
         steps=True,
     )
-    return Table(
+    return FigureTable(
         rows=tuple(rows), notes=("No points of this figure were published: measured only.",), figures=(figure,)
     )
 
@@ -77,10 +79,10 @@ def _against_load(
     multi: bool,
     request: Request,
     gains: Sequence[tuple[str, str, float, float]],
-) -> Table:
+) -> FigureTable:
     """Run every published point, for each seed, and put both side by side."""
     points = [(curve, x) for curve in curves for x, value in curve.points.items() if value is not None]
-    cells = {(curve.name, x): Cell(policy=curve.policy, rate=x, multi=multi) for curve, x in points}
+    cells = {(curve.name, x): FigureRun(policy=curve.policy, rate=x, multi=multi) for curve, x in points}
     wanted = [replace(cell, seed=seed) for cell in cells.values() for seed in range(request.seeds)]
     corners = {x: replace(cell, as_published=False) for (name, x), cell in cells.items() if name == "Gavel"}
     runs = measure([*wanted, *corners.values()], request)
@@ -88,7 +90,7 @@ def _against_load(
     for curve, x in points:
         rows += _point(curve, x, cells[curve.name, x], runs, request.seeds)
     rows += [
-        Row(
+        FigureRow(
             series="Gavel, point=any",
             x=x,
             quantity="average JCT",
@@ -99,7 +101,7 @@ def _against_load(
         for x, cell in corners.items()
     ]
     rows += [
-        Row(
+        FigureRow(
             series=f"{slow} ÷ {fast}",
             x=x,
             quantity="average JCT, gain",
@@ -119,7 +121,7 @@ def _against_load(
         y_log=True,
         curves=tuple(line for curve in curves for line in _lines(curve, cells, runs, request.seeds)),
     )
-    return Table(rows=tuple(rows), notes=notes(), figures=(figure,))
+    return FigureTable(rows=tuple(rows), notes=notes(), figures=(figure,))
 
 
 def notes() -> tuple[str, ...]:
@@ -137,10 +139,10 @@ def near(published_h: float) -> float:
     return NEAR if published_h < SATURATED_H else SATURATED_NEAR
 
 
-def _point(curve: Published, x: float, cell: Cell, runs: Runs, seeds: int) -> list[Row]:
+def _point(curve: Published, x: float, cell: FigureRun, runs: Runs, seeds: int) -> list[FigureRow]:
     published, dropped = curve.points[x], runs.number(cell, lambda one: one.dropped)
     assert published is not None
-    row = Row(
+    row = FigureRow(
         series=curve.name,
         x=x,
         quantity="average JCT",
@@ -163,20 +165,20 @@ def _point(curve: Published, x: float, cell: Cell, runs: Runs, seeds: int) -> li
     ]
 
 
-def _of_seeds(cell: Cell, runs: Runs, seeds: int) -> list[float]:
+def _of_seeds(cell: FigureRun, runs: Runs, seeds: int) -> list[float]:
     """Return the average JCT in hours for each seed; a run that failed has none."""
     found = [runs.jct_h(replace(cell, seed=seed)) for seed in range(seeds)]
     return [hours for hours in found if hours is not None]
 
 
-def _lines(curve: Published, cells: dict[tuple[str, float], Cell], runs: Runs, seeds: int) -> list[Curve]:
+def _lines(curve: Published, cells: dict[tuple[str, float], FigureRun], runs: Runs, seeds: int) -> list[FigureCurve]:
     at = {x: value for x, value in curve.points.items() if value is not None}
     found = {x: runs.jct_h(cells[curve.name, x]) for x in at}
     measured = {x: hours for x, hours in found.items() if hours is not None}
     each = [_of_seeds(cells[curve.name, x], runs, seeds) for x in measured] if seeds > 1 else []
     return [
-        Curve(name=curve.name, x=list(at), y=list(at.values()), published=True),
-        Curve(
+        FigureCurve(name=curve.name, x=list(at), y=list(at.values()), published=True),
+        FigureCurve(
             name=curve.name,
             x=list(measured),
             y=list(measured.values()),

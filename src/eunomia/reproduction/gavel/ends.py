@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eunomia.reproduction.gavel.playing import Played
 from eunomia.reproduction.gavel.reference import Run
-from eunomia.reproduction.table import Row
+from eunomia.reproduction.gavel.simulate import GavelRun
+from eunomia.reproduction.table import FigureRow
 
 SAME_S = 0.01  # a JCT is the same up to this
 
 
-def ends_of(one: Run, played: Played) -> tuple[int, int, str]:
+def ends_of(one: Run, played: GavelRun) -> tuple[int, int, str]:
     """Return how many jobs ended there or here, how many of them alike, and which is the first that did not."""
     ended = one.jct.keys() | played.jct.keys()
     both = one.jct.keys() & played.jct.keys()
@@ -29,10 +29,10 @@ def _told(name: str, jct: Mapping[str, float | None]) -> str:
     return "dropped" if jct[name] is None else f"{jct[name]} s"
 
 
-def no_jobs(series: str, source: str) -> Row:
+def no_jobs(series: str, source: str) -> FigureRow:
     """Return the row of a run whose `jct` names nobody."""
     note = "jct names no job, so that none is compared"
-    return Row(series=series, quantity="jobs with the same JCT", unit="jobs", source=source, note=note)
+    return FigureRow(series=series, quantity="jobs with the same JCT", unit="jobs", source=source, note=note)
 
 
 def _same(there: float | None, here: float | None) -> bool:

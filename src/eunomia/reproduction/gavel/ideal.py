@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eunomia.experiment.simulation import simulate
-from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.gavel.cells import HOUR_S, Cell, throughputs_in
+from eunomia.reproduction.figure import Figure, FigureCurve
 from eunomia.reproduction.gavel.curves import notes
+from eunomia.reproduction.gavel.figure_runs import HOUR_S, FigureRun, throughputs_in
 from eunomia.reproduction.gavel.runs import measure, over
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
+from eunomia.runs.simulation import simulate
 
 POLICY, RATES, ROUNDS_S = "max_min_fairness", (4.0, 5.6), (360.0, 720.0, 1440.0, 2880.0)
 Cut = tuple[tuple[str, Any], ...]
@@ -19,22 +19,22 @@ FLUID: Cut = (("name", "ideal"),)
 _CLAIM = "Narayanan et al., OSDI 2020, figure 13, claim a few per cent; no number of it is at hand"
 
 
-def ideal(request: Request) -> Table:
+def ideal(request: Request) -> FigureTable:
     """Return average JCTs of one policy on one stream: as a fluid, in Gavel's rounds, by leases of ours."""
     throughputs = throughputs_in(request)
     cells = {
-        (rate, length): Cell(policy=POLICY, rate=rate, mechanism=(("name", "gavel"), ("round_s", length)))
+        (rate, length): FigureRun(policy=POLICY, rate=rate, mechanism=(("name", "gavel"), ("round_s", length)))
         for rate in RATES
         for length in ROUNDS_S
     }
     runs = measure(cells.values(), request)
     rows, lines = list(runs.failures()), []
     for rate in RATES:
-        fluid, own = (_mean_h(Cell(policy=POLICY, rate=rate, mechanism=cut), throughputs) for cut in (FLUID, OURS))
+        fluid, own = (_mean_h(FigureRun(policy=POLICY, rate=rate, mechanism=cut), throughputs) for cut in (FLUID, OURS))
         request.tell(f"{rate:g} jobs/h: fluid {fluid:.2f} h")
-        rows.append(Row(series="fluid", x=rate, quantity="average JCT", unit="h", measured=fluid))
+        rows.append(FigureRow(series="fluid", x=rate, quantity="average JCT", unit="h", measured=fluid))
         rows.append(
-            Row(
+            FigureRow(
                 series="leases of 360 s",
                 x=rate,
                 quantity="average JCT ÷ fluid",
@@ -46,7 +46,7 @@ def ideal(request: Request) -> Table:
         cost = {length: over(runs.jct_h(cells[rate, length]), fluid) for length in ROUNDS_S}
         for length, value in cost.items():
             rows.append(
-                Row(
+                FigureRow(
                     series=f"rounds of {length:g} s",
                     x=rate,
                     quantity="average JCT ÷ fluid",
@@ -56,7 +56,7 @@ def ideal(request: Request) -> Table:
                 )
             )
         known = {length: value for length, value in cost.items() if value is not None}
-        lines.append(Curve(name=f"{rate:g} jobs per hour", x=list(known), y=list(known.values())))
+        lines.append(FigureCurve(name=f"{rate:g} jobs per hour", x=list(known), y=list(known.values())))
     figure = Figure(
         name="gavel-ideal",
         title="What rounds cost",
@@ -64,10 +64,10 @@ def ideal(request: Request) -> Table:
         y_label="average JCT ÷ that of a fluid",
         curves=tuple(lines),
     )
-    return Table(rows=tuple(rows), notes=notes(), figures=(figure,))
+    return FigureTable(rows=tuple(rows), notes=notes(), figures=(figure,))
 
 
-def _mean_h(cell: Cell, throughputs: Path) -> float:
+def _mean_h(cell: FigureRun, throughputs: Path) -> float:
     """Return the average JCT of a cell in hours."""
     mean = simulate(cell.scenario(throughputs)).summary["jct_mean_s"]
     return (mean or 0.0) / HOUR_S

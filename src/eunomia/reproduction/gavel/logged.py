@@ -6,26 +6,26 @@ from math import inf
 
 from eunomia.core.mechanisms.gavel import GavelScheduler
 from eunomia.reproduction.gavel.ends import ends_of, no_jobs
+from eunomia.reproduction.gavel.log_replay import Diverged, FromLog, LoggedRounds
 from eunomia.reproduction.gavel.objectives import VALUES, Objective
-from eunomia.reproduction.gavel.playing import play, set_up_run
 from eunomia.reproduction.gavel.reference import LOGS, Reference, Run
-from eunomia.reproduction.gavel.replaying import Diverged, FromLog, Rounds
-from eunomia.reproduction.table import Row
+from eunomia.reproduction.gavel.simulate import play, set_up_run
+from eunomia.reproduction.table import FigureRow
 
 WORSE = 1e-4  # largest relative shortfall of an objective
 
 
-def of_log(one: Run, reference: Reference) -> list[Row]:
+def of_log(one: Run, reference: Reference) -> list[FigureRow]:
     """Return the rows of one log: rounds with the same assignment, jobs with the same JCT, and objectives.
 
     Raises InvalidInput for a run that cannot be played.
     """
     setup, events = set_up_run(one, reference), reference.logs[one.id]
     adviser = FromLog(events, Objective.of(one.family, setup.policy))
-    heard: list[Rounds] = []
+    heard: list[LoggedRounds] = []
 
-    def watch(scheduler: GavelScheduler) -> Rounds:
-        heard.append(Rounds(scheduler, events))
+    def watch(scheduler: GavelScheduler) -> LoggedRounds:
+        heard.append(LoggedRounds(scheduler, events))
         return heard[0]
 
     stopped, ended, equal, first = "", len(one.jct), 0, ""
@@ -39,24 +39,24 @@ def of_log(one: Run, reference: Reference) -> list[Row]:
     series = f"{one.id} log"
     rows = [_of_rounds(series, heard[0]), no_jobs(series, LOGS)]
     if one.jct:
-        rows[1] = Row(
+        rows[1] = FigureRow(
             series=series, quantity="jobs with the same JCT", unit="jobs", published=ended, measured=equal,
             tolerance=0.0, source=LOGS, note=first,
         )  # fmt: skip
     return rows + ([_of_objective(series, adviser.shortfall)] if one.family in VALUES else [])
 
 
-def _of_rounds(series: str, rounds: Rounds) -> Row:
+def _of_rounds(series: str, rounds: LoggedRounds) -> FigureRow:
     first = rounds.first
-    return Row(
+    return FigureRow(
         series=series, quantity="rounds with the same assignment", unit="rounds", published=rounds.rounds,
         measured=rounds.equal, tolerance=0.0, source=LOGS,
         note=f"first to differ: round {first.round} at {first.at:.3f} s: {first.text}" if first else "",
     )  # fmt: skip
 
 
-def _of_objective(series: str, shortfall: float) -> Row:
-    return Row(
+def _of_objective(series: str, shortfall: float) -> FigureRow:
+    return FigureRow(
         series=series, quantity="how much worse our answer to a logged question is, at most", unit="", published=0.0,
         measured=shortfall if shortfall < inf else None, tolerance=WORSE, source=LOGS,
     )  # fmt: skip

@@ -9,13 +9,13 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Floats
-from eunomia.model.equal_part import alone_throughput
+from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import Policy
 from eunomia.model.products import dot, row_dots
 from eunomia.model.view import View
-from eunomia.policies.shares.believed import equal_share
 from eunomia.policies.shares.finish_time_fairness import alone_time
 from eunomia.policies.shares.makespan import Makespan
+from eunomia.policies.shares.share_inputs import equal_share
 from eunomia.reproduction.gavel.artifact import SeenOnReference
 
 Value = Callable[[View, Floats, Floats], float]  # view, throughput as the policy sees it, X → the larger the better

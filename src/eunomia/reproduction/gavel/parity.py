@@ -11,11 +11,11 @@ from eunomia.model.answers import InvalidAnswer
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.gavel.ends import ends_of, no_jobs
 from eunomia.reproduction.gavel.logged import of_log
-from eunomia.reproduction.gavel.playing import Played, play, set_up_run
 from eunomia.reproduction.gavel.reference import RESULTS, Reference, Run, read_reference
-from eunomia.reproduction.making import failures
-from eunomia.reproduction.printed import half_a_digit
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.gavel.simulate import GavelRun, play, set_up_run
+from eunomia.reproduction.rounding import half_a_digit
+from eunomia.reproduction.run_cache import failures
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 from eunomia.solvers.program import NoOptimum
 
 __all__ = ["AGNOSTIC", "AWARE", "EXACT", "of_log", "of_run", "reproduce"]
@@ -31,7 +31,7 @@ QUANTITIES = ("average_jct", "makespan", "utilization", "total_cost_usd")
 UNITS = {"average_jct": "s", "makespan": "s", "utilization": "", "total_cost_usd": "US$"}
 
 
-def reproduce(request: Request) -> Table:
+def reproduce(request: Request) -> FigureTable:
     """Return a row for each run and quantity, for each log, and for each of them that could not be compared.
 
     Raises InvalidInput for a folder that holds no results.
@@ -44,10 +44,12 @@ def reproduce(request: Request) -> Table:
         if one.id in reference.logs:
             rows += _tried(f"{one.id} log", of_log, one, reference)
     rows += _medians(rows, reference)
-    return Table(rows=tuple(rows), notes=reference.notes)
+    return FigureTable(rows=tuple(rows), notes=reference.notes)
 
 
-def _tried(name: str, of: Callable[[Run, Reference], list[Row]], one: Run, reference: Reference) -> list[Row]:
+def _tried(
+    name: str, of: Callable[[Run, Reference], list[FigureRow]], one: Run, reference: Reference
+) -> list[FigureRow]:
     """Return the rows of a run or log; one that cannot be played has a row that says why."""
     try:
         return of(one, reference)
@@ -55,14 +57,14 @@ def _tried(name: str, of: Callable[[Run, Reference], list[Row]], one: Run, refer
         return _failed(name, error)
 
 
-def _failed(name: str, error: Exception) -> list[Row]:
+def _failed(name: str, error: Exception) -> list[FigureRow]:
     return list(failures({name: " | ".join(str(error).splitlines())}))
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 
-def of_run(one: Run, reference: Reference) -> list[Row]:
+def of_run(one: Run, reference: Reference) -> list[FigureRow]:
     """Return the rows of one run: as near as we come, and for level policies the steady answer beside it.
 
     Raises InvalidInput for a run that cannot be played.
@@ -88,23 +90,23 @@ def _no_rounds(one: Run, reference: Reference) -> InvalidInput:
     return InvalidInput([Problem(file=file, column="generated.ideal", value="true", rule=rule, mend="leave it out")])
 
 
-def _equal_jobs(one: Run, played: Played) -> Row:
+def _equal_jobs(one: Run, played: GavelRun) -> FigureRow:
     """Return how many jobs have the same JCT, of all that ended there or here."""
     if not one.jct:
         return no_jobs(one.id, RESULTS)
     ended, equal, note = ends_of(one, played)
     exact = one.family in EXACT
-    return Row(
+    return FigureRow(
         series=one.id, quantity="jobs with the same JCT", unit="jobs", published=ended, measured=equal,
         tolerance=0.0 if exact else None, source=RESULTS, note=note if exact else "",
     )  # fmt: skip
 
 
-def _equal_drops(one: Run, played: Played) -> Row:
+def _equal_drops(one: Run, played: GavelRun) -> FigureRow:
     """Return whether the same jobs were dropped."""
     there = {name for name, jct in one.jct.items() if jct is None}
     here = {name for name, jct in played.jct.items() if jct is None}
-    return Row(
+    return FigureRow(
         series=one.id, quantity="jobs dropped by one only", unit="jobs", published=0 if one.jct else None,
         measured=len(there ^ here),
         tolerance=0.0 if one.family in EXACT else None, source=RESULTS,
@@ -112,10 +114,10 @@ def _equal_drops(one: Run, played: Played) -> Row:
     )  # fmt: skip
 
 
-def _quantities(one: Run, played: Played) -> list[Row]:
+def _quantities(one: Run, played: GavelRun) -> list[FigureRow]:
     measured = (played.average_jct, played.makespan, played.utilization, played.cost_usd)
     return [
-        Row(
+        FigureRow(
             series=one.id, quantity=name, unit=UNITS[name], published=one.said.get(name), measured=value,
             tolerance=_tolerance(one, name), source=RESULTS,
         )
@@ -141,7 +143,7 @@ def _rounding(published: float | None) -> float:
     return half / abs(published) if published else half
 
 
-def _medians(rows: list[Row], reference: Reference) -> list[Row]:
+def _medians(rows: list[FigureRow], reference: Reference) -> list[FigureRow]:
     """Return the median error of each quantity over the runs of policies that know the types."""
     aware = {one.id for one in reference.runs if one.family in AWARE}
     found = []
@@ -153,7 +155,7 @@ def _medians(rows: list[Row], reference: Reference) -> list[Row]:
         ]
         if errors:
             found.append(
-                Row(
+                FigureRow(
                     series="policies that know the types",
                     quantity=f"median error of {name}",
                     unit="",

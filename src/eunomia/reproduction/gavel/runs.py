@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.experiment.sweep.fingerprint import scenario_hash
-from eunomia.experiment.sweep.pool import Task
-from eunomia.reproduction.gavel.cells import Cell, Shown, throughputs_in
-from eunomia.reproduction.making import Order, failures, make_all
-from eunomia.reproduction.table import Request, Row
+from eunomia.reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
+from eunomia.reproduction.run_cache import RunRequest, failures, make_all
+from eunomia.reproduction.table import FigureRow, Request
+from eunomia.sweeps.fingerprint import scenario_hash
+from eunomia.sweeps.pool import Task
 
 WORKER = "eunomia.reproduction.gavel.worker"
 
@@ -20,19 +20,19 @@ WORKER = "eunomia.reproduction.gavel.worker"
 class Runs:
     """What each run showed, and why the others failed."""
 
-    shown: Mapping[Cell, Shown]
-    failed: Mapping[Cell, str]
+    shown: Mapping[FigureRun, FigurePoint]
+    failed: Mapping[FigureRun, str]
 
-    def number(self, cell: Cell, of: Callable[[Shown], float]) -> float | None:
+    def number(self, cell: FigureRun, of: Callable[[FigurePoint], float]) -> float | None:
         """Return a number of a run; None where it failed."""
         one = self.shown.get(cell)
         return None if one is None else of(one)
 
-    def jct_h(self, cell: Cell) -> float | None:
+    def jct_h(self, cell: FigureRun) -> float | None:
         """Return the average JCT in hours."""
         return self.number(cell, lambda one: one.jct_h)
 
-    def failures(self) -> tuple[Row, ...]:
+    def failures(self) -> tuple[FigureRow, ...]:
         """Return a row for each run that failed, which is outside of what is tolerated."""
         return failures({cell.name: why for cell, why in self.failed.items()})
 
@@ -42,27 +42,27 @@ def over(one: float | None, other: float | None) -> float | None:
     return None if one is None or not other else one / other
 
 
-def measure(cells: Iterable[Cell], request: Request) -> Runs:
+def measure(cells: Iterable[FigureRun], request: Request) -> Runs:
     """Make every run once, the longest first, a process per core. A run that fails takes no other with it."""
     throughputs = throughputs_in(request)
     todo = sorted(dict.fromkeys(cells), key=lambda cell: -cell.weight)
-    orders = {cell: Order(cell.name, _key(cell, throughputs), _task(cell, throughputs)) for cell in todo}
+    orders = {cell: RunRequest(cell.name, _key(cell, throughputs), _task(cell, throughputs)) for cell in todo}
     shown, failed = make_all(orders, WORKER, _read, _told, request)
     return Runs(shown=shown, failed=failed)
 
 
-def _told(one: Shown) -> str:
+def _told(one: FigurePoint) -> str:
     return f"{one.jct_h:.2f} h ({one.cpu_s:.0f} s)"
 
 
-def _task(cell: Cell, throughputs: Path) -> Task:
+def _task(cell: FigureRun, throughputs: Path) -> Task:
     return {"cell": cell.as_dict(), "throughputs": str(throughputs.absolute())}
 
 
-def _read(file: Path) -> Shown:
-    return Shown(**json.loads(file.read_text(encoding="utf-8")))
+def _read(file: Path) -> FigurePoint:
+    return FigurePoint(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def _key(cell: Cell, throughputs: Path) -> str:
+def _key(cell: FigureRun, throughputs: Path) -> str:
     """Return what names a run: its scenario, with the files that it reads, and what a scenario cannot say."""
     return repr((scenario_hash(cell.scenario(throughputs)), cell.as_published, cell.draw))

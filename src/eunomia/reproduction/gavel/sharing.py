@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.reproduction.gavel.cells import Cell, Shown
 from eunomia.reproduction.gavel.curves import notes
+from eunomia.reproduction.gavel.figure_runs import FigurePoint, FigureRun
 from eunomia.reproduction.gavel.published import FTF_RATE, MEAN_FTF, NOTEBOOKS
 from eunomia.reproduction.gavel.runs import measure
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 
 NEAR = 0.10
 ISOLATED = "gavel:isolated"
 
 
-def ftf(request: Request) -> Table:
+def ftf(request: Request) -> FigureTable:
     """Return the mean of JCT ÷ JCT under `isolated`, job by job, at 5.6 jobs per hour on one accelerator each."""
-    cells = {policy: Cell(policy=policy, rate=FTF_RATE) for policy in (ISOLATED, *MEAN_FTF)}
+    cells = {policy: FigureRun(policy=policy, rate=FTF_RATE) for policy in (ISOLATED, *MEAN_FTF)}
     runs = measure(cells.values(), request)
     alone = runs.shown.get(cells[ISOLATED])
     rows = [
-        Row(
+        FigureRow(
             series=policy,
             x=FTF_RATE,
             quantity="mean JCT ÷ JCT under isolated",
@@ -32,10 +32,10 @@ def ftf(request: Request) -> Table:
         )
         for policy, published in MEAN_FTF.items()
     ]
-    return Table(rows=(*runs.failures(), *rows), notes=notes())
+    return FigureTable(rows=(*runs.failures(), *rows), notes=notes())
 
 
-def _mean_ratio(one: Shown | None, alone: Shown | None) -> float | None:
+def _mean_ratio(one: FigurePoint | None, alone: FigurePoint | None) -> float | None:
     if one is None or alone is None:
         return None
     pairs = [(one.jct_s.get(name), jct) for name, jct in alone.jct_s.items()]

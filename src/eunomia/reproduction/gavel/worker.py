@@ -9,15 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eunomia.experiment.sweep.worker import main
+from eunomia.sweeps.worker import main
 
 
 def work(asked: dict[str, Any]) -> None:
     """Make one run and write its file, whole."""
-    from eunomia.reproduction.gavel.cells import Cell, show
-    from eunomia.reproduction.making import keep
+    from eunomia.reproduction.gavel.figure_runs import FigureRun, show
+    from eunomia.reproduction.run_cache import keep
 
-    shown = show(Cell.of_dict(asked["cell"]), Path(asked["throughputs"]))
+    shown = show(FigureRun.of_dict(asked["cell"]), Path(asked["throughputs"]))
     keep(asked["file"], asdict(shown))
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
-from eunomia.reproduction.peers.comparing import Found, compared
+from eunomia.reproduction.peers.job_comparison import JobComparison, compared
 from eunomia.reproduction.peers.results import PREFIX, Results, published, tell_others
 from eunomia.reproduction.peers.running import Life, lives, mean
 from eunomia.reproduction.peers.summary import Summary, totals
@@ -53,19 +53,19 @@ def _is_case(case: Path) -> bool:
     return MACHINES in header.strip().split(",")
 
 
-def reproduce(folder: Path, request: Request) -> Found:
+def reproduce(folder: Path, request: Request) -> JobComparison:
     """Compare every policy that has both results there and a policy here.
 
     Raises InvalidInput where nothing can be compared.
     """
-    found = Found()
+    found = JobComparison()
     for case in filter(_is_case, cases(folder)):
         with found.trying(f"blox {case.name}"):
             _compare(case, request, found)
     return found.settled()
 
 
-def _compare(case: Path, request: Request, found: Found) -> None:
+def _compare(case: Path, request: Request, found: JobComparison) -> None:
     """Add the rows of one case."""
     sheet, nodes = trace(case, WORK), machines(case / "summary.csv", (MACHINES,), ACCELERATORS)
     summary, submitted = Summary.of(case / "summary.csv", ("policy",)), submissions(sheet)

@@ -9,7 +9,7 @@ from pathlib import Path
 from eunomia.model.job import InvalidJob, Job
 from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node
-from eunomia.reproduction.peers.sheet import Sheet, read
+from eunomia.reproduction.peers.peer_sheet import PeerSheet, read
 
 MOST_MACHINES = 1_000_000
 
@@ -21,13 +21,13 @@ def cases(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/trace.csv"))
 
 
-def trace(case: Path, work: str) -> Sheet:
+def trace(case: Path, work: str) -> PeerSheet:
     """Return the trace of a case; the column `work` is what a job has to do, in seconds."""
     return read(case / "trace.csv", numbers=("num_gpu", "submit_time", work), texts=("job_id",))
 
 
 def jobs(
-    sheet: Sheet, nodes: Sequence[Node], work: Callable[[float], float], at: Callable[[float], float] = float
+    sheet: PeerSheet, nodes: Sequence[Node], work: Callable[[float], float], at: Callable[[float], float] = float
 ) -> list[Job]:
     """Return the jobs of a trace, with `work` and `at` done to what they have to do and to their submissions.
 
@@ -58,7 +58,7 @@ def jobs(
     return found
 
 
-def submissions(sheet: Sheet) -> dict[str, float]:
+def submissions(sheet: PeerSheet) -> dict[str, float]:
     """Return when each job was submitted, in seconds."""
     return dict(zip(sheet.texts["job_id"], sheet.numbers["submit_time"], strict=True))
 

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
-from eunomia.reproduction.peers.comparing import Found, compared
-from eunomia.reproduction.peers.costly import CostlyStops
+from eunomia.reproduction.peers.job_comparison import JobComparison, compared
+from eunomia.reproduction.peers.peer_sheet import PeerSheet
+from eunomia.reproduction.peers.preemption_cost_sim import CostlyStops
 from eunomia.reproduction.peers.results import PREFIX, Held, published, tell_others
 from eunomia.reproduction.peers.running import Life, lives, mean
-from eunomia.reproduction.peers.sheet import Sheet
 from eunomia.reproduction.peers.summary import Summary, totals
 from eunomia.reproduction.table import Request
 
@@ -45,19 +45,19 @@ def is_here(folder: Path) -> bool:
     return any((case / "cluster.csv").is_file() for case in cases(folder))
 
 
-def reproduce(folder: Path, request: Request) -> Found:
+def reproduce(folder: Path, request: Request) -> JobComparison:
     """Compare every policy that has both results there and a policy here.
 
     Raises InvalidInput where nothing can be compared.
     """
-    found = Found()
+    found = JobComparison()
     for case in cases(folder):
         with found.trying(f"helios {case.name}"):
             _compare(case, request, found)
     return found.settled()
 
 
-def _compare(case: Path, request: Request, found: Found) -> None:
+def _compare(case: Path, request: Request, found: JobComparison) -> None:
     """Add the rows of one case."""
     sheet, nodes = trace(case, "duration"), machines(case / "cluster.csv", ("nodes",), "gpus_per_node")
     summary, submitted = Summary.of(case / "summary.csv", ("policy", "placement")), submissions(sheet)
@@ -80,7 +80,7 @@ def _compare(case: Path, request: Request, found: Found) -> None:
     found.notes += summary.notes(f"helios {case.name}")
 
 
-def _told(ours: Mapping[str, Life], sheet: Sheet, held: Held) -> dict[str, float]:
+def _told(ours: Mapping[str, Life], sheet: PeerSheet, held: Held) -> dict[str, float]:
     """Return what a summary tells of a run."""
     names, size, work = sheet.texts["job_id"], sheet.numbers["num_gpu"], sheet.numbers["duration"]
     found = totals(ours, submissions(sheet), names)

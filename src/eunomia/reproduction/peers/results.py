@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eunomia.model.problems import InvalidInput, Problem, Problems
-from eunomia.reproduction.peers.comparing import Found
+from eunomia.reproduction.peers.job_comparison import JobComparison
+from eunomia.reproduction.peers.peer_sheet import PeerSheet, read
 from eunomia.reproduction.peers.running import Life
-from eunomia.reproduction.peers.sheet import Sheet, read
-from eunomia.reproduction.printed import half_a_digit
+from eunomia.reproduction.rounding import half_a_digit
 
 PREFIX = "jobs_"  # of the files that hold the results of one run each
 Held = Callable[[float, float, float], float]  # of work in seconds, accelerators, and stops: seconds that it holds them
@@ -26,7 +26,7 @@ class Results:
 
 
 def published(
-    path: Path, trace: Sheet, *, stops: str = "", begun: bool = True, waits: str = "", held: Held | None = None
+    path: Path, trace: PeerSheet, *, stops: str = "", begun: bool = True, waits: str = "", held: Held | None = None
 ) -> Results:
     """Return what a peer reports of each job: when it ended and, with the column `stops`, how often it was stopped.
 
@@ -68,7 +68,9 @@ def check_once(path: Path, names: Collection[str]) -> None:
     problems.raise_if_any()
 
 
-def tell_others(found: Found, system: str, case: Path, compared: Collection[str], known: Collection[str] = ()) -> None:
+def tell_others(
+    found: JobComparison, system: str, case: Path, compared: Collection[str], known: Collection[str] = ()
+) -> None:
     """Note which results of a case are `known` and not compared; those of no known name are runs that failed."""
     names = sorted(path.stem.removeprefix(PREFIX) for path in case.glob(f"{PREFIX}*.csv"))
     left = [f"{PREFIX}{name}.csv" for name in names if name in known]

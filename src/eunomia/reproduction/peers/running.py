@@ -19,7 +19,7 @@ from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
-from eunomia.run import InlineAdviser, run
+from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.throughputs import load
 
 
@@ -50,7 +50,7 @@ def lives(
     speeds = load("uniform", topology.types)
     metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
     scheduler = Scheduler(topology, asked.info, mechanism, _Declared(speeds, believed_steps or {}))
-    run(scheduler, world or SimulatedWorld(jobs, topology, speeds), InlineAdviser(asked), [metrics])
+    run(scheduler, world or SimulatedWorld(jobs, topology, speeds), InlinePolicyRunner(asked), [metrics])
     seen = metrics.figures().jobs
     columns = (seen[name].tolist() for name in ("job_id", "first_started_s", "finished_s", "preemptions"))
     return {str(name): Life(start, end, stops) for name, start, end, stops in zip(*columns, strict=True)}

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.reproduction.peers.peer_sheet import read
 from eunomia.reproduction.peers.running import Life, mean
-from eunomia.reproduction.peers.sheet import read
-from eunomia.reproduction.printed import half_a_digit
-from eunomia.reproduction.table import Row
+from eunomia.reproduction.rounding import half_a_digit
+from eunomia.reproduction.table import FigureRow
 
 Key = tuple[str, ...]
 
@@ -58,7 +58,7 @@ class Summary:
         *,
         words: Mapping[str, Mapping[str, float]] | None = None,
         checked: bool = True,
-    ) -> list[Row]:
+    ) -> list[FigureRow]:
         """Return a row with how many numbers of a run are ours to half of their last printed digit; none without it.
 
         `words` are columns that hold NAME=NUMBER words, and what each of these is here. Raises InvalidInput for a run
@@ -90,7 +90,7 @@ class Summary:
             if not abs(value - float(told)) <= half_a_digit(told)
         ]
         return [
-            Row(
+            FigureRow(
                 series=series,
                 quantity="summary_equal",
                 unit="numbers",

@@ -8,21 +8,21 @@ from pathlib import Path
 from types import ModuleType
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.making import failures
-from eunomia.reproduction.peers.comparing import Found
-from eunomia.reproduction.table import Request, Table
+from eunomia.reproduction.peers.job_comparison import JobComparison
+from eunomia.reproduction.run_cache import failures
+from eunomia.reproduction.table import FigureTable, Request
 
 SYSTEMS = ("tiresias", "blox", "helios", "pollux", "shockwave", "astraea")
 
 
-def reproduce(request: Request) -> Table:
+def reproduce(request: Request) -> FigureTable:
     """Compare with every system in the reference folder, laid out like data/peers or data/peers/<system>.
 
     What is wrong in the files of one run, case or system is a row that is outside, and the others are compared. Raises
     InvalidInput when there is none, and for what is wrong in the only one.
     """
     folder = request.folder("data/peers")
-    whole = Found()
+    whole = JobComparison()
     places = {system: _place(folder, system) for system in SYSTEMS}
     if not any(places.values()):
         rule, mend = f"there is none of {', '.join(SYSTEMS)}", "give a folder laid out like data/peers"
@@ -34,15 +34,15 @@ def reproduce(request: Request) -> Table:
             whole.notes.append(f"{system}: no results in {folder}")
             continue
         try:
-            found: Found = _module(system).reproduce(place, request)
+            found: JobComparison = _module(system).reproduce(place, request)
         except InvalidInput as error:
             if sum(map(bool, places.values())) == 1:
                 raise
-            found = Found(rows=list(failures({system: " | ".join(str(error).splitlines())})))
+            found = JobComparison(rows=list(failures({system: " | ".join(str(error).splitlines())})))
         whole.rows += found.rows
         whole.notes += found.notes
         whole.figures += found.figures
-    return Table(rows=tuple(whole.rows), notes=tuple(whole.notes), figures=tuple(whole.figures))
+    return FigureTable(rows=tuple(whole.rows), notes=tuple(whole.notes), figures=tuple(whole.figures))
 
 
 def _module(system: str) -> ModuleType:

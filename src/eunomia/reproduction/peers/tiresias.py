@@ -25,10 +25,10 @@ from pathlib import Path
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.policy import Policy
 from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
-from eunomia.reproduction.peers.comparing import Found, compared
+from eunomia.reproduction.peers.job_comparison import JobComparison, compared
+from eunomia.reproduction.peers.peer_sheet import PeerSheet, read
 from eunomia.reproduction.peers.results import PREFIX, published, tell_others
 from eunomia.reproduction.peers.running import Life, lives, mean
-from eunomia.reproduction.peers.sheet import Sheet, read
 from eunomia.reproduction.peers.summary import Summary, totals
 from eunomia.reproduction.peers.tiresias_lists import LeastIndexFirst, Lists
 from eunomia.reproduction.peers.tiresias_yarn import FirstMachines
@@ -62,12 +62,12 @@ def is_here(folder: Path) -> bool:
     return any((case / "cluster_spec.csv").is_file() for case in cases(folder))
 
 
-def reproduce(folder: Path, request: Request) -> Found:
+def reproduce(folder: Path, request: Request) -> JobComparison:
     """Compare every schedule that has results there to the letter, and our policy with those that it comes from.
 
     Raises InvalidInput where nothing can be compared.
     """
-    found = Found()
+    found = JobComparison()
     for case in cases(folder):
         with found.trying(f"tiresias {case.name}"):
             _compare(folder, case, request, found)
@@ -76,7 +76,7 @@ def reproduce(folder: Path, request: Request) -> Found:
     return found.settled()
 
 
-def _compare(folder: Path, case: Path, request: Request, found: Found) -> None:
+def _compare(folder: Path, case: Path, request: Request, found: JobComparison) -> None:
     """Add the rows of one case."""
     sheet, nodes = trace(case, "duration"), machines(case / "cluster_spec.csv", COUNTED, "num_gpu_p_node")
     summary = Summary.of(case / "summary.csv", ("schedule", "placement"))
@@ -113,7 +113,7 @@ def _compare(folder: Path, case: Path, request: Request, found: Found) -> None:
     found.notes += summary.notes(f"tiresias {case.name}")
 
 
-def _told(ours: Mapping[str, Life], sheet: Sheet) -> dict[str, float]:
+def _told(ours: Mapping[str, Life], sheet: PeerSheet) -> dict[str, float]:
     """Return what a summary tells of a run."""
     names = sheet.texts["job_id"]
     found = totals(ours, submissions(sheet), names)
@@ -121,7 +121,7 @@ def _told(ours: Mapping[str, Life], sheet: Sheet) -> dict[str, float]:
     return {**found, "avg_pending_s": pending, "jobs_in_trace": len(names)}
 
 
-def _samples(folder: Path, sheet: Sheet) -> tuple[float, ...]:
+def _samples(folder: Path, sheet: PeerSheet) -> tuple[float, ...]:
     """Return the accelerator-seconds of past jobs, in rising order."""
     if (folder / SAMPLES).is_file():
         return tuple(sorted(read(folder / SAMPLES, numbers=("duration",)).numbers["duration"]))

@@ -16,7 +16,7 @@ from eunomia.model.arrays import Floats
 from eunomia.reproduction.philly.averages import told
 from eunomia.reproduction.philly.played import Waited
 from eunomia.reproduction.philly.tries import size_class
-from eunomia.reproduction.table import Row
+from eunomia.reproduction.table import FigureRow
 
 CLASSES = {"2-4": 1, "5-8": 2, ">8": 3}  # of `size_class`
 FRAGMENTATION = {"2-4": 7567 / 12735, "5-8": 10928 / 14721, ">8": 3117 / 3183}  # of the occurrences of a size
@@ -24,7 +24,7 @@ TABLE_2 = "Jeon et al., ATC 2019, Table 2"
 OF_TIME = 0.80  # of all waiting, section 3.1
 
 
-def delays(found: Sequence[Waited], how: str) -> list[Row]:
+def delays(found: Sequence[Waited], how: str) -> list[FigureRow]:
     """Return by size how much waiting is fragmentation's, beside Table 2; `how` names the play in each series."""
     name = f"Table 2 {how}"
     scattered = {size: [_ratio(one.scattered[k], one.tries[k].sum()) for one in found] for size, k in CLASSES.items()}
@@ -43,14 +43,14 @@ def delays(found: Sequence[Waited], how: str) -> list[Row]:
     ]
 
 
-def orderings(found: Sequence[Waited], how: str) -> list[Row]:
+def orderings(found: Sequence[Waited], how: str) -> list[FigureRow]:
     """Return under how many seeds wider gangs wait more for fragmentation, which should be all that have both."""
     tries, rows = _tries(found), []
     for narrow, wide in pairwise(CLASSES):
         one, other = (np.array(tries[size]) for size in (narrow, wide))
         both = ~np.isnan(one + other)
         rows.append(
-            Row(
+            FigureRow(
                 series=f"Table 2 {how}: {wide} wait more for fragmentation than {narrow}",
                 quantity="seeds",
                 unit="",
@@ -69,13 +69,15 @@ def _by_size(
     unit: str,
     values: Mapping[str, list[float]],
     published: Mapping[str, float] | None = None,
-) -> list[Row]:
+) -> list[FigureRow]:
     beside = published or {}
     return [_row(series, name, quantity, unit, mine, beside.get(name)) for name, mine in values.items()]
 
 
-def _row(series: str, x: str, quantity: str, unit: str, values: list[float], published: float | None = None) -> Row:
-    return Row(
+def _row(
+    series: str, x: str, quantity: str, unit: str, values: list[float], published: float | None = None
+) -> FigureRow:
+    return FigureRow(
         series=series,
         x=x,
         quantity=quantity,

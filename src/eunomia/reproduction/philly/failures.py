@@ -16,7 +16,7 @@ from eunomia.backends.simulated.fates import MINUTE_S, failing_by_class, pick_re
 from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats, Ints
 from eunomia.reproduction.philly.averages import told
-from eunomia.reproduction.table import Row
+from eunomia.reproduction.table import FigureRow
 from eunomia.traces.distributions import philly
 
 JOBS = 96_260
@@ -30,7 +30,7 @@ SIZES = ("1", "2-4", ">4")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class FailureSample:
     """The jobs of one seed."""
 
     status: Floats  # (passed, killed, unsuccessful) parts of all jobs
@@ -38,7 +38,7 @@ class Drawn:
     trials: Floats  # (reason, class)
 
 
-def drawn(seed: int, jobs: int = JOBS) -> Drawn:
+def drawn(seed: int, jobs: int = JOBS) -> FailureSample:
     """Draw jobs, what becomes of them, and the trials of those that fail."""
     streams = np.random.default_rng(seed).spawn(6)
     sizes, _ = philly(streams[0], streams[1], jobs)
@@ -52,17 +52,17 @@ def drawn(seed: int, jobs: int = JOBS) -> Drawn:
     status = np.array([np.mean(~fails & ~killed), killed.mean(), fails.mean()])
     counts = np.zeros((len(REASONS), len(SIZES)))
     np.add.at(counts, (by_trial, width), 1)
-    return Drawn(status, np.bincount(reason, minlength=len(REASONS)).astype(float), counts)
+    return FailureSample(status, np.bincount(reason, minlength=len(REASONS)).astype(float), counts)
 
 
 def _times(row: int, draws: Floats) -> Floats:
     return np.array([run_time_to_failure(REASONS[row], draw) for draw in draws.tolist()]) / MINUTE_S
 
 
-def statuses(found: Sequence[Drawn]) -> list[Row]:
+def statuses(found: Sequence[FailureSample]) -> list[FigureRow]:
     """Return the mix of final status beside Table 6, to a point."""
     return [
-        Row(
+        FigureRow(
             series="Table 6",
             x=name,
             quantity="jobs",
@@ -77,14 +77,14 @@ def statuses(found: Sequence[Drawn]) -> list[Row]:
     ]
 
 
-def reasons(found: Sequence[Drawn], seeds: int) -> list[Row]:
+def reasons(found: Sequence[FailureSample], seeds: int) -> list[FigureRow]:
     """Return each reason's median, 90th percentile and mix of sizes beside Table 7."""
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for row, reason in enumerate(REASONS):
         times = [_times(row, np.random.default_rng((seed, row)).random(DRAWS)) for seed in range(seeds)]
         for quantity, percent, published in (("rtf_p50", 50, reason.p50_min), ("rtf_p90", 90, reason.p90_min)):
             rows.append(
-                Row(
+                FigureRow(
                     series="Table 7: run time to failure",
                     x=reason.name,
                     quantity=quantity,
@@ -102,7 +102,7 @@ def reasons(found: Sequence[Drawn], seeds: int) -> list[Row]:
     return rows + _mix("all", published, np.array([one.trials.sum(axis=0) for one in found]), ENOUGH_JOBS)
 
 
-def _mix(name: str, published: Ints, trials: Floats, jobs: float) -> list[Row]:
+def _mix(name: str, published: Ints, trials: Floats, jobs: float) -> list[FigureRow]:
     """Return the parts of a reason's trials by size, to two points where enough jobs failed for it.
 
     `trials` is (seed, class).
@@ -110,7 +110,7 @@ def _mix(name: str, published: Ints, trials: Floats, jobs: float) -> list[Row]:
     seen = trials[trials.sum(axis=1) > 0]
     checked = jobs >= ENOUGH_JOBS
     return [
-        Row(
+        FigureRow(
             series="Table 7: trials by size",
             x=f"{name}, {size}",
             quantity="trials",

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.job import Job
-from eunomia.reproduction.philly.owners import Owners
+from eunomia.reproduction.philly.owners import DrawnOwners
 from eunomia.traces.distributions import philly
 
 DRAWN = 200_000  # jobs among which those that run are chosen
 PREFIX = "running-"  # of their names
 
 
-def running_jobs(seed: int, accelerators: float, owners: Owners) -> list[Job]:
+def running_jobs(seed: int, accelerators: float, owners: DrawnOwners) -> list[Job]:
     """Return jobs that are at work at time 0 on at most so many accelerators.
 
     Steps are seconds, as with throughputs of 1.

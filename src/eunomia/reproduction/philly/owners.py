@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.experiment.tenancy import PHILLY as WEIGHT
 from eunomia.model.arrays import Floats, Ints
 from eunomia.reproduction.philly.tries import size_class
+from eunomia.setup.tenants import PHILLY as WEIGHT
 
 GPU_HOURS: Mapping[str, tuple[float, ...]] = {  # by size: 1, 2 to 4, 5 to 8, more
     "0e4a51": (12705.0, 55989.0, 0.0, 0.0),
@@ -32,19 +32,19 @@ GPU_HOURS: Mapping[str, tuple[float, ...]] = {  # by size: 1, 2 to 4, 5 to 8, mo
 
 
 @dataclass(frozen=True, slots=True)
-class Owners:
+class DrawnOwners:
     """Some virtual clusters, and which part of each size's work is theirs."""
 
     names: tuple[str, ...]
     part: Floats  # (class, name) rows add up to 1
 
     @classmethod
-    def drawn(cls, count: int, rng: np.random.Generator) -> Owners:
+    def drawn(cls, count: int, rng: np.random.Generator) -> DrawnOwners:
         """Draw so many of Philly's virtual clusters."""
         return cls.among(sorted(rng.choice(list(GPU_HOURS), count, replace=False).tolist()))
 
     @classmethod
-    def among(cls, names: Sequence[str]) -> Owners:
+    def among(cls, names: Sequence[str]) -> DrawnOwners:
         """Return these virtual clusters; a size that none of them runs is owned as all of their work is."""
         hours = np.array([GPU_HOURS[name] for name in names]).T
         hours = np.where(hours.sum(axis=1, keepdims=True) > 0, hours, hours.sum(axis=0))

@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.experiment.wiring import Setup, set_up
-from eunomia.experiment.workload import Workload
-from eunomia.experiment.worlds import simulated_world
-from eunomia.metrics.waits import Waits
+from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.policies.grants.philly import Philly
+from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.reproduction.philly.filled import PREFIX, running_jobs
-from eunomia.reproduction.philly.owners import Owners
+from eunomia.reproduction.philly.owners import DrawnOwners
 from eunomia.reproduction.philly.tries import Tallied
-from eunomia.run import InlineAdviser, run
 from eunomia.scenario import scenario_from_dict
+from eunomia.setup.backend_factory import simulated_world
+from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.workload import Workload
 from eunomia.traces.distributions import philly
 
 NODES = [
@@ -56,10 +56,10 @@ def waited(seed: int, jobs: int = JOBS, preempt_above: float = DESCRIBED, load: 
     return watched(setup, np.array([not job.job_id.startswith(PREFIX) for job in setup.jobs]))
 
 
-def set_up_of(seed: int, jobs: int, preempt_above: float, load: float) -> Setup:
+def set_up_of(seed: int, jobs: int, preempt_above: float, load: float) -> RunConfig:
     """Return what is played with a seed: jobs that run at first, and after them those that come."""
     rng = np.random.default_rng((seed, OWNERS))
-    owners = Owners.drawn(CLUSTERS, rng)
+    owners = DrawnOwners.drawn(CLUSTERS, rng)
     scenario = scenario_from_dict(
         {
             "seed": seed,
@@ -87,12 +87,12 @@ def set_up_of(seed: int, jobs: int, preempt_above: float, load: float) -> Setup:
     return set_up(scenario, Workload(jobs=(*first, *later), notes=()))
 
 
-def watched(setup: Setup, counted: Bools, after_s: float = 0.0) -> Waited:
+def watched(setup: RunConfig, counted: Bools, after_s: float = 0.0) -> Waited:
     """Play what is set up under Philly's scheduler; of its jobs, (job,), the counted ones are submitted after then."""
     assert isinstance(setup.policy, Philly)
     policy = Tallied(setup.policy, after_s)
-    metrics, waits = setup.metrics(), Waits()
-    run(replace(setup, policy=policy).scheduler(), simulated_world(setup), InlineAdviser(policy), [metrics, waits])
+    metrics, waits = setup.metrics(), WaitCauses()
+    run(replace(setup, policy=policy).scheduler(), simulated_world(setup), InlinePolicyRunner(policy), [metrics, waits])
     size = np.array([job.scale_factor for job in waits.jobs])
     preempted = metrics.figures().jobs["preemptions"] > 0
     seconds, part = waits.seconds(metrics.end_s)[counted], float(preempted[counted].mean())

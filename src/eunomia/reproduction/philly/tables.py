@@ -6,7 +6,7 @@ from eunomia.reproduction.philly import traced
 from eunomia.reproduction.philly.delays import delays, orderings
 from eunomia.reproduction.philly.failures import drawn, reasons, statuses
 from eunomia.reproduction.philly.played import BUSY, DESCRIBED, LOAD, NEVER, waited
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 
 LEAST_SEEDS = 10
 PLAYS = {  # load, and the part of the cluster in use from which on jobs are preempted
@@ -28,12 +28,12 @@ OF_ITS_OWNERS = (
 )
 
 
-def reproduce(request: Request) -> Table:
+def reproduce(request: Request) -> FigureTable:
     """Draw and play with ten seeds, or more if asked; with the trace in the reference folder, play that too."""
     trace = traced.read(request.folder(traced.LIKE)) if request.reference is not None else None
     seeds = max(request.seeds, LEAST_SEEDS)
     found = [drawn(seed) for seed in range(seeds)]
-    rows: list[Row] = [*statuses(found), *reasons(found, seeds)]
+    rows: list[FigureRow] = [*statuses(found), *reasons(found, seeds)]
     for how, (load, above) in PLAYS.items():
         played = []
         for seed in range(seeds):
@@ -42,8 +42,8 @@ def reproduce(request: Request) -> Table:
         rows += delays(played, how)
         rows += orderings(played, how) if how == ORDERED else []
     if trace is None:
-        return Table(rows=tuple(rows), notes=NOTES)
+        return FigureTable(rows=tuple(rows), notes=NOTES)
     for how, above in OF_THE_TRACE.items():
         request.tell(f"philly-tables: {how}")
         rows += delays([traced.waited(trace, 0, above)], how)
-    return Table(rows=tuple(rows), notes=(*NOTES, OF_ITS_OWNERS, *trace.notes))
+    return FigureTable(rows=tuple(rows), notes=(*NOTES, OF_ITS_OWNERS, *trace.notes))

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from eunomia import traces
-from eunomia.experiment.tenancy import PHILLY as WEIGHT
-from eunomia.experiment.wiring import set_up
-from eunomia.experiment.workload import Workload
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.philly.played import DESCRIBED, Waited, watched
 from eunomia.reproduction.philly.tries import size_class
 from eunomia.scenario import scenario_from_dict
+from eunomia.setup.run_config import set_up
+from eunomia.setup.tenants import PHILLY as WEIGHT
+from eunomia.setup.workload import Workload
 from eunomia.traces import Trace
 
 NODES = [

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from eunomia.model.nearest import nearest
+from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.options import refused
 from eunomia.traces.sources.public import SOURCES
-from eunomia.traces.sources.source import File, Source
+from eunomia.traces.sources.source import File, TraceSource
 
-__all__ = ["SOURCES", "File", "Source", "source"]
+__all__ = ["SOURCES", "File", "TraceSource", "source"]
 
 
-def source(name: str) -> Source:
+def source(name: str) -> TraceSource:
     """Return the named source. Raises InvalidInput for a name that is not known."""
     found = {one.name: one for one in SOURCES}
     if name not in found:

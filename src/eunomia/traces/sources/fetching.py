@@ -17,10 +17,10 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from eunomia.model.disk import DISK
+from eunomia.model.disk_errors import DISK
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.traces.options import refused
-from eunomia.traces.sources.source import File, Source
+from eunomia.traces.sources.source import File, TraceSource
 from eunomia.traces.sources.verifying import counted, verify
 
 CHUNK = 1 << 20  # bytes
@@ -46,7 +46,7 @@ class NotFetched(Exception):
         return InvalidInput([self.problem]).as_dict()
 
 
-def fetch(source: Source, folder: Path, *, mirror: str | None = None, tell: Callable[[str], None] = print) -> Path:
+def fetch(source: TraceSource, folder: Path, *, mirror: str | None = None, tell: Callable[[str], None] = print) -> Path:
     """Return `folder`, which now holds every file of the source, verified, and where they are from.
 
     Raises InvalidInput when something is in the way there, NotFetched when a file cannot be had or is another one,
@@ -204,7 +204,7 @@ def _unreached(url: str, reason: str) -> Problem:
     return Problem(file=url, rule=f"this could not be downloaded: {said}", mend=mend)
 
 
-def _provenance(source: Source, draft: Path, mirror: str | None) -> str:
+def _provenance(source: TraceSource, draft: Path, mirror: str | None) -> str:
     """Return what a later reader must know of the files, whoever they came from."""
     by_way_of = [] if mirror is None else [f"by way of the mirror: {_public(mirror)}"]
     lines = [

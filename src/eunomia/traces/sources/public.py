@@ -5,7 +5,7 @@ A checksum is given where the file there is known to the byte; without one a cop
 
 from __future__ import annotations
 
-from eunomia.traces.sources.source import File, Source
+from eunomia.traces.sources.source import File, TraceSource
 
 MIT, APACHE, CC_BY = "MIT", "Apache-2.0", "CC-BY-4.0"
 
@@ -118,7 +118,7 @@ RFOLD = ("#job id", "arrival time (sec)", "size", "duration (sec)")
 DEADLINES = ("job_id", "submit_time", "ddl", "num_gpu", "duration")
 
 SOURCES = (
-    Source(
+    TraceSource(
         name="philly",
         about="117,325 jobs of Microsoft's Philly, 2017, with their attempts, machines and utilisation, in one "
         "archive: unpack it and read cluster_job_log",
@@ -136,7 +136,7 @@ SOURCES = (
         ),
         format="philly-log",
     ),
-    Source(
+    TraceSource(
         name="philly-rfold",
         about="111,549 jobs of Philly: arrival, size, span from first start to last end",
         paper="M. Jeon et al., USENIX ATC 2019",
@@ -146,7 +146,7 @@ SOURCES = (
         files=(File(path="WorkloadGen/data/philly_trace.csv", rows=111_549, columns=RFOLD),),
         format="rfold",
     ),
-    Source(
+    TraceSource(
         name="philly-deadlines",
         about="876 jobs of one virtual cluster of Philly, with synthetic models and deadlines",
         paper="D. Gu et al., ASPLOS 2023",
@@ -156,7 +156,7 @@ SOURCES = (
         files=(File(path="ElasticFlow/traces_for_ElasticFlow/philly_103959.csv", rows=876, columns=DEADLINES),),
         format="philly-deadlines",
     ),
-    Source(
+    TraceSource(
         name="helios",
         about="jobs of SenseTime's Venus cluster, 2020, and its virtual clusters day by day, in one archive: "
         "unpack it and read cluster_log.csv",
@@ -167,7 +167,7 @@ SOURCES = (
         files=(File(path="data.zip"),),
         format="helios",
     ),
-    Source(
+    TraceSource(
         name="helios-summary",
         about="means, medians and outcomes of the jobs of four Helios clusters, to hold a trace against",
         paper="Q. Hu et al., SC 2021",
@@ -184,7 +184,7 @@ SOURCES = (
         ),
         format="",
     ),
-    Source(
+    TraceSource(
         name="helios-earth-machines",
         about="accelerators of each virtual cluster of Earth, day by day",
         paper="Q. Hu et al., SC 2021",
@@ -196,7 +196,7 @@ SOURCES = (
         ),
         format="daily",
     ),
-    Source(
+    TraceSource(
         name="itp",
         about="jobs of ten Microsoft ITP clusters, 2021, as two archives: real ones, and with synthetic "
         "models; no format here reads the archives",
@@ -207,7 +207,7 @@ SOURCES = (
         files=(File(path="data/raw-traces.tar.gz"), File(path="data/elasticflow-traces.tar.gz")),
         format="",
     ),
-    Source(
+    TraceSource(
         name="pai-machines",
         about="1,897 machines of Alibaba's PAI, 2020: an archive of one table without header; unpack it, and "
         "write machine,gpu_type,cap_cpu,cap_mem,cap_gpu above it",
@@ -225,7 +225,7 @@ SOURCES = (
         ),
         format="pai",
     ),
-    Source(
+    TraceSource(
         name="openb",
         about="8,152 pods, 22 variants of them, and 1,523 machines of Alibaba's openb cluster, 2023",
         paper="Q. Weng et al., USENIX ATC 2023",
@@ -235,7 +235,7 @@ SOURCES = (
         files=OPENB,
         format="openb",
     ),
-    Source(
+    TraceSource(
         name="lingjun",
         about="2,498 jobs of Alibaba's Lingjun cluster, 2023: start, size, duration",
         paper="J. Cao et al., SIGCOMM 2024",
@@ -245,7 +245,7 @@ SOURCES = (
         files=(File(path="WorkloadGen/data/crux.csv", rows=2_498, columns=RFOLD),),
         format="rfold",
     ),
-    Source(
+    TraceSource(
         name="lingjun-machines",
         about="hosts of Lingjun and the switches above them, 2023",
         paper="J. Cao et al., SIGCOMM 2024",
@@ -255,7 +255,7 @@ SOURCES = (
         files=(File(path="data/topo.csv", columns=("ip", "DSW", "PSW", "ASW")),),
         format="lingjun",
     ),
-    Source(
+    TraceSource(
         name="acme-summary",
         about="means, medians and outcomes of the jobs of Seren, Kalos, Philly, Helios and PAI, to hold a "
         "trace against",
@@ -273,7 +273,7 @@ SOURCES = (
         ),
         format="",
     ),
-    Source(
+    TraceSource(
         name="muri",
         about="10,879 jobs of four virtual clusters of Philly, with models drawn at random and measured stage times",
         paper="Y. Zhao et al., SIGCOMM 2022",
@@ -283,7 +283,7 @@ SOURCES = (
         files=MURI,
         format="muri",
     ),
-    Source(
+    TraceSource(
         name="pollux",
         about="40 synthetic workloads of 80 to 320 jobs in 8 hours, of six applications",
         paper="A. Qiao et al., OSDI 2021",
@@ -293,7 +293,7 @@ SOURCES = (
         files=POLLUX,
         format="pollux",
     ),
-    Source(
+    TraceSource(
         name="shockwave",
         about="five synthetic traces of 120 to 900 jobs whose batch sizes change in training",
         paper="P. Zheng et al., NSDI 2023",
@@ -303,7 +303,7 @@ SOURCES = (
         files=SHOCKWAVE,
         format="shockwave",
     ),
-    Source(
+    TraceSource(
         name="tiresias",
         about="60 synthetic jobs, and samples of jobs' accelerator-time",
         paper="J. Gu et al., NSDI 2019",
@@ -313,7 +313,7 @@ SOURCES = (
         files=TIRESIAS,
         format="tiresias",
     ),
-    Source(
+    TraceSource(
         name="gavel",
         about="the 20-job test trace of Gavel, and its measured throughputs of three accelerator types",
         paper="D. Narayanan et al., OSDI 2020",

@@ -30,7 +30,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class TraceSource:
     """A published data set."""
 
     name: str

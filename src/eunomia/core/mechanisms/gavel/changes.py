@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eunomia.core.moves import rise, sit
-from eunomia.core.tables import ALIVE, EPOCH, ON_TYPE, PARTNER, TAKEN, UNTIL, Tables, tables
+from eunomia.core.kernel_arrays import ALIVE, EPOCH, ON_TYPE, PARTNER, TAKEN, UNTIL, KernelArrays, kernel_arrays
+from eunomia.core.transitions import allocate, release
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placing.index import take
@@ -17,7 +17,9 @@ OF_START = 5  # numbers about each that starts
 
 
 @kernel(allocates=False, forceinline=True)
-def _note_who_goes_on(t: Tables, stamp: int, first: Ints, second: Ints, on: Ints, kept: Bools, stays: Bools) -> None:
+def _note_who_goes_on(
+    t: KernelArrays, stamp: int, first: Ints, second: Ints, on: Ints, kept: Bools, stays: Bools
+) -> None:
     """Write who sits where it sat and still runs there into `stays`, (row,), and mark its jobs."""
     for i in range(len(first)):
         row, mate = first[i], second[i]
@@ -29,7 +31,7 @@ def _note_who_goes_on(t: Tables, stamp: int, first: Ints, second: Ints, on: Ints
 
 
 @kernel(allocates=False, forceinline=True)
-def _stop_others(t: Tables, at: float, stamp: int, told: Ints) -> int:
+def _stop_others(t: KernelArrays, at: float, stamp: int, told: Ints) -> int:
     """Stop who is not marked; write down jobs, in row order, and after them their epochs; return how many they are."""
     count = 0
     for row in t.active[: t.counts[ALIVE]]:
@@ -38,12 +40,12 @@ def _stop_others(t: Tables, at: float, stamp: int, told: Ints) -> int:
     for m in range(count):
         row = told[HEAD + m]
         told[HEAD + count + m] = t.ints[EPOCH, row]
-        rise(t, row, at)
+        release(t, row, at)
     return count
 
 
 @kernel(allocates=False, forceinline=True)
-def _renew(t: Tables, end: float, jobs: Ints, steps: Floats, stays: Bools, told: Ints, limits: Floats) -> int:
+def _renew(t: KernelArrays, end: float, jobs: Ints, steps: Floats, stays: Bools, told: Ints, limits: Floats) -> int:
     """Let those of `jobs` (row,) that go on have their seats until then; write them down; return how many they are."""
     count = 0
     for i in range(len(jobs)):
@@ -56,7 +58,7 @@ def _renew(t: Tables, end: float, jobs: Ints, steps: Floats, stays: Bools, told:
 
 @kernel(allocates=False, forceinline=True)
 def _start_others(
-    t: Tables,
+    t: KernelArrays,
     at: float,
     end: float,
     first: Ints,
@@ -78,7 +80,7 @@ def _start_others(
         i = told[g]
         row, mate, mine = first[i], second[i], seats[start[i] : start[i + 1]]
         take(t.floor, mine)
-        sit(t, row, mate, on[i], 0, mine, at, end)
+        allocate(t, row, mate, on[i], 0, mine, at, end)
         told[count + g], told[2 * count + g] = row, mate
         told[3 * count + g] = t.ints[EPOCH, row]
         told[4 * count + g] = t.ints[EPOCH, mate] if mate >= 0 else 0
@@ -112,7 +114,7 @@ def turn(
     `told` holds what changed, and `limits` the steps of those that go on; `stays` (row,) is scratch space. Returned is
     how much was told.
     """
-    t = tables(*arrays)
+    t = kernel_arrays(*arrays)
     _note_who_goes_on(t, stamp, first, second, on, kept, stays)
     stopped = _stop_others(t, at, stamp, told)
     place = HEAD + 2 * stopped

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.core.columns import Columns
+from eunomia.core.columns import GrowingColumns
 from eunomia.core.mechanisms.gavel.accounts import ACTIVE, DONE, book, plan, start_afresh
 from eunomia.core.mechanisms.gavel.choosing import gather, take
 from eunomia.core.mechanisms.gavel.entries import Entries
@@ -48,7 +48,7 @@ class Round:
     paired: bool  # some of them share
 
 
-class Progress(Columns):
+class Progress(GrowingColumns):
     """What the clock knows of each job, one row each."""
 
     size: Ints

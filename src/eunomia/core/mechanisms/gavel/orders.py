@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.books import Books
 from eunomia.core.mechanisms.gavel.changes import HEAD, OF_START, turn
 from eunomia.core.mechanisms.gavel.clock import Round
+from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
 
@@ -14,7 +14,7 @@ from eunomia.model.decisions import Decision, Renew, Starts, Stop
 class Seats:
     """Writes each round into the core's state, and tells what changed."""
 
-    def __init__(self, books: Books):
+    def __init__(self, books: SchedulerState):
         self._books, self.state = books, books.state
 
     def decisions(self, found: Round, at: float) -> list[Decision]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.core.adoption import Question, job_columns, sizes_of
+from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
 from eunomia.core.belief import Belief
 from eunomia.core.check import check
 from eunomia.core.mechanisms.gavel.accounts import DROPPED
@@ -35,7 +35,7 @@ from eunomia.model.events import (
     Measured,
     Moment,
 )
-from eunomia.model.life import Cause, IllegalStep, Stage
+from eunomia.model.job_lifecycle import Cause, IllegalStep, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -199,14 +199,14 @@ class GavelScheduler(Scheduler):
         self.last_order = named
         self.clock.adopt(question.active, named.job, named.partner, named.type, named.x)
 
-    def _whole(self, answer: Order, question: Question) -> Question:
+    def _whole(self, answer: Order, question: PendingAsk) -> PendingAsk:
         named = job_columns(answer.rows, question, self.state)
         size = sizes_of(named.job, named.shape, self.state)
         given = whole_shares(named.job, named.type, size, self.state.capacity, answer.misfit != "skip")
         self._by_right = np.full(len(self.state.jobs), -1, dtype=np.int64)
         self._by_right[named.job[given]] = named.type[given]
         columns = named.job[given], named.type[given], named.partner[given], named.shape[given]
-        return Question(named.asked, named.active, *columns, x=np.ones(int(given.sum())))
+        return PendingAsk(named.asked, named.active, *columns, x=np.ones(int(given.sum())))
 
     def _columns(self, at: float, active: Ints) -> dict[str, Any]:
         """Return what the policy needs to see; progress and seats as Gavel's books have them."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from eunomia.core.belief import Belief
-from eunomia.core.intake import take
+from eunomia.core.event_handlers import apply_event
 from eunomia.core.mechanisms.ideal.settings import Ideal
 from eunomia.core.mechanisms.ideal.stream import Stream
 from eunomia.core.mechanisms.leases import Leases
@@ -56,7 +56,7 @@ class IdealScheduler(Scheduler):
             if isinstance(event, Answered):
                 answer = self._matching(event)
             else:
-                take(event, at, self._books)  # nobody sits, so nobody has to be stopped
+                apply_event(event, at, self._books)  # nobody sits, so nobody has to be stopped
         while len(self._memory) < len(self.state.jobs):
             self._memory.add()
         if answer is not None:

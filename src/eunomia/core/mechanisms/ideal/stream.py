@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.adoption import Question
-from eunomia.core.books import Books
+from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.check import check_lives
-from eunomia.core.tables import WAITING
+from eunomia.core.kernel_arrays import WAITING
+from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.decisions import Flow
-from eunomia.model.life import Stage
+from eunomia.model.job_lifecycle import Stage
 
 _ROUNDING = 1e-6  # of a share and of a type; what more than that is too much is a policy's mistake
 _NO_FLOATS: Floats = np.empty(0)
@@ -20,7 +20,7 @@ _NO_FLOATS: Floats = np.empty(0)
 class Stream:
     """The shares that hold, one entry a job on a type; of a pair each has an entry of its own."""
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: SchedulerState) -> None:
         self._books = books
         self.job = self.type = self.size = self.partner = NO_INTS  # (entry,)
         self.x = self._rate = _NO_FLOATS  # (entry,) share of time; believed steps/s
@@ -37,7 +37,7 @@ class Stream:
         np.add.at(self._books.belief.done, self.job, received * self._rate)
         ledger.since[self.job] = at
 
-    def turn(self, rows: Question, size: Ints) -> None:
+    def turn(self, rows: PendingAsk, size: Ints) -> None:
         """Let the shares of an answer hold from now on. Raises InvalidAnswer for more than there is."""
         given = rows.x > 0
         job, type, partner, x = rows.job[given], rows.type[given], rows.partner[given], rows.x[given]

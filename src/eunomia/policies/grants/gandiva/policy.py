@@ -36,7 +36,7 @@ from eunomia.model.view import View
 from eunomia.policies.grants.gandiva.seating import Seating
 from eunomia.policies.grants.gandiva.slicing import Slicing
 from eunomia.policies.grants.gandiva.units import Units, kept, packed
-from eunomia.policies.partners import NO_PAIR, REMEMBERED, memory_of
+from eunomia.policies.pair_memory import NO_PAIR, REMEMBERED, memory_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 from eunomia.policies.grants.gandiva.units import Units
-from eunomia.policies.partners import partners
+from eunomia.policies.pair_memory import partners
 
 _ROUNDING_S = 1e-6
 

@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rising
 from eunomia.model.view import View
-from eunomia.policies.partners import NO_PAIR, numbered, partners
+from eunomia.policies.pair_memory import NO_PAIR, numbered, partners
 
 _ROUNDING = 1e-9
 

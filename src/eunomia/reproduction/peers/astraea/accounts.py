@@ -16,7 +16,7 @@ def deserved_rate(size: Ints, tenant: Ints, quota: Ints) -> Floats:
     return np.minimum(size, (1.0 / present[tenant]) * quota[tenant])
 
 
-class Accounts:
+class UsageAccounts:
     """Accelerator-seconds by tenant over the last 24 whole hours, (tenant,) each.
 
     Oddity: an hour counts when it is over, so during the first one nobody has used anything.

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.peers.astraea.inputs import Workload, options, workload
-from eunomia.reproduction.peers.astraea.sizing import KNOWN, Setting, setting
-from eunomia.reproduction.peers.astraea.ticks import Outcome, Ticks
+from eunomia.reproduction.peers.astraea.inputs import ArtifactWorkload, options, workload
+from eunomia.reproduction.peers.astraea.sizing import KNOWN, ClusterSetting, setting
+from eunomia.reproduction.peers.astraea.ticks import TickOutcome, Ticks
 from eunomia.reproduction.peers.cases import cases, trace
-from eunomia.reproduction.peers.comparing import Found, compared
+from eunomia.reproduction.peers.job_comparison import JobComparison, compared
+from eunomia.reproduction.peers.peer_sheet import read
 from eunomia.reproduction.peers.results import published
 from eunomia.reproduction.peers.running import Life
-from eunomia.reproduction.peers.sheet import read
 from eunomia.reproduction.peers.summary import Summary, totals
-from eunomia.reproduction.table import Request, Row, Table
+from eunomia.reproduction.table import FigureRow, FigureTable, Request
 
 HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is told with four decimals
 COUNTED = ("lease_expiry_cnt", "resume_cnt", "total_pending_time")
@@ -34,29 +34,29 @@ def is_here(folder: Path) -> bool:
     return any((case / "share.csv").is_file() and (case / "names.lst").is_file() for case in cases(folder))
 
 
-def parity(request: Request) -> Table:
+def parity(request: Request) -> FigureTable:
     """Compare with the runs in the reference folder, laid out like data/peers/astraea. Raises InvalidInput."""
     folder = request.folder("data/peers/astraea")
     if not is_here(folder):
         rule, mend = "there is no case of ASTRAEA's artifact", "give a folder laid out like data/peers/astraea"
         raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
     found = reproduce(folder, request)
-    return Table(rows=tuple(found.rows), notes=tuple(found.notes))
+    return FigureTable(rows=tuple(found.rows), notes=tuple(found.notes))
 
 
-def reproduce(folder: Path, request: Request) -> Found:
+def reproduce(folder: Path, request: Request) -> JobComparison:
     """Run every case with the options that the names of its results say, and compare.
 
     Raises InvalidInput where nothing can be compared.
     """
-    found = Found()
+    found = JobComparison()
     for case in cases(folder):
         with found.trying(f"astraea {case.name}"):
             _compare(case, request, found)
     return found.settled()
 
 
-def _compare(case: Path, request: Request, found: Found) -> None:
+def _compare(case: Path, request: Request, found: JobComparison) -> None:
     """Add the rows of one case."""
     runs: list[Path] = []
     results = sorted(case.glob("jobs_*.csv"))
@@ -89,7 +89,7 @@ def _compare(case: Path, request: Request, found: Found) -> None:
     found.notes += [*_dropped(case.name, jobs), *summary.notes(f"astraea {case.name}")]
 
 
-def _setting(case: Path, jobs: Workload, runs: Sequence[Path]) -> tuple[Setting, Path]:
+def _setting(case: Path, jobs: ArtifactWorkload, runs: Sequence[Path]) -> tuple[ClusterSetting, Path]:
     """Return how the case was run, and the first of its results that tells. Raises InvalidInput if none does."""
     for path in runs[:-1]:
         with suppress(InvalidInput):
@@ -101,7 +101,7 @@ def _series(path: Path) -> str:
     return f"astraea {path.parent.name} {path.stem.partition('.')[2] or path.stem}"
 
 
-def _guessed(case: Path, path: Path, how: Setting) -> str:
+def _guessed(case: Path, path: Path, how: ClusterSetting) -> str:
     """Say how the cluster's size was found, which no file tells."""
     options = "no options" if how.upstream else "the options of a400"
     found = "every job" if how.fits else f"{how.equal} of {how.of} jobs"
@@ -111,7 +111,7 @@ def _guessed(case: Path, path: Path, how: Setting) -> str:
     )
 
 
-def _beside(series: str, source: str, jobs: Workload, outcome: Outcome, path: Path) -> list[Row]:
+def _beside(series: str, source: str, jobs: ArtifactWorkload, outcome: TickOutcome, path: Path) -> list[FigureRow]:
     """Return rows for lives, counts and fairness of the jobs that the artifact did not drop."""
     sheet = read(path, numbers=("fairness", *COUNTED), texts=("job_id",))
     theirs = published(path, trace(path.parent, "duration"), stops="preempt_cnt", begun=False)
@@ -129,8 +129,8 @@ def _beside(series: str, source: str, jobs: Workload, outcome: Outcome, path: Pa
     return [*rows, _all_of(series, "jobs_dropped", len(jobs.names) - len(place), _vanished(outcome), source, "")]
 
 
-def _all_of(series: str, quantity: str, there: int, measured: int, source: str, note: str) -> Row:
-    return Row(
+def _all_of(series: str, quantity: str, there: int, measured: int, source: str, note: str) -> FigureRow:
+    return FigureRow(
         series=series,
         quantity=quantity,
         unit="jobs",
@@ -142,7 +142,7 @@ def _all_of(series: str, quantity: str, there: int, measured: int, source: str, 
     )
 
 
-def _lives(jobs: Workload, outcome: Outcome) -> dict[str, Life]:
+def _lives(jobs: ArtifactWorkload, outcome: TickOutcome) -> dict[str, Life]:
     """Return when each job ended that did, and how often it was stopped."""
     return {
         name: Life(math.nan, end, stops)
@@ -151,7 +151,7 @@ def _lives(jobs: Workload, outcome: Outcome) -> dict[str, Life]:
     }
 
 
-def _summed(series: str, summary: Summary, path: Path, jobs: Workload, outcome: Outcome) -> list[Row]:
+def _summed(series: str, summary: Summary, path: Path, jobs: ArtifactWorkload, outcome: TickOutcome) -> list[FigureRow]:
     """Return a row for what a summary tells of a run, tenants' fairness by name or as the least and the most too."""
     ours, ended = _lives(jobs, outcome), ~np.isnan(outcome.end)
     fairness = np.round(outcome.fairness[ended], 4)
@@ -169,11 +169,11 @@ def _summed(series: str, summary: Summary, path: Path, jobs: Workload, outcome: 
     return summary.beside(series, run, numbers, f"astraea/{path.parent.name}/{summary.path.name}", words=words)
 
 
-def _vanished(outcome: Outcome) -> int:
+def _vanished(outcome: TickOutcome) -> int:
     return int(np.isnan(outcome.end).sum())
 
 
-def _dropped(case: str, jobs: Workload) -> list[str]:
+def _dropped(case: str, jobs: ArtifactWorkload) -> list[str]:
     """Say aloud whom the artifact drops without a word."""
     nobodys = int((jobs.tenant < 0).sum())
     wide = int((~jobs.admitted()).sum()) - nobodys

@@ -12,7 +12,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.policies.grants.astraea.selection import SELECTIONS, Selection
-from eunomia.reproduction.peers.sheet import read
+from eunomia.reproduction.peers.peer_sheet import read
 
 ENDLESS_S = 1e7
 MOST = 100_000_000  # seconds, or accelerators: more is a mistake
@@ -20,7 +20,7 @@ QUOTAS = ("fair", "static", "dynamic")
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class ArtifactWorkload:
     """The jobs of one trace, (job,) each in order of (submission, line)."""
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ArtifactOptions:
     """How one run was started; seconds."""
 
     selection: Selection
@@ -55,7 +55,7 @@ class Options:
     block: bool = False
 
 
-def workload(case: Path) -> Workload:
+def workload(case: Path) -> ArtifactWorkload:
     """Return what a case runs, on no accelerators yet. Raises InvalidInput for what is missing or is no number."""
     sheet = read(case / "trace.csv", numbers=("num_gpu", "submit_time", "duration"), texts=("job_id", "user"))
     problems = Problems(str(sheet.path))
@@ -73,7 +73,7 @@ def workload(case: Path) -> Workload:
         np.array([sheet.numbers[name][row] for row in order], dtype=np.int64)
         for name in ("num_gpu", "submit_time", "duration")
     )
-    return Workload(
+    return ArtifactWorkload(
         names=tuple(sheet.texts["job_id"][row] for row in order),
         tenant=np.array([row_of.get(sheet.texts["user"][row], -1) for row in order], dtype=np.int64),
         size=size,
@@ -109,7 +109,7 @@ def _tenants(case: Path) -> tuple[list[str], Floats]:
     return names, np.array([share[name] for name in names])
 
 
-def options(path: Path, *, upstream: bool) -> Options:
+def options(path: Path, *, upstream: bool) -> ArtifactOptions:
     """Return what jobs_<case>.<selection>.<quota>.<lease>[.<variant>].csv says of its run. Raises InvalidInput.
 
     upstream: what the name leaves open is as where the artifact is started without options.
@@ -124,8 +124,8 @@ def options(path: Path, *, upstream: bool) -> Options:
         mend = "call it jobs_<case>.<selection>.<quota>.<lease>.csv, and .noblock or .nodelay before the end"
         raise InvalidInput([Problem(file=str(path), rule=rule, mend=mend)])
     if lease == "inf":
-        return Options(chosen, quota, length, starvation=math.inf)
+        return ArtifactOptions(chosen, quota, length, starvation=math.inf)
     if upstream:
-        return Options(chosen, quota, length)
+        return ArtifactOptions(chosen, quota, length)
     delay, block = (0.0 if variant == "nodelay" else 300.0), variant != "noblock"
-    return Options(chosen, quota, length, delay=delay, starvation=21600.0, block=block)
+    return ArtifactOptions(chosen, quota, length, delay=delay, starvation=21600.0, block=block)

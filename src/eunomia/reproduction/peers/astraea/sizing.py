@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.peers.astraea.inputs import Options, Workload, options
+from eunomia.reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload, options
 from eunomia.reproduction.peers.astraea.ticks import Ticks
-from eunomia.reproduction.peers.sheet import Sheet, read
+from eunomia.reproduction.peers.peer_sheet import PeerSheet, read
 
 KNOWN = {"fake500": (4 * 8 * 8, True), "a400": (16 * 8, False), "a400h": (16 * 8, False)}
 MACHINE, MOST = 8, 4096  # accelerators
@@ -25,7 +25,7 @@ RESULT = ("end_time", "duration", "resume_cnt", "preempt_cnt")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ClusterSetting:
     """One way in which a case may have been run; equal: how many jobs end as there, of how many."""
 
     accelerators: int
@@ -39,7 +39,7 @@ class Setting:
         return self.equal == self.of
 
 
-def setting(case: Path, jobs: Workload, runs: Sequence[Path]) -> Setting:
+def setting(case: Path, jobs: ArtifactWorkload, runs: Sequence[Path]) -> ClusterSetting:
     """Return the first way under which the first of the runs is equal, else that which is nearest.
 
     A case known by name is looked into no further when most of its jobs are equal. Raises InvalidInput where no size
@@ -48,10 +48,10 @@ def setting(case: Path, jobs: Workload, runs: Sequence[Path]) -> Setting:
     path = runs[0]
     sheet = read(path, numbers=RESULT, texts=("job_id",))
     of = len(sheet.texts["job_id"])
-    best = Setting(0, False, -1, of)
+    best = ClusterSetting(0, False, -1, of)
     for accelerators, upstream in _ways(case.name, jobs, sheet):
         equal = _equal(replace(jobs, accelerators=accelerators), options(path, upstream=upstream), sheet)
-        best = max(best, Setting(accelerators, upstream, equal, of), key=lambda one: one.equal)
+        best = max(best, ClusterSetting(accelerators, upstream, equal, of), key=lambda one: one.equal)
         if best.fits or (case.name in KNOWN and 2 * equal > of):
             return best
     if best.equal < 0:
@@ -60,7 +60,7 @@ def setting(case: Path, jobs: Workload, runs: Sequence[Path]) -> Setting:
     return best
 
 
-def _ways(name: str, jobs: Workload, sheet: Sheet) -> Iterator[tuple[int, bool]]:
+def _ways(name: str, jobs: ArtifactWorkload, sheet: PeerSheet) -> Iterator[tuple[int, bool]]:
     """Yield accelerators, and whether the artifact was started without options."""
     if name in KNOWN:
         yield KNOWN[name]
@@ -74,7 +74,7 @@ def _ways(name: str, jobs: Workload, sheet: Sheet) -> Iterator[tuple[int, bool]]
         yield from ((size, False), (size, True))
 
 
-def at_once(jobs: Workload, sheet: Sheet) -> int:
+def at_once(jobs: ArtifactWorkload, sheet: PeerSheet) -> int:
     """Return how many accelerators worked at once, of jobs that ran without a break; at least one."""
     width = dict(zip(jobs.names, jobs.size.tolist(), strict=True))
     whole = (np.array(sheet.numbers["resume_cnt"]) == 0) & (np.array(sheet.numbers["preempt_cnt"]) == 0)
@@ -86,7 +86,7 @@ def at_once(jobs: Workload, sheet: Sheet) -> int:
     return max(int(np.cumsum(change[order]).max(initial=0)), 1)
 
 
-def _equal(jobs: Workload, asked: Options, sheet: Sheet) -> int:
+def _equal(jobs: ArtifactWorkload, asked: ArtifactOptions, sheet: PeerSheet) -> int:
     """Return how many jobs end when they do there."""
     end = dict(zip(jobs.names, Ticks(jobs, asked).run().end.tolist(), strict=True))
     return sum(

@@ -22,15 +22,15 @@ from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.policies.grants.astraea.quota import budgets
 from eunomia.policies.grants.astraea.selection import FAIR, KEYS, Keys, Known, line_up, ranked
 from eunomia.policies.grants.astraea.serving import serve
-from eunomia.reproduction.peers.astraea.accounts import HOUR_S, Accounts, deserved_rate
-from eunomia.reproduction.peers.astraea.inputs import Options, Workload
+from eunomia.reproduction.peers.astraea.accounts import HOUR_S, UsageAccounts, deserved_rate
+from eunomia.reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload
 
 TICK_S = 10
 YOUNGEST_S = 120  # a first lease is not fresh before that age
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TickOutcome:
     """What became of each job, (job,) each; nan = it vanished."""
 
     end: Floats
@@ -49,10 +49,10 @@ class Outcome:
 class Ticks:
     """One run of one workload."""
 
-    def __init__(self, jobs: Workload, options: Options):
+    def __init__(self, jobs: ArtifactWorkload, options: ArtifactOptions):
         self.jobs, self.options = jobs, options
         self.quota, self.admitted = jobs.quotas(), jobs.admitted()
-        self.accounts = Accounts(self.quota)
+        self.accounts = UsageAccounts(self.quota)
         n = len(jobs.names)
         self.ran, self.life, self.waited, self.spell, self.lease = (np.zeros(n, dtype=np.int64) for _ in range(5))
         self.deserved, self.used, self.fairness, self.themis = (np.zeros(n) for _ in range(4))
@@ -62,7 +62,7 @@ class Ticks:
         self.coming, self.waiting, self.running = 0, NO_INTS, NO_INTS  # the lists keep their order
         self.fresh = NO_INTS
 
-    def run(self) -> Outcome:
+    def run(self) -> TickOutcome:
         """Tick until every job has ended or vanished."""
         now = 0
         while self.coming < len(self.jobs.names) or len(self.waiting) or len(self.running):
@@ -76,7 +76,7 @@ class Ticks:
             if len(self.waiting):
                 self._allocate(now)
             now += TICK_S
-        return Outcome(
+        return TickOutcome(
             self.end, self.fairness, self.expiries, self.preemptions, self.resumes, self.waited, self.accounts.fairness
         )
 

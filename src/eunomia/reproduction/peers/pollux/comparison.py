@@ -18,17 +18,17 @@ from eunomia.model.job import Job
 from eunomia.model.policy import Policy
 from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node, Topology
-from eunomia.reproduction.peers.comparing import Found, compared
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.reproduction.peers.job_comparison import JobComparison, compared
+from eunomia.reproduction.peers.peer_sheet import PeerSheet, read
 from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings
 from eunomia.reproduction.peers.pollux.scattered import INSTALL, has_qhull
 from eunomia.reproduction.peers.pollux.schedulers import OracleOptimus, TwoQueues
-from eunomia.reproduction.peers.pollux.training import Training
+from eunomia.reproduction.peers.pollux.training import PolluxJob
 from eunomia.reproduction.peers.pollux.world import MinuteWorld
 from eunomia.reproduction.peers.running import Life, mean
-from eunomia.reproduction.peers.sheet import Sheet, read
 from eunomia.reproduction.peers.summary import Summary
 from eunomia.reproduction.table import Request
-from eunomia.run import InlineAdviser, run
 from eunomia.throughputs import load
 
 RESULTS, MEANS, LOAD = "upstream_jct_by_job_load1.0.csv", "upstream_avg_jct.csv", "1.0"
@@ -46,9 +46,9 @@ def is_here(folder: Path) -> bool:
     return (folder / RESULTS).is_file()
 
 
-def reproduce(folder: Path, request: Request) -> Found:
+def reproduce(folder: Path, request: Request) -> JobComparison:
     """Compare the two schedulers on every workload. Raises InvalidInput where nothing can be compared."""
-    found = Found()
+    found = JobComparison()
     inputs = next((place for place in folder.resolve().parents if (place / WORKLOADS).is_file()), None)
     if inputs is None or not (inputs / MEASURED).is_dir():
         found.notes.append(f"pollux: {WORKLOADS} and {MEASURED} stand in no folder above {folder}: nothing was run")
@@ -93,7 +93,7 @@ def reproduce(folder: Path, request: Request) -> Found:
     return found.settled()
 
 
-def _jct(path: Path, published: Sheet, workload: str, policy: str) -> dict[str, float]:
+def _jct(path: Path, published: PeerSheet, workload: str, policy: str) -> dict[str, float]:
     """Return the JCT of each job of a workload. Raises InvalidInput for jobs that have two."""
     rows = [row for row, name in enumerate(published.texts["workload"]) if name == workload]
     names = [published.texts["name"][row] for row in rows]
@@ -105,7 +105,7 @@ def _jct(path: Path, published: Sheet, workload: str, policy: str) -> dict[str, 
     return {name: published.numbers[policy][row] for name, row in zip(names, rows, strict=True)}
 
 
-def _strangers(path: Path, published: Sheet, known: Collection[str]) -> dict[str, InvalidInput]:
+def _strangers(path: Path, published: PeerSheet, known: Collection[str]) -> dict[str, InvalidInput]:
     """Return, by their names, the workloads of the results that nobody can run."""
     rule, mend = "there is no such workload", f"it is one of {', '.join(known)}"
     return {
@@ -120,9 +120,9 @@ def _lives(jct: Mapping[str, float], submitted: Mapping[str, float]) -> dict[str
     return {name: Life(float("nan"), submitted.get(name, 0.0) + seconds) for name, seconds in jct.items()}
 
 
-def completions(trainings: list[Training], policy: str) -> dict[str, Life]:
+def completions(trainings: list[PolluxJob], policy: str) -> dict[str, Life]:
     """Run the jobs to their ends under `tiresias` or `optimus`."""
-    widest: Callable[[Training], int] = _asked if policy == "tiresias" else _most
+    widest: Callable[[PolluxJob], int] = _asked if policy == "tiresias" else _most
     topology = Topology.of(NODES)
     jobs = [
         Job(
@@ -138,13 +138,13 @@ def completions(trainings: list[Training], policy: str) -> dict[str, Life]:
     world = MinuteWorld(trainings, jobs, topology)
     asked: Policy = TwoQueues() if policy == "tiresias" else OracleOptimus(world.present, widest)
     scheduler = Scheduler(topology, asked.info, Leases(), Belief(load("uniform", topology.types)))
-    run(scheduler, world, InlineAdviser(asked))
+    run(scheduler, world, InlinePolicyRunner(asked))
     return {job.name: Life(float("nan"), float("nan") if job.completed is None else job.completed) for job in trainings}
 
 
-def _asked(job: Training) -> int:
+def _asked(job: PolluxJob) -> int:
     return job.accelerators
 
 
-def _most(job: Training) -> int:
+def _most(job: PolluxJob) -> int:
     return 1 if job.profile.name == ALONE else job.batch // job.profile.min_local_batch

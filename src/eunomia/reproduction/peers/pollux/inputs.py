@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Floats
+from eunomia.reproduction.peers.peer_sheet import PeerSheet, read
 from eunomia.reproduction.peers.pollux.profile import Profile, Validation
 from eunomia.reproduction.peers.pollux.scattered import Scattered
-from eunomia.reproduction.peers.pollux.training import Training
-from eunomia.reproduction.peers.sheet import Sheet, read
+from eunomia.reproduction.peers.pollux.training import PolluxJob
 
 WORKLOADS = Path("traces", "pollux-workloads", "pollux_workloads.csv.gz")
 MEASURED = Path("throughputs", "pollux-aws-t4")
@@ -19,15 +19,15 @@ LOAD_1 = "workloads"  # the set with load 1.0
 MAX_LOCAL_BATCH = {"yolov3": 8}  # set in the simulator; of the others it is the largest that was measured
 
 
-def trainings(path: Path, profiles: dict[str, Profile]) -> dict[str, list[Training]]:
+def trainings(path: Path, profiles: dict[str, Profile]) -> dict[str, list[PolluxJob]]:
     """Return the jobs of each workload at load 1.0, by the workload's name in the results."""
     sheet = read(path, numbers=("time", "num_replicas", "batch_size"), texts=("set", "workload", "name", "application"))
-    found: dict[str, list[Training]] = {}
+    found: dict[str, list[PolluxJob]] = {}
     for row, group in enumerate(sheet.texts["set"]):
         if group == LOAD_1:
             at, size, batch = (sheet.numbers[name][row] for name in ("time", "num_replicas", "batch_size"))
             found.setdefault(f"workload-{sheet.texts['workload'][row]}", []).append(
-                Training(
+                PolluxJob(
                     name=sheet.texts["name"][row],
                     profile=profiles[sheet.texts["application"][row]],
                     submitted=at,
@@ -48,7 +48,7 @@ def profiles(folder: Path) -> dict[str, Profile]:
     return {name: _profile(name, placed, wide, runs) for name in sorted(set(placed.texts["model"]))}
 
 
-def _profile(name: str, placed: Sheet, wide: Sheet, runs: Sheet) -> Profile:
+def _profile(name: str, placed: PeerSheet, wide: PeerSheet, runs: PeerSheet) -> Profile:
     near, far, trained = (_of(sheet, name) for sheet in (placed, wide, runs))
     placements = [tuple(map(int, placed.texts["placement"][row])) for row in near]
     batch, times = _column(placed, near, "local_bsz"), _times(placed, near)
@@ -69,7 +69,7 @@ def _profile(name: str, placed: Sheet, wide: Sheet, runs: Sheet) -> Profile:
     )
 
 
-def _validation(runs: Sheet, rows: list[int]) -> dict[int, Validation]:
+def _validation(runs: PeerSheet, rows: list[int]) -> dict[int, Validation]:
     batch = _column(runs, rows, "batch_size")
     return {
         int(size): Validation(
@@ -90,13 +90,13 @@ def _averaged(points: Floats, times: Floats) -> tuple[Floats, Floats]:
     return once, sums / counts[:, None]
 
 
-def _of(sheet: Sheet, name: str) -> list[int]:
+def _of(sheet: PeerSheet, name: str) -> list[int]:
     return [row for row, model in enumerate(sheet.texts["model"]) if model == name]
 
 
-def _column(sheet: Sheet, rows: Iterable[int], name: str) -> Floats:
+def _column(sheet: PeerSheet, rows: Iterable[int], name: str) -> Floats:
     return np.array([sheet.numbers[name][row] for row in rows])
 
 
-def _times(sheet: Sheet, rows: list[int]) -> Floats:
+def _times(sheet: PeerSheet, rows: list[int]) -> Floats:
     return np.column_stack([_column(sheet, rows, "step_time"), _column(sheet, rows, "sync_time")])

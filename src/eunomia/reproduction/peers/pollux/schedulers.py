@@ -21,7 +21,7 @@ from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
-from eunomia.reproduction.peers.pollux.training import Training
+from eunomia.reproduction.peers.pollux.training import PolluxJob
 from eunomia.reproduction.peers.pollux.world import MINUTE_S
 
 _SEATS = frozenset({"scale_factor", "on_type", "capacity", "topology", "holder"})
@@ -68,8 +68,8 @@ class OracleOptimus:
     Shape s of a job is a gang of s + 1; a wider one than the job has shapes is never given.
     """
 
-    present: Callable[[], Sequence[Training]]
-    widest: Callable[[Training], int]
+    present: Callable[[], Sequence[PolluxJob]]
+    widest: Callable[[PolluxJob], int]
 
     info: ClassVar[PolicyInfo] = _info("oracle_optimus", set())
 
@@ -83,7 +83,7 @@ class OracleOptimus:
         starting = [(m, int(count[m]), int(count[m]) - 1) for m in line.tolist() if count[m] and not keeps[m]]
         return _granted(view, np.flatnonzero((held > 0) & ~keeps), starting, {})
 
-    def _counts(self, trainings: Sequence[Training], left: int) -> Ints:
+    def _counts(self, trainings: Sequence[PolluxJob], left: int) -> Ints:
         """Return the accelerators of each job, (job,)."""
         count, gain = np.zeros(len(trainings), dtype=np.int64), np.zeros(len(trainings))
         for m, training in enumerate(trainings):
@@ -97,7 +97,7 @@ class OracleOptimus:
             left -= 1
         return count
 
-    def _gain(self, training: Training, accelerators: int) -> float:
+    def _gain(self, training: PolluxJob, accelerators: int) -> float:
         """Return the seconds that one more would save; 0 when it may not have more."""
         if accelerators + 1 > self.widest(training):
             return 0.0

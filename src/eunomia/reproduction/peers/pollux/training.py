@@ -11,7 +11,7 @@ RESTART_S = 30.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Training:
+class PolluxJob:
     """One job. `batch` is the global batch size that its user set; `accelerators` the gang asked for."""
 
     name: str

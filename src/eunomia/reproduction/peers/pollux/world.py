@@ -11,7 +11,7 @@ from eunomia.model.decisions import Decision, Start, Starts, Stop, WakeAt
 from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment, Woken
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
-from eunomia.reproduction.peers.pollux.training import Training
+from eunomia.reproduction.peers.pollux.training import PolluxJob
 
 MINUTE_S = 60.0
 
@@ -19,7 +19,7 @@ MINUTE_S = 60.0
 class MinuteWorld:
     """Moments at whole minutes: who was submitted or completed since the last one."""
 
-    def __init__(self, trainings: Sequence[Training], jobs: Sequence[Job], topology: Topology):
+    def __init__(self, trainings: Sequence[PolluxJob], jobs: Sequence[Job], topology: Topology):
         self._topology = topology
         self._waiting = sorted(jobs, key=lambda job: (job.submitted, job.sequence))
         self._trainings = {training.name: training for training in trainings}
@@ -27,7 +27,7 @@ class MinuteWorld:
         self._present: list[str] = []
         self._wake = math.inf
 
-    def present(self) -> list[Training]:
+    def present(self) -> list[PolluxJob]:
         """Return the jobs that were submitted and are not known to be complete, in order of submission."""
         return [self._trainings[name] for name in self._present]
 

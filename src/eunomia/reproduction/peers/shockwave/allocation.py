@@ -8,11 +8,11 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Floats
-from eunomia.model.equal_part import alone_throughput
+from eunomia.model.equal_share import alone_throughput
 from eunomia.model.view import View
 from eunomia.policies import build
 from eunomia.reproduction.peers.shockwave.rounds import Allocate
-from eunomia.reproduction.peers.shockwave.training import Training
+from eunomia.reproduction.peers.shockwave.training import BatchScalingJob
 
 
 def asking(policy: str, accelerator: str, capacity: int) -> Allocate:
@@ -24,7 +24,7 @@ def asking(policy: str, accelerator: str, capacity: int) -> Allocate:
     by_job: dict[str, dict[str, float]] = {name: {} for name in asked.info.remembers}
     kept: dict[str, Array] = {}
 
-    def allocate(trainings: Sequence[Training], now: float) -> Floats:
+    def allocate(trainings: Sequence[BatchScalingJob], now: float) -> Floats:
         columns = _columns(trainings, float(capacity))
         names = [training.name for training in trainings]
         remembered = {
@@ -50,7 +50,7 @@ def asking(policy: str, accelerator: str, capacity: int) -> Allocate:
     return allocate
 
 
-def _columns(trainings: Sequence[Training], capacity: float) -> dict[str, Array]:
+def _columns(trainings: Sequence[BatchScalingJob], capacity: float) -> dict[str, Array]:
     """Return what a policy of shares may need to see of these jobs."""
     throughput = np.array([[training.rate] for training in trainings])
     size, all_of_it = np.array([training.accelerators for training in trainings]), np.array([capacity])

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.reproduction.figure import Curve, Figure
-from eunomia.reproduction.peers.comparing import Found
+from eunomia.reproduction.figure import Figure, FigureCurve
+from eunomia.reproduction.peers.job_comparison import JobComparison
+from eunomia.reproduction.peers.peer_sheet import read
 from eunomia.reproduction.peers.running import mean
-from eunomia.reproduction.peers.sheet import read
 from eunomia.reproduction.peers.shockwave.allocation import asking
 from eunomia.reproduction.peers.shockwave.inputs import TYPE, read_rates, read_trace
-from eunomia.reproduction.peers.shockwave.rounds import Rounds
-from eunomia.reproduction.peers.shockwave.training import Training
-from eunomia.reproduction.table import Request, Row
+from eunomia.reproduction.peers.shockwave.rounds import ShockwaveRounds
+from eunomia.reproduction.peers.shockwave.training import BatchScalingJob
+from eunomia.reproduction.table import FigureRow, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def is_here(folder: Path) -> bool:
     return (folder / RATES).is_file() and any(folder.glob("*.trace"))
 
 
-def reproduce(folder: Path, request: Request) -> Found:
+def reproduce(folder: Path, request: Request) -> JobComparison:
     """Compare four policies with the simulated and the physical runs. Raises InvalidInput where none can be."""
-    found, rates = Found(), read_rates(folder / RATES)
+    found, rates = JobComparison(), read_rates(folder / RATES)
     trace, *others = sorted(folder.glob("*.trace"))
     read_trace(trace, rates)
     sizes = _sizes(folder)
@@ -89,11 +89,11 @@ def _sizes(folder: Path) -> list[int]:
     return sizes
 
 
-def _compare(folder: Path, trace: Path, capacity: int, label: str, request: Request, found: Found) -> None:
+def _compare(folder: Path, trace: Path, capacity: int, label: str, request: Request, found: JobComparison) -> None:
     """Add the rows and the figure of one cluster."""
     rates = read_rates(folder / RATES)
     simulation, paired = f"upstream_sim_{capacity}gpu", PAIRED.format(capacity)
-    curves: list[Curve] = []
+    curves: list[FigureCurve] = []
     count = 0
     for asked in POLICIES:
         series = " ".join(filter(None, ("shockwave", label, asked.run, asked.point)))
@@ -111,7 +111,7 @@ def _compare(folder: Path, trace: Path, capacity: int, label: str, request: Requ
             if simulated is None and real is None:
                 continue
             request.tell(f"{series}: {asked.policy}")
-            rounds = Rounds(capacity, asking(asked.policy, TYPE, capacity))
+            rounds = ShockwaveRounds(capacity, asking(asked.policy, TYPE, capacity))
             makespan = rounds.run(jobs)
             jct = [rounds.completed[job.name] - job.submitted for job in jobs]
             measured, source = (mean(jct), makespan), f"shockwave/{simulation}/summary.csv"
@@ -124,7 +124,7 @@ def _compare(folder: Path, trace: Path, capacity: int, label: str, request: Requ
         found.figures.append(_figure(curves, label, count, capacity))
 
 
-def _refuse_wide(trace: Path, jobs: Sequence[Training], capacity: int) -> None:
+def _refuse_wide(trace: Path, jobs: Sequence[BatchScalingJob], capacity: int) -> None:
     """Raise InvalidInput for jobs that would never run."""
     wide = [row for row, job in enumerate(jobs, 1) if job.accelerators > capacity]
     if wide:
@@ -146,7 +146,7 @@ def _simulated(path: Path, run: str) -> tuple[float, float] | None:
     return next(((summary.numbers["avg_jct_s"][at], summary.numbers["makespan_s"][at]) for at in places), None)
 
 
-def _by_job(path: Path, run: str, jobs: list[Training]) -> list[float] | None:
+def _by_job(path: Path, run: str, jobs: list[BatchScalingJob]) -> list[float] | None:
     """Return the JCT of each job in one run; None where it is not there. Raises InvalidInput for other jobs."""
     if not path.is_file():
         return None
@@ -158,7 +158,7 @@ def _by_job(path: Path, run: str, jobs: list[Training]) -> list[float] | None:
     return jct
 
 
-def _real(path: Path, run: str, jobs: list[Training]) -> tuple[float, float] | None:
+def _real(path: Path, run: str, jobs: list[BatchScalingJob]) -> tuple[float, float] | None:
     """Return mean JCT and the last end of a real run, from its jobs; None where there is none.
 
     Its summary is not asked for the makespan: that of finish-time fairness ends before the last job of that run.
@@ -175,12 +175,12 @@ def _beside(
     theirs: tuple[float, float] | None,
     measured: tuple[float, float],
     near: tuple[float | None, float | None],
-) -> list[Row]:
+) -> list[FigureRow]:
     """Return rows for the mean JCT and the makespan of one of their runs; none where it is not there."""
     if theirs is None:
         return []
     return [
-        Row(
+        FigureRow(
             series=series,
             quantity=quantity,
             unit="s",
@@ -193,14 +193,17 @@ def _beside(
     ]
 
 
-def _curves(name: str, theirs: list[float] | None, jct: list[float]) -> list[Curve]:
+def _curves(name: str, theirs: list[float] | None, jct: list[float]) -> list[FigureCurve]:
     if theirs is None:
         return []
     part = [(k + 1) / len(jct) for k in range(len(jct))]
-    return [Curve(name=name, x=sorted(theirs), y=part, published=True), Curve(name=name, x=sorted(jct), y=part)]
+    return [
+        FigureCurve(name=name, x=sorted(theirs), y=part, published=True),
+        FigureCurve(name=name, x=sorted(jct), y=part),
+    ]
 
 
-def _figure(curves: list[Curve], label: str, jobs: int, capacity: int) -> Figure:
+def _figure(curves: list[FigureCurve], label: str, jobs: int, capacity: int) -> Figure:
     return Figure(
         name="-".join(filter(None, ("peers-shockwave", label))),
         title=f"Shockwave's {jobs} jobs on {capacity} accelerators: completion times",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.shockwave.regimes import SAMPLES
-from eunomia.reproduction.peers.shockwave.training import Rates, Training
+from eunomia.reproduction.peers.shockwave.training import BatchScalingJob, Rates
 
 TYPE = "v100"  # the name that the table gives to whatever the machines have
 FIELDS = 12  # of a line of the trace
@@ -28,9 +28,9 @@ def read_rates(path: Path) -> Rates:
     return {(m[1], int(m[2]), int(m[3])): rate for m, rate in named.items() if m is not None}
 
 
-def read_trace(path: Path, rates: Rates) -> list[Training]:
+def read_trace(path: Path, rates: Rates) -> list[BatchScalingJob]:
     """Return the jobs of a trace, in order of submission. Raises InvalidInput with every line that says no job."""
-    jobs: list[Training] = []
+    jobs: list[BatchScalingJob] = []
     problems: list[Problem] = []
     for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -43,7 +43,7 @@ def read_trace(path: Path, rates: Rates) -> list[Training]:
     return jobs
 
 
-def _job(number: int, fields: list[str], rates: Rates) -> Training:
+def _job(number: int, fields: list[str], rates: Rates) -> BatchScalingJob:
     if len(fields) != FIELDS:
         raise ValueError(f"it has {len(fields)} fields")
     kind = re.fullmatch(r"(.+) \(batch size (\d+)\)", fields[0])
@@ -55,7 +55,7 @@ def _job(number: int, fields: list[str], rates: Rates) -> Training:
         raise ValueError(f"mode {fields[7]!r} is none of {', '.join(MODES)}")
     if not float(fields[8]) > 0:
         raise ValueError(f"its weight is {fields[8]}, and a weight is above 0")
-    return Training(
+    return BatchScalingJob(
         name=str(number),
         model=kind[1],
         mode=fields[7],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.reproduction.peers.shockwave.training import Training
+from eunomia.reproduction.peers.shockwave.training import BatchScalingJob
 
 ROUND_S = 120.0
 SOLVE_GAP_S = 1000.0
@@ -22,14 +22,14 @@ RESUME_S = 20.0
 SHORT_S = 5.0  # a last round so much shorter than others is not charged
 MOST_FAILURES = 5  # after which a job that has nothing left to do is taken as done
 
-Allocate = Callable[[Sequence[Training], float], Floats]  # jobs, now → x (job,)
+Allocate = Callable[[Sequence[BatchScalingJob], float], Floats]  # jobs, now → x (job,)
 
 
 @dataclass(slots=True)
 class _Account:
     """What the mechanism knows of one job."""
 
-    training: Training
+    training: BatchScalingJob
     x: float = 0.0
     known: bool = False  # the last answer speaks of it
     received: float = ROUND_S / 2  # seconds since the last question, and half a round
@@ -41,7 +41,7 @@ class _Account:
 
 
 @dataclass(slots=True)
-class Rounds:
+class ShockwaveRounds:
     """One run. `completed` are the times at which jobs were done, by name."""
 
     capacity: int
@@ -54,7 +54,7 @@ class Rounds:
     _last_reset: float = 0.0
     _stale: bool = True
 
-    def run(self, trainings: Sequence[Training]) -> float:
+    def run(self, trainings: Sequence[BatchScalingJob]) -> float:
         """Run jobs, in order of submission, until all are done or nobody is left; return the time then."""
         coming, now, began, first = list(trainings), 0.0, 0.0, True
         ended: float | None = None

@@ -22,7 +22,7 @@ OVERTIME = 1.5  # a job that has run for so many times its foreseen duration is 
 
 
 @dataclass(kw_only=True)
-class Training:
+class BatchScalingJob:
     """One job. `total` and `done` count steps of the present batch size."""
 
     name: str

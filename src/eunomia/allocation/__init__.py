@@ -1,0 +1,22 @@
+"""One decision without a simulation: a problem is read and checked, a policy is asked, its answer is told."""
+
+from __future__ import annotations
+
+from eunomia.allocation.answer import Solution
+from eunomia.allocation.auctions.auction_result import AuctionResult
+from eunomia.allocation.parse_problem import problem_of
+from eunomia.allocation.problem import AllocationProblem
+from eunomia.allocation.reading import read_problem
+from eunomia.allocation.single_decision import solve
+from eunomia.allocation.writing import check_place, write_solution
+
+__all__ = [
+    "AllocationProblem",
+    "AuctionResult",
+    "Solution",
+    "check_place",
+    "problem_of",
+    "read_problem",
+    "solve",
+    "write_solution",
+]

@@ -1,0 +1,155 @@
+"""What a policy said of a problem, in numbers that can be read without it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from eunomia.allocation.problem import AllocationProblem
+from eunomia.model.answers import Answer, Rows
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.certificate import Certificate
+from eunomia.model.products import row_dots
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution:
+    """One decision of a policy about one problem. Job rows are those of the problem."""
+
+    policy: str  # as it was asked for: fifo?backfill=skip
+    problem: AllocationProblem
+    answer: Answer  # in its own words
+    rows: Rows | None  # who shares accelerators with whom, and where; None where x says it all
+    share: Floats  # (job, type) shares of time, or (row,) with `rows`
+    seconds: float  # that the policy took
+    compile_seconds: float = 0.0  # before that, to compile its code or load it
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What the answer reaches and what no answer can exceed; None for a policy that optimises nothing."""
+        return self.answer.certificate
+
+    @property
+    def status(self) -> str:
+        """optimal (gap within what its engine promises), feasible (more), or decided: there is nothing to prove."""
+        if self.certificate is None:
+            return "decided"
+        return "optimal" if self.certificate.gap <= self.certificate.tolerance else "feasible"
+
+    @cached_property
+    def x(self) -> Floats:
+        """(job, type) share of time of each job on each type, alone or beside another."""
+        if self.rows is None:
+            return self.share
+        x = np.zeros(self.problem.throughput.shape)
+        for job, _, at in self._sides():
+            np.add.at(x, (job, self.rows.type[at]), self.share[at])
+        return x
+
+    @cached_property
+    def effective_throughput(self) -> Floats:
+        """(job,) steps/s averaged over the allocation."""
+        if self.rows is None:
+            return np.asarray(row_dots(self.problem.throughput, self.share))
+        speed = np.zeros(self.problem.jobs)
+        for job, beside, at in self._sides():
+            np.add.at(speed, job, self.share[at] * self._rate(job, beside, at))
+        return speed
+
+    def why(self) -> list[str]:
+        """Return for each job what set its share, (job,); empty where the policy does not say."""
+        told = [""] * self.problem.jobs
+        if self.certificate is not None:
+            told = _told(self.certificate, self.problem)
+        for job, text in {**self.answer.refuse, **self.answer.why}.items():
+            told[job] = text
+        return told
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `eunomia solve --json` prints. What is not known is None, never nan."""
+        proof, problem = self.certificate, self.problem
+        x = self.x.tolist() if self.rows is None else self.listed()
+        return {
+            "status": self.status,
+            "policy": self.policy,
+            "objective": _number(proof.objective) if proof else None,
+            "bound": _number(proof.bound) if proof else None,
+            "gap": _number(proof.gap) if proof else None,
+            "types": list(problem.types),
+            "job_ids": None if problem.job_ids is None else problem.job_ids.tolist(),
+            "x": x,
+            "effective_throughput": self.effective_throughput.tolist(),
+            "prices": None if proof is None or proof.price is None else proof.price.tolist(),
+            "point": proof.point if proof else "",
+            "late": [problem.name(m) for m in self.answer.late],
+            "why": self.why(),
+            "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
+        }
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the rows with a share, each job by its name."""
+        assert self.rows is not None  # asked of answers with rows only
+        name, partner = self.problem.name, self.rows.filled()[0]
+        return [
+            {
+                "job": name(int(self.rows.job[row])),
+                "partner": None if partner[row] < 0 else name(int(partner[row])),
+                "type": self.problem.types[self.rows.type[row]],
+                "share": float(self.share[row]),
+            }
+            for row in np.flatnonzero(self.share > 0).tolist()
+        ]
+
+    def partners(self, jobs: int) -> list[list[str | int]] | None:
+        """Return whom each of the first jobs shares accelerators with; None where nobody shares."""
+        if self.rows is None or not (self.rows.filled()[0] >= 0).any():
+            return None
+        name, found = self.problem.name, [dict[str | int, None]() for _ in range(min(jobs, self.problem.jobs))]
+        for job, beside, at in self._sides():
+            shown = np.flatnonzero((job < len(found)) & (beside >= 0) & (self.share[at] > 0))
+            for row in shown.tolist():
+                found[job[row]][name(int(beside[row]))] = None
+        return [list(names) for names in found]
+
+    def _sides(self) -> list[tuple[Ints, Ints, Ints]]:
+        """Return (job, partner, row) of the first of each row, then of the second where there is one."""
+        assert self.rows is not None
+        partner = self.rows.filled()[0]
+        every, pairs = np.arange(len(partner)), np.flatnonzero(partner >= 0)
+        return [(self.rows.job, partner, every), (partner[pairs], self.rows.job[pairs], pairs)]
+
+    def _rate(self, job: Ints, beside: Ints, at: Ints) -> Floats:
+        """Return steps/s of jobs in the rows `at`, beside another where that is not -1."""
+        assert self.rows is not None
+        problem, type = self.problem, self.rows.type[at]
+        rate = problem.throughput[job, type].copy()
+        if self.rows.within is not None and problem.throughput_apart is not None:
+            assert problem.accelerators_per_node is not None  # a policy that places gangs was shown machines
+            spread = problem.scale_factor[job] > problem.accelerators_per_node[type]
+            rate[spread] = problem.throughput_apart[job[spread], type[spread]]
+        paired = beside >= 0
+        if paired.any():
+            assert problem.kind is not None  # a policy that pairs jobs was shown kinds and pairs
+            assert problem.pairs is not None
+            kinds = problem.kind
+            rate[paired] = problem.pairs[kinds[job[paired]], kinds[beside[paired]], type[paired]]
+        return rate
+
+
+def _told(proof: Certificate, problem: AllocationProblem) -> list[str]:
+    """Return the reason of each job; jobs with the same reason share one text."""
+    if proof.binding is None:
+        return [""] * problem.jobs
+    code = proof.binding
+    first = {int(c): int(np.argmax(code == c)) for c in np.unique(code)}
+    text = {c: proof.tell(m, problem.types) for c, m in first.items()}
+    return [text[c] for c in code.tolist()]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

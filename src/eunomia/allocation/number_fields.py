@@ -1,0 +1,218 @@
+"""Fields of numbers: what each may hold, and how a list or an array becomes one that holds nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Bools, Floats
+from eunomia.model.problems import SHOWN, Problems
+
+Place: TypeAlias = tuple[int, ...]
+MOST = 2**31  # of accelerators in a gang
+MOST_S = 1e12  # of a time, as of a job's duration in a trace
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRule:
+    """What is asked of every number of a field."""
+
+    says: str
+    mend: str
+    holds: Callable[[Array], Bools]  # nan never holds
+    null: float | None = None  # what a null stands for, where it may stand at all
+
+
+@dataclass(frozen=True, slots=True)
+class NameField:
+    """What the places of an axis are called in a message: a job by its row, a type by its name."""
+
+    jobs: int
+    types: tuple[str, ...]
+
+    def size(self, axis: str) -> int:
+        """Return how many places an axis has."""
+        return self.jobs if axis == "job" else len(self.types)
+
+    def place(self, field: str, axes: Sequence[str], at: Place) -> tuple[int | None, str]:
+        """Return the row, counted from 1, and the column of a place."""
+        row = at[0] + 1 if axes[0] == "job" and at else None
+        if len(at) == len(axes) and axes[-1] == "type":
+            return row, f"{field}.{self.types[at[-1]]}"
+        return row, field
+
+
+_AT_LEAST_0 = "a finite number, at least 0"
+_ABOVE_0 = "a finite number above 0"
+_SECONDS = "a number of seconds, at least 0 and at most 1e12"
+
+
+def _at_least_0(x: Array) -> Bools:
+    return np.asarray((x >= 0) & (x < math.inf))
+
+
+def _seconds(x: Array) -> Bools:
+    return np.asarray((x >= 0) & (x <= MOST_S))
+
+
+def _accelerators(x: Array) -> Bools:
+    return np.asarray((x >= 0) & (x <= MOST))
+
+
+def _above_0(x: Array) -> Bools:
+    return np.asarray((x > 0) & (x < math.inf))
+
+
+def _gang(x: Array) -> Bools:
+    return np.asarray((x >= 1) & (x <= MOST) & (x == np.floor(x)))
+
+
+AXES: dict[str, tuple[str, ...]] = {
+    "capacity": ("type",),
+    "throughput": ("job", "type"),
+    "scale_factor": ("job",),
+    "weight": ("job",),
+    "steps_remaining": ("job",),
+    "elapsed_s": ("job",),
+    "isolated_throughput": ("job",),
+    "isolated_time_s": ("job",),
+    "attained_service": ("job",),
+    "submitted_s": ("job",),
+    "deadline_s": ("job",),
+    "price": ("type",),
+    "throughput_apart": ("job", "type"),
+    "accelerators_per_node": ("type",),
+}
+RULES: dict[str, FieldRule] = {
+    "capacity": FieldRule(
+        f"a number, at least 0 and at most {MOST:,}", "give the accelerators of this type", _accelerators
+    ),
+    "throughput": FieldRule(_AT_LEAST_0, "give steps/s of the whole gang; 0 = it cannot run there", _at_least_0),
+    "scale_factor": FieldRule("a whole number, at least 1", "give the accelerators that the gang holds", _gang),
+    "weight": FieldRule(_ABOVE_0, "give 1 to a job like any other", _above_0),
+    "steps_remaining": FieldRule(_AT_LEAST_0, "give the steps still to do", _at_least_0),
+    "elapsed_s": FieldRule(_SECONDS, "give the seconds since the job was submitted", _seconds),
+    "isolated_throughput": FieldRule(_ABOVE_0, "give steps/s on an equal part, or leave the field out", _above_0),
+    "isolated_time_s": FieldRule(_SECONDS, "give the seconds that isolation would have taken so far", _seconds),
+    "attained_service": FieldRule(_AT_LEAST_0, "give the accelerator-seconds received so far", _at_least_0),
+    "submitted_s": FieldRule(
+        "a number of seconds from -1e12 to 1e12", "give seconds on a clock of your own", lambda x: np.abs(x) <= MOST_S
+    ),
+    "deadline_s": FieldRule(
+        "a number of seconds from now, above 0 and at most 1e12",
+        "give null to a job without a deadline",
+        lambda x: (x > 0) & ((x <= MOST_S) | (x == math.inf)),
+        math.inf,
+    ),
+    "price": FieldRule(_AT_LEAST_0, "give US$ per accelerator-hour", _at_least_0),
+    "throughput_apart": FieldRule(_AT_LEAST_0, "give steps/s when spread over machines; 0 = cannot", _at_least_0),
+    "accelerators_per_node": FieldRule("a whole number, at least 1", "give the accelerators of one machine", _gang),
+}
+
+
+def read_numbers(field: str, raw: object, names: NameField, problems: Problems) -> Floats | None:
+    """Return the field as an array over its axes; None after noting what is wrong with it."""
+    axes, rule, before = AXES[field], RULES[field], problems.count
+    found = _as_array(field, raw, axes, names, problems, rule)
+    if found is None:
+        return None
+    held = rule.holds(found)
+    if held.all():
+        return found if problems.count == before else None
+    for at in first_of(np.argwhere(~held), problems):
+        row, column = names.place(field, axes, tuple(at))
+        problems.add(f"must be {rule.says}", rule.mend, row=row, column=column, value=found[tuple(at)])
+    return None
+
+
+def first_of(bad: Array, problems: Problems) -> list[Any]:
+    """Return the first of these places, to be noted one by one; the others are counted here."""
+    problems.count += max(len(bad) - SHOWN, 0)
+    listed: list[Any] = bad[:SHOWN].tolist()
+    return listed
+
+
+def _as_array(
+    field: str, raw: object, axes: Sequence[str], names: NameField, problems: Problems, rule: FieldRule
+) -> Floats | None:
+    """Return numbers of the right shape, whatever their values; None after noting what is wrong with the shape.
+
+    What is no number is noted too, and stands as a 1 in the array.
+    """
+    before = problems.count
+    shape = tuple(names.size(axis) for axis in axes)
+    if isinstance(raw, np.ndarray):
+        _check_array(field, raw, axes, shape, problems)
+        return np.asarray(raw, dtype=np.float64) if problems.count == before else None
+    _check_lists(field, raw, axes, names, (), problems)
+    if problems.count > before:
+        return None
+    cells = _numbers_only(field, raw, axes, names, (), problems, rule)
+    try:
+        return np.array(cells, dtype=np.float64).reshape(shape)
+    except OverflowError:
+        return np.array(_rounded(cells), dtype=np.float64).reshape(shape)
+
+
+def _check_array(field: str, raw: Array, axes: Sequence[str], shape: Place, problems: Problems) -> None:
+    if raw.dtype.kind not in "iuf":
+        problems.add(f"must hold numbers, not {raw.dtype}", "save it as float64", column=field)
+    elif raw.shape != shape:
+        told = f"has the shape {raw.shape}, but must be ({' × '.join(axes)}) = {shape}"
+        problems.add(told, "give one number for each", column=field)
+
+
+def _check_lists(field: str, raw: object, axes: Sequence[str], names: NameField, at: Place, problems: Problems) -> None:
+    """Note where nested lists have another shape."""
+    depth = len(at)
+    row, column = names.place(field, axes, at)
+    if not isinstance(raw, list | tuple):
+        said = "a list" if depth == len(axes) - 1 else "a list of lists"
+        told = f"must be {said} of numbers, one for each {axes[depth]}"
+        problems.add(told, "see docs/solve.md", row=row, column=column, value=short(raw))
+    elif len(raw) != names.size(axes[depth]):
+        told = f"has {len(raw)} entries, but there are {names.size(axes[depth])} {axes[depth]}s"
+        problems.add(told, f"give one number for each {axes[depth]}", row=row, column=column)
+    elif depth < len(axes) - 1:
+        for i, part in enumerate(raw):
+            _check_lists(field, part, axes, names, (*at, i), problems)
+
+
+def _numbers_only(
+    field: str, raw: Any, axes: Sequence[str], names: NameField, at: Place, problems: Problems, rule: FieldRule
+) -> Any:
+    """Return nested lists with what a null stands for, and 1 in place of what is no number, which is noted."""
+    if len(at) < len(axes) - 1:
+        return [_numbers_only(field, part, axes, names, (*at, i), problems, rule) for i, part in enumerate(raw)]
+    if all(is_number(kind) for kind in set(map(type, raw))):
+        return raw
+    cells = [rule.null if value is None else value for value in raw]
+    for i, value in enumerate(cells):
+        if not is_number(type(value)):
+            row, column = names.place(field, axes, (*at, i))
+            problems.add(f"must be {rule.says}", rule.mend, row=row, column=column, value=short(value))
+            cells[i] = 1.0
+    return cells
+
+
+def is_number(kind: type) -> bool:
+    return issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
+
+
+def _rounded(raw: Any) -> Any:
+    """Return nested lists of numbers with inf for a whole number that no float can hold."""
+    if isinstance(raw, list | tuple):
+        return [_rounded(part) for part in raw]
+    if isinstance(raw, int) and raw.bit_length() > 1023:
+        return math.inf if raw > 0 else -math.inf
+    return raw
+
+
+def short(value: object) -> str:
+    """Return a value as it stands in a message."""
+    text = "null" if value is None else str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"

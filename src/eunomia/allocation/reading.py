@@ -1,0 +1,95 @@
+"""The fields of a problem as they stand in a file, JSON or NPZ; what they mean is checked elsewhere."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from eunomia.allocation.auctions.problem import FIELDS as OF_AUCTIONS
+from eunomia.allocation.parse_problem import FIELDS as OF_SHARES
+from eunomia.allocation.parse_problem import problem_of
+from eunomia.allocation.problem import AllocationProblem
+from eunomia.model.problems import InvalidInput, Problem
+
+FIELDS = frozenset({*OF_SHARES, *OF_AUCTIONS})
+_DIGITS = 18  # of a whole number that is read as one
+
+
+def read_problem(path: Path | str) -> AllocationProblem:
+    """Read a problem from a .json or .npz file. Raises InvalidInput with everything that is wrong with it."""
+    path = Path(path)
+    return problem_of(read_fields(path), str(path))
+
+
+def read_fields(path: Path) -> Mapping[str, object]:
+    """Return the fields of a file by name: lists of a JSON object, or arrays of an NPZ. Raises InvalidInput."""
+    readers = {".json": _read_json, ".npz": _read_npz}
+    if path.suffix not in readers:
+        _refuse(path, "a problem is a .json or .npz file", "give such a file; docs/solve.md tells what is in it")
+    try:
+        return readers[path.suffix](path)
+    except OSError as error:
+        _refuse(path, f"it cannot be read ({error.strerror or error})", "give the path of a problem file")
+
+
+def _read_json(path: Path) -> Mapping[str, object]:
+    try:
+        found = json.loads(path.read_bytes(), object_pairs_hook=_once, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        _refuse(path, f"it is not JSON: {error.msg} (column {error.colno})", "mend this line", row=error.lineno)
+    except _Twice as twice:
+        _refuse(path, f"{twice.args[0]!r} is said twice", "say it once", column=twice.args[0])
+    except (UnicodeDecodeError, RecursionError) as error:
+        _refuse(path, f"it is not JSON: {error}", "write one JSON object")
+    if not isinstance(found, dict):
+        _refuse(path, "a problem is one JSON object", 'write it as in {"types": ["v100"], "capacity": [4], …}')
+    return found
+
+
+class _Twice(Exception):
+    """A name stands twice in one object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Twice(next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1))
+    return found
+
+
+def _whole(text: str) -> int | float:
+    return int(text) if len(text) <= _DIGITS else float(text)
+
+
+def _read_npz(path: Path) -> Mapping[str, object]:
+    with path.open("rb") as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            said = "" if "allow_pickle" in str(error) else f" ({error})"  # numpy takes text for pickled objects
+            mend = "write it with numpy.savez, or call a text .json if it is JSON"
+            _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{said}", mend)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            mend = "write it with numpy.savez, each field by name"
+            _refuse(path, "it holds one array, but a problem has several", mend)
+        return {name: _array(path, archive, name) if name in FIELDS else None for name in archive.files}
+
+
+def _array(path: Path, archive: Any, name: str) -> object:
+    try:
+        return archive[name]
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        pickled = "allow_pickle" in str(error)
+        rule = "holds Python objects, which are never loaded" if pickled else f"cannot be read ({error})"
+        _refuse(path, rule, "save numbers as float64 and names as texts", column=name)
+
+
+def _refuse(path: Path, rule: str, mend: str, row: int | None = None, column: str | None = None) -> NoReturn:
+    raise InvalidInput([Problem(file=str(path), row=row, column=column, rule=rule, mend=mend)])

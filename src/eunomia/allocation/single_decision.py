@@ -1,0 +1,127 @@
+"""One decision without a simulation: a policy is asked once about a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias, overload
+
+import numpy as np
+
+from eunomia.allocation.answer import Solution
+from eunomia.allocation.auctions.auction_result import AuctionResult
+from eunomia.allocation.auctions.auction_run import run_auction
+from eunomia.allocation.auctions.reading import is_auction
+from eunomia.allocation.parse_problem import problem_of
+from eunomia.allocation.problem import AllocationProblem
+from eunomia.allocation.reading import read_fields
+from eunomia.allocation.timing import timed
+from eunomia.allocation.view_from_problem import view_of
+from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
+from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.policy import Policy
+from eunomia.placing.choose import MISFIT, Candidates, Seated, choose
+from eunomia.scenario import parse_policy
+from eunomia.setup.policy_lookup import find_policy
+
+Asked: TypeAlias = AllocationProblem | Mapping[str, object] | Path | str
+
+
+@overload
+def solve(policy: str | Policy, problem: AllocationProblem) -> Solution: ...
+@overload
+def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult: ...
+def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
+    """Ask a policy, by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
+
+    Bids are answered with `Awards`, everything else with a `Solution`.
+
+    Raises InvalidInput for what is wrong with either, and NoOptimum where a solver found none.
+    """
+    file = str(problem) if isinstance(problem, Path | str) else "problem"
+    asked, spelling = _policy(policy)
+    if isinstance(problem, Path | str):
+        problem = read_fields(Path(problem))
+    if not isinstance(problem, AllocationProblem):
+        if is_auction(problem):
+            return run_auction(asked, spelling, problem, file)
+        problem = problem_of(problem, file)
+    order = problem.arrival()
+    seen = problem if order is None else problem.take(order)
+    view = view_of(seen, asked, file)
+    answer, seconds, compile_seconds = timed(asked, lambda: asked.decide(view))
+    rows, share = _shares(answer, seen, spelling)
+    if order is not None:
+        answer, rows, share = _restored(answer, rows, share, order)
+    return Solution(
+        policy=spelling, problem=problem, answer=answer, rows=rows, share=share, seconds=seconds,
+        compile_seconds=compile_seconds,
+    )  # fmt: skip
+
+
+def _policy(policy: str | Policy) -> tuple[Policy, str]:
+    if not isinstance(policy, str):
+        return policy, policy.info.name
+    name, parameters = parse_policy(policy)
+    return find_policy(name, parameters, Path()), policy
+
+
+def _shares(answer: Answer, problem: AllocationProblem, policy: str) -> tuple[Rows | None, Floats]:
+    """Return the shares of an answer; whom an order or a grant serves has all of its time, the others nothing."""
+    match answer:
+        case Shares():
+            return answer.rows, answer.x
+        case Order():
+            return _served(answer, problem)
+        case Grants():
+            return answer.rows, np.ones(len(answer.rows))
+    raise InvalidAnswer(f"{policy} answered with {type(answer).__name__}; see eunomia.model.answers")
+
+
+def _served(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floats]:
+    """Place gangs in order on the whole cluster, accelerators counted by type."""
+    partner, shape, _ = order.rows.filled()
+    job, type, n = order.rows.job, order.rows.type, problem.jobs
+    waiting = np.full(n, -1)
+    seated = Seated(waiting, waiting, waiting, np.zeros(n, bool), np.zeros(n, dtype=np.int64), np.full(n, np.inf))
+    rows = Candidates(job, type, problem.scale_factor[job], partner, shape, _run_time(order.rows, problem))
+    free = problem.capacity.astype(np.int64)
+    chosen, _ = choose(
+        rows, np.arange(len(job)), seated, free, NO_INTS, np.zeros(n, dtype=np.int64), 1, MISFIT[order.misfit], 0.0
+    )
+    if (partner[chosen] >= 0).any():
+        return replace(order.rows, **_taken(order.rows, chosen)), np.ones(len(chosen))
+    x = np.zeros(problem.throughput.shape)
+    x[job[chosen], type[chosen]] = 1.0
+    return None, x
+
+
+def _run_time(rows: Rows, problem: AllocationProblem) -> Floats:
+    """Return the seconds that each row is believed to need, (row,); inf where the steps that are left are not said."""
+    left = np.full(len(rows), np.inf)
+    if problem.steps_remaining is not None:
+        rate = problem.throughput[rows.job, rows.type]
+        np.divide(problem.steps_remaining[rows.job], rate, out=left, where=rate > 0)
+    return left
+
+
+def _taken(rows: Rows, chosen: Ints) -> dict[str, Ints]:
+    columns = {"job": rows.job, "type": rows.type, "partner": rows.partner, "shape": rows.shape, "within": rows.within}
+    return {name: column[chosen] for name, column in columns.items() if column is not None}
+
+
+def _restored(answer: Answer, rows: Rows | None, share: Floats, order: Ints) -> tuple[Answer, Rows | None, Floats]:
+    """Return the answer with row i called order[i] again."""
+    place = np.argsort(order, kind="stable")
+    proof = answer.certificate
+    if proof is not None:
+        binding = None if proof.binding is None else proof.binding[place]
+        proof = replace(proof, binding=binding)
+    why, refuse = ({int(order[m]): text for m, text in said.items()} for said in (answer.why, answer.refuse))
+    late = tuple(sorted(int(order[m]) for m in answer.late))
+    answer = replace(answer, why=why, refuse=refuse, late=late, certificate=proof)
+    if rows is None:
+        return answer, None, share[place]
+    partner = None if rows.partner is None else np.where(rows.partner >= 0, order[rows.partner], -1)
+    return answer, replace(rows, job=order[rows.job], partner=partner), share

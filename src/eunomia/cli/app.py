@@ -1,0 +1,330 @@
+"""The front door: parses, wires, prints. Results go to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from eunomia import __version__
+from eunomia.cli.data import app as data
+from eunomia.cli.errors import FAILED, MISUSED, answering_errors, fail_if_unfinished
+from eunomia.cli.failures import app as failures
+from eunomia.cli.policies import policies
+from eunomia.cli.reproduce import reproduce
+from eunomia.cli.run import run
+from eunomia.cli.sweep import sweep
+from eunomia.cli.trace import app as trace
+from eunomia.model.problems import InvalidInput, Problem
+
+if TYPE_CHECKING:
+    from eunomia.runs.compare import Case
+
+app = typer.Typer(
+    name="eunomia",
+    help="Schedule deep-learning jobs on shared accelerators: replay a trace under several policies, see who waits "
+    "and who pays, and run the policy you chose on real jobs.",
+    epilog="Start here:  eunomia compare examples/demo.toml --out demo-out   (then open demo-out/report.html)",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as workload.load=1.3. May be repeated."),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for the results; written whole or not at all.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing results folder.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Check every invariant after every moment (slow).")]
+RECORD_HELP = "A record.jsonl.gz, or the folder of its run."
+RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
+
+USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what most people want beside each other
+ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
+
+_VALUE_OF = {  # options that take several values, and what a further value looks like
+    "--set": re.compile(r"[\w.-]+\s*=.*", re.DOTALL),
+    "--load": re.compile(r"[0-9.]+(e[0-9]+)?"),
+    "--seed": re.compile(r"[0-9]+"),
+}
+_MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # any mistake on the command line; typer does not name it
+
+
+@app.callback(invoke_without_command=True)
+def eunomia(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Print the version when asked for it; all else is a command."""
+    if version:
+        print(f"eunomia {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def simulate(
+    scenario: ScenarioArgument,
+    out: OutOption,
+    set_: SetOption = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Use this policy: NAME, NAME?key=value&…, or path.py:Class.")
+    ] = None,
+    record: RecordOption = False,
+    check: CheckOption = False,
+    charts: ChartsOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay one scenario in virtual time.
+
+    Writes summary.json, jobs.csv, tenants.csv, timing.json and report.html into DIR. Exit code 1 when jobs were left
+    unfinished.
+    """
+    with answering_errors(as_json):
+        from eunomia.cli.output import progress_bar, show_summary
+        from eunomia.runs.report_input import report
+        from eunomia.runs.results_dir import check_free, whole_folder
+        from eunomia.runs.scenario_variants import spelling, varied
+        from eunomia.runs.simulation import simulate as run
+        from eunomia.scenario import load_scenario
+
+        check_free(out, force=force)
+        wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
+        label = spelling(wanted)
+        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
+            result = run(
+                wanted,
+                record_to=folder / "record.jsonl.gz" if record else None,
+                progress=bar(label),
+            )
+            result.write(folder)
+            report([(label, result)], f"{scenario.stem} under {label}", folder, charts=charts)
+        if as_json:
+            print(json.dumps(dict(result.summary), allow_nan=False))
+        else:
+            show_summary([(label, result)], result.notes)
+            print(f"report: {out / 'report.html'}")
+        fail_if_unfinished([(label, result.unfinished)])
+
+
+@app.command()
+def compare(
+    scenario: ScenarioArgument,
+    out: OutOption,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"A policy to compare: NAME or 'NAME?key=value'. May be repeated. Without: {', '.join(USUAL)}.",
+        ),
+    ] = None,
+    load: Annotated[
+        list[float] | None, typer.Option(metavar="X", help="Divide submission times by this. May be repeated.")
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(metavar="N", help="A seed. May be repeated.")] = None,
+    set_: SetOption = None,
+    record: RecordOption = False,
+    check: CheckOption = False,
+    charts: ChartsOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay jobs under several policies.
+
+    Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
+    of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
+    """
+    with answering_errors(as_json):
+        from eunomia.cli.output import progress_bar, show_summary
+        from eunomia.runs.compare import cases, drawless, write_table, write_tenants
+        from eunomia.runs.compare import compare as run
+        from eunomia.runs.report_input import report
+        from eunomia.runs.results_dir import check_free, whole_folder
+        from eunomia.runs.scenario_variants import varied
+        from eunomia.scenario import load_scenario
+
+        check_free(out, force=force)
+        wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
+        found = cases(wanted, policy or USUAL, load or [], seed or [])
+        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
+            results = list(run(found, folder, record=record, progress=lambda case: bar(case.folder)))
+            write_table(folder / "compare.csv", results)
+            write_tenants(folder / "tenants.csv", results)
+            shown = [(case.policy, result) for case, result in results]
+            report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
+        labelled = [(_label(case, found), result) for case, result in results]
+        if as_json:
+            rows = [
+                {"policy": case.policy, "load": case.load, "seed": case.seed, **result.summary}
+                for case, result in results
+            ]
+            print(json.dumps(rows, allow_nan=False))
+        else:
+            show_summary(labelled, (*results[0][1].notes, *drawless(results)))
+            print(f"report: {out / 'report.html'}")
+        fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
+
+
+def _label(this: Case, found: list[Case]) -> str:
+    """Name a run by its policy, and by load and seed where they differ."""
+    label = this.policy
+    if len({other.load for other in found}) > 1:
+        label += f", load {this.load:g}"
+    if len({other.seed for other in found}) > 1:
+        label += f", seed {this.seed}"
+    return label
+
+
+@app.command()
+def replay(
+    record: Annotated[Path, typer.Argument(metavar="FILE", help=RECORD_HELP)],
+    as_json: JsonOption = False,
+) -> None:
+    """Check that a record decides the same again.
+
+    Feeds its events to a fresh core. Exit code 0: the same throughout; 1: with the first difference.
+    """
+    with answering_errors(as_json):
+        from eunomia.records.record import Record
+        from eunomia.records.replay import first_difference
+
+        difference = first_difference(Record(record))
+        if difference is None:
+            print(json.dumps({"identical": True}) if as_json else "identical")
+            return
+        found = {
+            "identical": False,
+            "index": difference.row,
+            "at": difference.at,
+            "recorded": difference.recorded,
+            "decided": difference.decided,
+        }
+        if as_json:
+            print(json.dumps(found))
+        else:
+            print(f"first difference at line {difference.row}, {difference.at:g} s")
+            print(f"  recorded: {json.dumps(difference.recorded)}")
+            print(f"  decided:  {json.dumps(difference.decided)}")
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def explain(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")],
+    record: Annotated[Path, typer.Option("--record", metavar="FILE", help=RECORD_HELP)],
+    at: Annotated[float | None, typer.Option("--at", metavar="T", help="Only the wait at that second.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a job waited.
+
+    No capacity, fragmentation, behind whom, its share used up: stretch by stretch.
+    """
+    with answering_errors(as_json):
+        from eunomia.cli.output import show_explanation
+        from eunomia.records.explain import explain as ask
+        from eunomia.records.record import Record
+
+        found = ask(Record(record), job, at)
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            show_explanation(found, at)
+
+
+@app.command()
+def solve(
+    policy: Annotated[str, typer.Option(metavar="NAME", help="NAME, 'NAME?key=value&…', or path.py:Class.")],
+    problem: Annotated[Path, typer.Option(metavar="FILE", help="The problem, .json or .npz: see docs/solve.md.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the whole answer to this .json or .npz.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a policy once, without a simulation.
+
+    Prints who gets what share of time on which accelerators, how good that is, and what nobody could do better than.
+    """
+    with answering_errors(as_json):
+        from eunomia.allocation import AuctionResult, check_place, write_solution
+        from eunomia.allocation import solve as ask
+        from eunomia.cli.awards import show_awards
+        from eunomia.cli.output import show_solution
+
+        if out is not None:
+            check_place(out, force=force)
+        found = ask(policy, problem)
+        if out is not None:
+            write_solution(found, out)
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            if isinstance(found, AuctionResult):
+                show_awards(found)
+            else:
+                show_solution(found)
+            if out is not None:
+                print(f"answer: {out}")
+
+
+@app.command()
+def schema(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, which it always does.")] = False,
+) -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from eunomia.scenario import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+
+
+app.command()(run)
+app.command()(policies)
+app.command()(reproduce)
+app.add_typer(trace, name="trace")
+app.add_typer(data, name="data")
+app.add_typer(failures, name="failures")
+app.command()(sweep)
+
+
+def _one_option_each(words: list[str]) -> list[str]:
+    """Let several values follow --set, --load and --seed: `--load 1.0 1.3` is `--load 1.0 --load 1.3`."""
+    spread: list[str] = []
+    option = ""  # the one whose values are being read
+    for i, word in enumerate(words):
+        first = i > 0 and words[i - 1] == option
+        if option and not first and _VALUE_OF[option].fullmatch(word):
+            spread.append(option)
+        elif not first:
+            option = word if word in _VALUE_OF else ""
+        spread.append(word)
+    return spread
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind.
+
+    So is Ctrl-C where it was ignored, as in what a script starts in the background, and the end of the terminal but for
+    what `nohup` starts.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without ρ still gets its numbers
+    as_json = "--json" in sys.argv
+    try:
+        sys.exit(app(_one_option_each(sys.argv[1:]), standalone_mode=not as_json))
+    except _MISUSE as error:
+        rule = str(getattr(error, "format_message", error.__str__)())
+        refusal = InvalidInput([Problem(file="command line", rule=rule, mend="see eunomia COMMAND --help")])
+        print(json.dumps(refusal.as_dict()))
+        sys.exit(MISUSED)

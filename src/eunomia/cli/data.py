@@ -1,0 +1,88 @@
+"""`eunomia data`: the public traces, where they are and under which licence; a verified copy of one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eunomia.cli.errors import FAILED, answering_errors
+
+app = typer.Typer(
+    help="Find public traces, and download a verified copy of one. None comes with the project.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
+
+
+@app.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List the public sources.
+
+    With licence, size, how a copy is verified, and the format that reads it.
+    """
+    with answering_errors(as_json):
+        from eunomia.traces.sources import SOURCES
+
+        if as_json:
+            print(json.dumps([one.as_dict() for one in SOURCES]))
+            return
+        width = max(len(one.name) for one in SOURCES)
+        for one in SOURCES:
+            size = "size not known" if one.size_bytes is None else _size(one.size_bytes)
+            reads = f"format {one.format}" if one.format else "no reader"
+            print(f"{one.name:<{width}}  {one.about}")
+            print(f"{'':<{width}}  {one.paper}; {one.licence}; {size}; {one.checksum}; {reads}")
+
+
+@app.command()
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A source of eunomia data list.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The new folder; without it data/NAME.")
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where the same paths are, OWNER/REPOSITORY/COMMIT/FILE, instead of GitHub."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Download a source, verified.
+
+    The folder appears whole or not at all. A download that was cut off goes on where it stopped when it is asked for
+    again. What is not as published is refused, with the checksum that it should have and the one it has.
+    """
+    with answering_errors(as_json):
+        from eunomia.traces.sources import source
+        from eunomia.traces.sources.fetching import NotFetched, fetch
+
+        wanted = source(name)
+        try:
+            folder = fetch(wanted, out or Path("data") / name, mirror=mirror, tell=_tell)
+        except NotFetched as failure:
+            if as_json:
+                print(json.dumps(failure.as_dict()))
+            else:
+                print(f"error: {failure}", file=sys.stderr)
+            raise typer.Exit(FAILED) from None
+        if as_json:
+            print(json.dumps({"folder": str(folder), **wanted.as_dict()}))
+        else:
+            print(f"{len(wanted.files)} file{'s' * (len(wanted.files) != 1)}, {wanted.checksum}: {folder}")
+            print(f"licence: {wanted.licence}; cite {wanted.paper}")
+
+
+def _size(size_bytes: int) -> str:
+    """Return a size as a person writes it."""
+    for size, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size_bytes >= size:
+            return f"{size_bytes / size:.3g} {unit}"
+    return f"{size_bytes} bytes"
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,164 @@
+"""What commands show a person: tables on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from eunomia.allocation import Solution
+    from eunomia.records.explain import Explanation
+    from eunomia.runs.simulation import Progress, Result
+
+JOBS_SHOWN = 20  # of a solution
+SMALL = 1e-9  # a share that is nothing but rounding
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+
+
+def span(seconds: float | int | None) -> str:
+    """Return a time as a person writes it: 42 s, 3.5 min, 7.25 h, 12 d; – for none."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def clock(at: float) -> str:
+    """Return a time of the run, as exactly as a person needs it."""
+    return f"{at:,.0f} s" if at >= 1000 or at == round(at) else f"{at:.4g} s"
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
+    """Give a function that opens a line of progress; silent when nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda label: None
+        return
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("jobs, day {task.fields[day]}"),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=Console(stderr=True)) as shown:
+
+        def open_line(label: str) -> Progress | None:
+            task = shown.add_task(label, total=None, day="0")
+            return lambda ended, jobs, at: shown.update(task, completed=ended, total=jobs, day=f"{at / 86400:.1f}")
+
+        yield open_line
+
+
+def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) -> None:
+    """Print the numbers that matter most, one row a run."""
+    from eunomia.report.completion_text import without_model
+
+    console = Console()
+    # On a narrow screen a policy's name matters more than space between numbers.
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=console.width < 100)
+    summaries = [result.summary for _, result in results]
+    all_done = all(s["jobs_finished"] == s["jobs_submitted"] for s in summaries)
+    table.add_column("run", overflow="fold", min_width=16)
+    searches = any(s["apps_submitted"] for s in summaries)
+    cells = [_cells(summary, searches=searches, done=not all_done) for summary in summaries]
+    for name in cells[0]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for (label, _), row in zip(results, cells, strict=True):
+        table.add_row(label, *row.values())
+    if all_done:
+        console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
+    for label, result in results:
+        _show_endings(label, result.endings, console)
+        if lost := result.summary["apps_without_model"]:
+            told = f"{label}: {without_model(lost)}, as none of their trials came to its end"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)
+    console.print(table)
+    for note in notes:
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
+    """Say what became of the jobs that did not finish, and below it why."""
+    for number, said in enumerate(endings):
+        console.print(f"  {said}" if number else f"{label}: {said}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _cells(s: Mapping[str, Any], *, searches: bool, done: bool) -> dict[str, str]:
+    """Return the cells of a run by heading; who searches waits for models, and is told of apps first."""
+    apps = {"apps": f"{s['apps_finished'] or 0:,}/{s['apps_submitted'] or 0:,}", "mean app": span(s["app_jct_mean_s"])}
+    jobs = {"done": f"{s['jobs_finished']:,}/{s['jobs_submitted']:,}"}
+    return {
+        **(apps if searches else {}),
+        **(jobs if done else {}),
+        "mean JCT": span(s["jct_mean_s"]),
+        **({} if searches else {"p99 JCT": span(s["jct_p99_s"])}),
+        "waited": span(s["queueing_mean_s"]),
+        "busy": "–" if s["utilization"] is None else f"{s['utilization']:.0%}",
+        "cost": "–" if s["cost_usd"] is None else f"${s['cost_usd']:,.0f}",
+        "stops": f"{s['preemptions']:,}",
+        "worst ρ": "–" if s["rho_themis_max"] is None else f"{s['rho_themis_max']:.2f}",
+    }
+
+
+def show_explanation(found: Explanation, at: float | None) -> None:
+    """Print why a job waited, one line a stretch."""
+    console = Console(highlight=False, soft_wrap=True)
+    started = "never started" if found.first_started_s is None else f"first started at {clock(found.first_started_s)}"
+    gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
+    told = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s)}, {started}, now {found.status}"
+    console.print(told, markup=False)
+    if found.refused:
+        console.print(f"it was refused: {found.refused}", markup=False)
+    elif not found.waits:
+        console.print("it never waited" if at is None else f"it did not wait at {at:g} s")
+    for wait in found.waits:
+        end = "the end of the record" if wait.to_s is None else clock(wait.to_s)
+        lasted = "" if wait.to_s is None else f" ({span(wait.to_s - wait.from_s)})"
+        console.print(f"  {clock(wait.from_s)} to {end}{lasted}: {wait.text} [{wait.reason}]", markup=False)
+
+
+def show_solution(found: Solution) -> None:
+    """Print how good a decision is, then the first jobs, one row each."""
+    console = Console(highlight=False)
+    problem, proof = found.problem, found.certificate
+    told = f"{found.policy}: {found.status} in {found.seconds:.3g} s, {problem.jobs:,} job{'s' * (problem.jobs != 1)}"
+    console.print(told, markup=False, soft_wrap=True)
+    if proof is not None:
+        reached = f"objective {proof.objective:.10g}, bound {proof.bound:.10g}, relative gap {proof.gap:.2g}"
+        console.print(reached, markup=False, soft_wrap=True)
+        if proof.price is not None:
+            console.print(f"prices: {proof.exchange(problem.types)}", markup=False, soft_wrap=True)
+    if found.answer.late:
+        late = ", ".join(str(problem.name(m)) for m in found.answer.late[:JOBS_SHOWN])
+        more = f" and {len(found.answer.late) - JOBS_SHOWN:,} more" * (len(found.answer.late) > JOBS_SHOWN)
+        console.print(f"late: {late}{more}", markup=False, soft_wrap=True)
+    console.print(_shares_table(found))
+    if problem.jobs > JOBS_SHOWN:
+        console.print(f"… and {problem.jobs - JOBS_SHOWN:,} jobs more; --json or --out FILE tells them all")
+
+
+def _shares_table(found: Solution) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("job")
+    for name in (*found.problem.types, "steps/s"):
+        table.add_column(escape(name), justify="right", no_wrap=True)
+    partners = found.partners(JOBS_SHOWN)
+    if partners is not None:
+        table.add_column("beside")
+    for m in range(min(found.problem.jobs, JOBS_SHOWN)):
+        shares = ["–" if share < SMALL else f"{share:.3f}" for share in found.x[m].tolist()]
+        beside = [] if partners is None else [escape(", ".join(map(str, partners[m])))]
+        table.add_row(escape(str(found.problem.name(m))), *shares, f"{found.effective_throughput[m]:.4g}", *beside)
+    return table

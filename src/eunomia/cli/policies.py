@@ -1,0 +1,161 @@
+"""`eunomia policies`: what policies there are, by where they stand in the survey of the field."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, get_args
+
+import typer
+
+from eunomia.cli.errors import answering_errors
+from eunomia.model.problems import Problems
+from eunomia.model.spelling_suggestions import nearest
+
+ROWS = (
+    "A1a completion times, A1b utilisation, A1c cost, A2 fairness, A3 deadlines, A4 accuracy; "
+    "B1 weighs types against each other, B2 shares accelerators, B3 changes the sizes of gangs"
+)
+
+
+def policies(
+    name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="AXIS=VALUE", help="Only those, such as objective=deadline. May be repeated: all hold."
+        ),
+    ] = None,
+    door: Annotated[str | None, typer.Option("--door", metavar="DOOR", help="shares, order or grants only.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")] = False,
+) -> None:
+    """List the policies, or show one.
+
+    With door, objective, paper, and rows of the survey's taxonomy; --json adds technique, all axes of the taxonomy,
+    parameters and what a policy needs to see.
+    """
+    with answering_errors(as_json):
+        cards = chosen(policy_cards(name), where or (), door)
+        if as_json:
+            plain = [card | {"parameters": _plain(card["parameters"])} for card in cards]
+            print(json.dumps(plain, allow_nan=False))
+        elif name is None:
+            _show_all(cards)
+        elif not cards:
+            print(f"{name} is not as was asked: {', '.join([*(where or ()), *([f'door={door}'] if door else [])])}")
+        else:
+            for card in cards:
+                _show(card)
+
+
+def policy_cards(name: str | None) -> list[dict[str, Any]]:
+    """Return the cards of all policies, or of one. Raises InvalidInput for a name that is not known."""
+    from eunomia.setup.policy_lookup import known_policies, policy_class
+
+    return [_card(policy_class(key)) for key in ([name] if name else known_policies(presets=False))]
+
+
+def chosen(cards: Sequence[dict[str, Any]], where: Sequence[str], door: str | None) -> list[dict[str, Any]]:
+    """Return the cards that are as is asked: AXIS=VALUE, all of them, and the door.
+
+    Raises InvalidInput naming every axis, value or door that there is not.
+    """
+    asked = _asked(where, door)
+    return [
+        card
+        for card in cards
+        if (door is None or card["door"] == door)
+        and all(card["taxonomy"] is not None and value in card["taxonomy"][axis] for axis, value in asked)
+    ]
+
+
+def _asked(where: Sequence[str], door: str | None) -> list[tuple[str, str]]:
+    from eunomia.model.policy import Door
+    from eunomia.model.taxonomy import AXES
+
+    problems, asked = Problems("command line"), []
+    if door is not None and door not in get_args(Door):
+        problems.add("there is no such door", nearest(door, get_args(Door)), column="--door", value=door)
+    for said in where:
+        axis, separator, value = said.partition("=")
+        if not separator:
+            problems.add("is no AXIS=VALUE", f"write {axis}=…", column="--where", value=said)
+        elif axis not in AXES:
+            problems.add(f"there is no axis {axis!r}", nearest(axis, AXES), column="--where", value=said)
+        elif value not in AXES[axis]:
+            rule = f"the axis {axis} has no value {value!r}"
+            problems.add(rule, nearest(value, AXES[axis]), column="--where", value=said)
+        asked.append((axis, value))
+    problems.raise_if_any()
+    return asked
+
+
+def _card(policy: Any) -> dict[str, Any]:
+    from eunomia.policies.presets import PRESETS
+
+    info = policy.info
+    needs_value = any(one.default is MISSING and one.default_factory is MISSING for one in fields(policy))
+    reads = info.needs if needs_value else policy().info.needs
+    time_cut = info.mechanism
+    return {
+        "name": info.name,
+        "door": info.door,
+        "objective": info.objective,
+        "technique": info.technique,
+        "paper": info.paper,
+        "needs": sorted(info.needs),
+        "taxonomy": None if info.taxonomy is None else info.taxonomy.axes(reads),
+        "oracle": info.oracle,
+        "mechanism": {
+            "length_s": time_cut.length_s if math.isfinite(time_cut.length_s) else None,
+            "aligned": time_cut.aligned,
+            "recall": time_cut.recall,
+        },
+        "parameters": {field.name: field.default for field in fields(policy)},
+        "presets": {preset: said for preset, (name, said) in PRESETS.items() if name == info.name},
+        "doc": inspect.getdoc(inspect.getmodule(policy)),
+    }
+
+
+def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
+    """Return parameters as JSON holds them: null is without end, or has to be said."""
+    ends = {name: not (value is MISSING or value == math.inf) for name, value in parameters.items()}
+    return {name: value if ends[name] else None for name, value in parameters.items()}
+
+
+def _show_all(cards: Sequence[dict[str, Any]]) -> None:
+    """Print one row a policy."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("policy", "door", "survey", "objective", "paper"):
+        table.add_column(name, no_wrap=name in {"policy", "door"})
+    for card in cards:
+        rows = () if card["taxonomy"] is None else card["taxonomy"]["row"]
+        table.add_row(card["name"], card["door"], " ".join(rows), card["objective"], card["paper"])
+    console = Console()
+    console.print(table)
+    console.print(f"\nSurvey: {ROWS}.", highlight=False)
+    names = [name for card in cards for name in card["presets"] if ":" in name]
+    if names:
+        console.print(f"Names of other systems: {', '.join(names)}", highlight=False)
+
+
+def _show(card: dict[str, Any]) -> None:
+    """Print all that is known of one policy."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{card['name']} ({card['door']})\n\n{card['doc']}\n", markup=False)
+    parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
+    console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
+    if card["taxonomy"] is not None:
+        said = "; ".join(f"{axis} {', '.join(values)}" for axis, values in card["taxonomy"].items())
+        console.print(f"taxonomy: {said}", markup=False)
+    for preset, said in card["presets"].items():
+        meaning = "&".join(f"{key}={str(value).lower()}" for key, value in said.items())
+        console.print(f"{preset} = {card['name']}{'?' * bool(said)}{meaning}", markup=False)

@@ -1,0 +1,204 @@
+"""What jobs, tenants and apps could lay claim to so far: sums over time that only some policies look at.
+
+    job       D_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · O_u) dt        accelerator-seconds deserved
+    tenant    used, deserved = min(demand, O_u) and entitled = Q_u, an hour at a time; O_u as `model.deserved` says
+    app       ∫ apps alive dt / its life so far
+
+Z. Ye et al., "ASTRAEA", TPDS 2022, for jobs and tenants; K. Mahajan et al., "Themis", NSDI 2020, for apps.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from eunomia.core.columns import GrowingColumns
+from eunomia.model import fair_share
+from eunomia.model.apps import Apps, PausedJobs
+from eunomia.model.arrays import NO_INTS, Floats, Ints
+from eunomia.model.job import Job
+from eunomia.model.tenants import Tenants
+
+OF_TENANTS = frozenset({"deserved", "hourly"})  # columns that take a pass over all jobs at every moment
+NEEDED_BY = OF_TENANTS | {"app", "apps", "past_service"}
+HOURS = 168  # hours of tenants' sums that are kept
+_HOUR = 3600.0
+
+
+class ActiveJobs(NamedTuple):
+    """The jobs that wait or run, (job,) each."""
+
+    active: Ints  # rows
+    owner: Ints
+    size: Ints  # accelerators asked for
+    width: Ints  # accelerators held
+    weight: Floats
+
+
+class _Apps(GrowingColumns):
+    submitted: Floats
+    before: Floats  # ∫ apps alive dt until then
+    service: Floats  # accelerator-seconds of its jobs that have ended
+    present: Ints  # its jobs that wait or run
+
+    def __init__(self) -> None:
+        floats = dict.fromkeys(("submitted", "before", "service"), (np.float64, 0.0))
+        super().__init__({**floats, "present": (np.int64, 0)})
+
+
+class Entitlements(GrowingColumns):
+    """The sums that the columns `kept` need, one row per job; `advance` must be called before anything changes."""
+
+    app: Ints
+    deserved: Floats  # accelerator-seconds
+
+    def __init__(self, kept: frozenset[str] = NEEDED_BY) -> None:
+        super().__init__({"app": (np.int64, 0), "deserved": (np.float64, 0.0)})
+        self.kept = kept
+        self._at = 0.0
+        self._apps = _Apps()
+        self._names: list[str] = []
+        self._asked: tuple[Ints, tuple[str, ...]] = NO_INTS, ()  # apps whose names were asked for last
+        self._row_of_app: dict[str, int] = {}
+        self._rivals = 0.0  # ∫ apps alive dt
+        self._alive = 0  # apps of which a job waits or runs
+        self._past: list[float] = []
+        self._quotas: tuple[Tenants, float, Floats] | None = None  # of which tree and capacity
+        self._below: Mapping[int, Ints] = {}  # rows below each tenant that has any
+        self._hours: deque[tuple[int, Floats]] = deque(maxlen=HOURS)  # number of the hour, (tenant, 3)
+        self._table: tuple[tuple[int, int], Floats] = (0, 0), np.zeros((0, 0, 3))  # last hour and tenants of which
+
+    def submit(self, job: Job) -> None:
+        """Take in a new job."""
+        row, name = self.add(), job.app or job.job_id
+        if name not in self._row_of_app:
+            self._row_of_app[name] = app = self._apps.add()
+            self._names.append(name)
+            self._apps.submitted[app], self._apps.before[app] = job.submitted, self._rivals
+        self.app[row] = self._row_of_app[name]
+        self._come(row)
+
+    def end(self, row: int, service: float, *, finished: bool) -> None:
+        """Note what a job attained that has ended."""
+        self._apps.service[self.app[row]] += service
+        self._go(row)
+        if finished:
+            self._past.append(service)
+
+    def pause(self, row: int) -> None:
+        """Note that a job neither waits nor runs until it is resumed."""
+        self._go(row)
+
+    def resume(self, row: int) -> None:
+        """Note that a paused job waits again."""
+        self._come(row)
+
+    def _come(self, row: int) -> None:
+        app = self.app[row]
+        self._apps.present[app] += 1
+        self._alive += self._apps.present[app] == 1
+
+    def _go(self, row: int) -> None:
+        app = self.app[row]
+        self._apps.present[app] -= 1
+        self._alive -= self._apps.present[app] == 0
+
+    def advance(self, at: float, present: ActiveJobs | None, tree: Tenants, capacity: float) -> None:
+        """Add up the time since the last call, in which these jobs were there on so many accelerators.
+
+        `present` may be left out where nothing of the tenants is kept.
+        """
+        seconds, since, self._at = at - self._at, self._at, at
+        if seconds <= 0:
+            return
+        self._rivals += self._alive * seconds
+        if present is None:
+            return
+        active, owner, size, width, weight = present
+        tenants, quota = len(tree.names), self._quota_in(tree, capacity)
+        demand, used = (np.bincount(owner, of, minlength=tenants) for of in (size, width))
+        own = fair_share.owned(demand, quota, self._below)
+        if len(active):
+            together = np.bincount(owner, weight, minlength=tenants)
+            self.deserved[active] += fair_share.of_jobs(size, weight, together[owner], own[owner]) * seconds
+        self._count_hours(since, at, np.stack((used * 1.0, fair_share.of_tenants(demand, own), quota), axis=1))
+
+    def _quota_in(self, tree: Tenants, capacity: float) -> Floats:
+        """Return the tenants' quotas, (tenant,), which seldom change."""
+        if self._quotas is None or self._quotas[0] is not tree or self._quotas[1] != capacity:
+            self._quotas, self._below = (tree, capacity, tree.quota(capacity)), fair_share.rows_below(tree.parent)
+        return self._quotas[2]
+
+    def _count_hours(self, since: float, at: float, rate: Floats) -> None:
+        first, last = int(since // _HOUR), int(at // _HOUR)
+        for hour in range(max(first, last - HOURS), last + 1):
+            part = min(at, (hour + 1) * _HOUR) - max(since, hour * _HOUR)
+            if not self._hours or self._hours[-1][0] != hour:
+                self._hours.append((hour, np.zeros_like(rate)))
+            number, sums = self._hours[-1]
+            if len(sums) < len(rate):
+                sums = np.concatenate((sums, np.zeros((len(rate) - len(sums), 3))))
+            self._hours[-1] = number, sums + rate * part
+
+    # ---- what a view shows -----------------------------------------------------------------------------------
+
+    def apps_of(self, rows: Ints) -> Ints:
+        """Return the row of each job's app in `apps` of the same jobs, (job,)."""
+        app = self.app[rows]
+        named, first = _named(app)
+        return np.asarray(np.cumsum(named)[app - first] - 1)
+
+    def among(self, others: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """Return which of the `others` belong to an app of these jobs, and its row in `apps` of these, (job,) each."""
+        named, first = _named(self.app[rows])
+        app = self.app[others] - first
+        inside = (app >= 0) & (app < len(named))
+        inside[inside] = named[app[inside]] > 0
+        return others[inside], np.cumsum(named)[app[inside]] - 1
+
+    def apps(self, at: float, rows: Ints, paused: PausedJobs) -> Apps:
+        """Return the apps of these jobs, of which others are `paused`."""
+        named, first = _named(self.app[rows])
+        mine = np.flatnonzero(named) + first
+        table = self._apps
+        submitted, before, service = (column[mine] for column in table.floats)
+        life = at - submitted
+        rivals = np.divide(self._rivals - before, life, out=np.ones(len(mine)), where=life > 0)
+        return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service, paused)
+
+    def _names_of(self, apps: Ints) -> tuple[str, ...]:
+        """Return the names of apps; those that were asked for last are kept, for apps seldom change."""
+        if not np.array_equal(self._asked[0], apps):
+            self._asked = apps, tuple(self._names[app] for app in apps.tolist())
+        return self._asked[1]
+
+    def hourly(self, tenants: int) -> Floats:
+        """Return used, deserved and entitled accelerator-seconds, (hour, tenant, 3), the present hour last."""
+        if not self._hours:
+            return np.zeros((0, tenants, 3))
+        hour, present = self._hours[-1]
+        if self._table[0] != (hour, tenants):  # hours that are over stay as they are
+            table = np.zeros((len(self._hours), tenants, 3))
+            for place, (_, sums) in enumerate(self._hours):
+                table[place, : len(sums)] = sums
+            self._table = (hour, tenants), table
+        shown = self._table[1].copy()
+        shown[-1, : len(present)] = present
+        return shown
+
+    def past_service(self) -> Floats:
+        """Return the accelerator-seconds of every job that has finished, (sample,)."""
+        return np.array(self._past)
+
+
+def _named(numbers: Ints) -> tuple[Ints, int]:
+    """Return 1 for each number from the lowest to the highest that is among them, else 0; and the lowest."""
+    if len(numbers) == 0:
+        return np.zeros(0, dtype=np.int64), 0
+    first = int(numbers.min())
+    named = np.zeros(int(numbers.max()) - first + 1, dtype=np.int64)
+    named[numbers - first] = 1
+    return named, first

@@ -1,0 +1,105 @@
+"""Taking in what happened: every event but answers, written into the books."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eunomia.core.scheduler_state import SchedulerState
+from eunomia.model.decisions import Decision, Refuse, Stop
+from eunomia.model.events import (
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    JobUpdated,
+    Measured,
+    NodeJoined,
+    NodeLost,
+    Progressed,
+)
+from eunomia.model.job_lifecycle import Cause, Stage
+
+_WAITS, _RUNS, _PAUSED = int(Stage.WAITING), int(Stage.RUNNING), int(Stage.PAUSED)
+
+
+def apply_event(event: Event, at: float, books: SchedulerState) -> list[Decision]:
+    """Take in one event; return the orders that follow from it whatever the policy says."""
+    match event:
+        case JobSubmitted(job):
+            books.submit(job)
+        case JobFinished(name, epoch):
+            if _runs(name, epoch, books):
+                books.leave(books.state.row_of[name], at, Cause.FINISHED)
+        case JobFailed(name, epoch, reason):
+            if _runs(name, epoch, books):
+                return _fail(name, reason, at, books)
+        case JobCancelled(name):
+            return _cancel(name, at, books)
+        case JobPaused(name):
+            return _pause(name, at, books)
+        case JobResumed(name):
+            if books.state.jobs.stage[books.state.row_of[name]] == _PAUSED:
+                books.resume(books.state.row_of[name], at)
+        case JobUpdated(name, weight, total_steps):
+            books.update(books.state.row_of[name], weight, total_steps)
+        case Measured(name, steps, loss):
+            books.state.hear_loss(books.state.row_of[name], steps, loss)
+        case Progressed(names, steps):
+            books.belief.hear_progress(books.state.register.rows(names), np.asarray(steps, dtype=float), at)
+        case NodeLost(node) if books.state.floor.up[node]:
+            return _lose(node, at, books)
+        case NodeJoined(node) if not books.state.floor.up[node]:
+            books.restore(node)
+    return []
+
+
+def _runs(name: str, epoch: int, books: SchedulerState) -> bool:
+    """Say whether the event speaks of the run that is going on; word of an earlier one comes too late."""
+    row, jobs = books.state.row_of[name], books.state.jobs
+    return bool(jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch)
+
+
+def _fail(name: str, reason: str, at: float, books: SchedulerState) -> list[Decision]:
+    """Let a job wait again while it has retries; the world is told when one is given up before they are used up."""
+    row, failures = books.state.row_of[name], books.state.jobs.failures
+    job, hopeless = books.state.submitted[row], books.comes_again(books.state.submitted[row].tenant, reason)
+    failures[row] += 1
+    left = failures[row] <= job.retries
+    again = left and not hopeless
+    books.leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
+    return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if left and not again else []
+
+
+def _cancel(name: str, at: float, books: SchedulerState) -> list[Decision]:
+    row, jobs = books.state.row_of[name], books.state.jobs
+    stage, epoch = jobs.stage[row], int(jobs.epoch[row])
+    if stage in (_RUNS, _WAITS, _PAUSED):
+        books.leave(row, at, Cause.CANCELLED)
+    return [Stop((name,), (epoch,), save=False)] if stage == _RUNS else []
+
+
+def _pause(name: str, at: float, books: SchedulerState) -> list[Decision]:
+    """Take a job out of the running; one that has ended, or rests already, is left as it is."""
+    row, jobs = books.state.row_of[name], books.state.jobs
+    stage, epoch = jobs.stage[row], int(jobs.epoch[row])
+    if stage in (_RUNS, _WAITS):
+        books.pause(row, at)
+    return [Stop((name,), (epoch,))] if stage == _RUNS else []
+
+
+def _lose(node: int, at: float, books: SchedulerState) -> list[Decision]:
+    """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
+    state = books.state
+    first, size = state.topology.first[node], state.topology.size[node]
+    leads = np.unique(state.holder[first : first + size])
+    leads = leads[leads >= 0]
+    mates = state.jobs.partner[leads]
+    hit = np.sort(np.concatenate((leads, mates[mates >= 0])))
+    stop = Stop(state.names(hit), state.jobs.epoch[hit], save=False)
+    for row in hit.tolist():
+        books.leave(row, at, Cause.NODE_LOST)
+    books.lose(node)
+    return [stop] if len(hit) else []

@@ -1,0 +1,152 @@
+"""The books: what is so, what was received and what is believed, changed together and in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from eunomia.core.belief import Belief
+from eunomia.core.entitlements import OF_TENANTS, ActiveJobs
+from eunomia.core.ledger import Ledger
+from eunomia.core.placement_pass import scratch_arrays
+from eunomia.core.state import State
+from eunomia.core.transitions import leave, requeue, start_all, stop_all
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.job import Job
+from eunomia.model.job_lifecycle import FINAL, PRESENT, Cause, Stage, step
+from eunomia.model.tenants import Tenant
+from eunomia.model.topology import Topology
+
+
+def _never(tenant: str, reason: str) -> bool:
+    return False
+
+
+class SchedulerState:
+    """State, ledger and belief of one scheduler. `changes` counts what came or went, but not who was seated.
+
+    `arrays` are all their tables, in the order of `core.tables.tables`, for compiled steps.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        belief: Belief,
+        price: Floats | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
+    ):
+        self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
+        self.changes = 0
+        self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
+        self._layout = (0, 0, 0)
+        self._lay_out()
+        self._sheets, self._written = scratch_arrays(0, len(topology.types), topology.devices), 0
+
+    def _lay_out(self) -> None:
+        """Take hold of the arrays again if they have grown."""
+        state, ledger, belief = self.state, self.ledger, self.belief
+        layout = (state.jobs.room, len(belief.prefer), belief.cost.shape[1])
+        if layout != self._layout:
+            self._layout = layout
+            self.arrays: tuple[Array, ...] = (
+                state.jobs.ints, state.jobs.floats, state.jobs.flags, state.rows, state.counts, state.holder,
+                state.after, ledger.ints, ledger.floats, ledger.received, belief.ints, belief.floats,
+                belief.throughput, belief.cost, belief.prefer, state.floor.up, *state.floor.index,
+            )  # fmt: skip
+
+    def paper(self) -> tuple[Ints, Ints, Ints]:
+        """Return paper for a pass over all who are active now, as `core.passes` writes on it."""
+        if self.state.alive > self._written:
+            self._written = 2 * self.state.alive
+            self._sheets = scratch_arrays(self._written, len(self.state.topology.types), self.state.topology.devices)
+        return self._sheets
+
+    def reckon(self, at: float) -> None:
+        """Let time pass until then, with everything as it is."""
+        state = self.state
+        if state.claims is not None:
+            active, jobs, present = state.active, state.jobs, None
+            if state.claims.kept & OF_TENANTS:
+                owner, size, weight = jobs.owner[active], jobs.scale_factor[active], jobs.weight[active]
+                present = ActiveJobs(active, owner, size, self.ledger.width[active], weight)
+            state.claims.advance(at, present, state.owners.tree, float(state.capacity.sum()))
+
+    def submit(self, job: Job) -> None:
+        """Open the books for a new job."""
+        self.state.add(job)
+        self.ledger.open(job.submitted)
+        self.belief.learn(job)
+        self._lay_out()
+        self.changes += 1
+
+    def update(self, row: int, weight: float, total_steps: float) -> None:
+        """Its user thinks otherwise of a job; nan = as before."""
+        if not math.isnan(weight):
+            self.state.jobs.weight[row] = weight
+        if not math.isnan(total_steps):
+            self.belief.total[row] = total_steps
+        self.changes += 1
+
+    def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
+        """Give seats that the floor has taken to one job, or to two that share them."""
+        lead, mate, on, form = (np.array([value], dtype=np.int64) for value in (row, partner, type, shape))
+        self.state.floor.give_back(seats)
+        self.start_all(lead, at, on, form, np.array([0, len(seats)]), seats, until, mate)
+
+    def start_all(
+        self, lead: Ints, at: float, type: Ints, shape: Ints, first: Ints, seats: Ints, until: float, partner: Ints
+    ) -> None:
+        """Give free seats to many gangs: gang g sits on seats[first[g]:first[g + 1]]; partner -1 = alone."""
+        start_all(lead, partner, type, shape, first, seats, at, until, *self.arrays)
+        self.correct_rates(lead, type, shape, np.diff(first), partner)
+
+    def correct_rates(self, lead: Ints, type: Ints, shape: Ints, size: Ints, partner: Ints) -> None:
+        """Believe of gangs that have just started what pairs and other shapes make of their speed."""
+        odd = np.flatnonzero((partner >= 0) | (shape != 0))
+        if len(odd):
+            self.belief.correct_rates(lead[odd], partner[odd], type[odd], size[odd])
+
+    def stop_all(self, rows: Ints, at: float) -> None:
+        """Take running jobs off their seats; a partner that is not among them goes on alone."""
+        stop_all(rows, at, *self.arrays)
+
+    def leave(self, row: int, at: float, cause: Cause) -> None:
+        """Take a job off its seats, if it has any; a partner goes on alone."""
+        state = self.state
+        before = int(state.jobs.stage[row])
+        stage = step(before, cause, state.ids[row])
+        leave(row, at, int(stage), stage not in PRESENT and before in PRESENT, *self.arrays)
+        if stage in FINAL and state.claims is not None:
+            if before == Stage.PAUSED:
+                state.claims.resume(row)
+            state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
+        state.jobs.unsaved[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # no checkpoint was written, nor is paid for
+        self.changes += cause is not Cause.STOPPED
+
+    def pause(self, row: int, at: float) -> None:
+        """Take a job off its seats, if it has any, and out of the active rows until it is resumed."""
+        unsaved = self.state.jobs.unsaved[row] and self.state.jobs.on_type[row] < 0
+        self.leave(row, at, Cause.PAUSED)
+        self.state.jobs.unsaved[row] = unsaved
+        if self.state.claims is not None:
+            self.state.claims.pause(row)
+
+    def resume(self, row: int, at: float) -> None:
+        """Let a paused job wait for seats again. Raises IllegalStep for one that is not paused."""
+        step(int(self.state.jobs.stage[row]), Cause.RESUMED, self.state.ids[row])
+        requeue(row, at, *self.arrays)
+        if self.state.claims is not None:
+            self.state.claims.resume(row)
+        self.changes += 1
+
+    def lose(self, node: int) -> None:
+        """A node is gone; its gangs have left."""
+        self.state.lose(node)
+        self.changes += 1
+
+    def restore(self, node: int) -> None:
+        """A lost node is back."""
+        self.state.restore(node)
+        self.changes += 1

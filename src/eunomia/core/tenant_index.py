@@ -1,0 +1,23 @@
+"""The tree of tenants as it grows: every owner gets a row when its first job comes, and keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eunomia.model.tenants import Tenant, Tenants
+
+
+class TenantIndex:
+    """Who has owned a job so far, and what the scenario says of them."""
+
+    def __init__(self, said: Mapping[str, Tenant]):
+        self._said = said
+        self._row: dict[str, int] = {}
+        self.tree = Tenants.of((), said)
+
+    def row_of(self, owner: str) -> int:
+        """Return the row of an owner in `tree`, which grows if it is new."""
+        if owner not in self._row:
+            self.tree = Tenants.of([*self._row, owner], self._said)
+            self._row[owner] = self.tree.row_of(owner)
+        return self._row[owner]

@@ -1,0 +1,179 @@
+"""The smallest steps: a job leaves its seats, a gang sits down, a job ends; all three books change together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.kernel_arrays import (
+    ALIVE,
+    DONE,
+    EPOCH,
+    FIRST_SEAT,
+    FIRST_STARTED,
+    HELD,
+    LAST_TYPE,
+    ON_TYPE,
+    PARTNER,
+    RAN,
+    RATE,
+    RATE_SINCE,
+    RESTING,
+    SERVED_SINCE,
+    SERVICE,
+    SHAPE,
+    STAGE,
+    UNSAVED,
+    UNTIL,
+    WAITING,
+    WIDTH,
+    KernelArrays,
+    kernel_arrays,
+)
+from eunomia.kernels import kernel
+from eunomia.model.arrays import Ints
+from eunomia.model.job_lifecycle import Stage
+from eunomia.placing.index import free_chain, take
+
+_WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
+
+
+@kernel(allocates=False, forceinline=True)
+def _reckon(t: KernelArrays, row: int, at: float) -> None:
+    """Count the steps that a job is believed to have done since its rate began."""
+    floats = t.belief_floats
+    floats[DONE, row] += max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
+
+
+@kernel(allocates=False, forceinline=True)
+def _receive(t: KernelArrays, row: int, at: float) -> None:
+    """Write what a job received on its seats into the ledger; from now on it receives nothing."""
+    held = at - t.ledger_floats[SERVED_SINCE, row]
+    t.ledger_floats[SERVICE, row] += held * t.ledger_ints[WIDTH, row]
+    t.received[row, t.ledger_ints[LAST_TYPE, row]] += held
+    t.ledger_ints[WIDTH, row] = 0
+    t.ledger_floats[SERVED_SINCE, row] = at  # it waits from now on
+
+
+@kernel(allocates=False, forceinline=True)
+def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
+    """Give a pair's lease to the one that stays."""
+    kind = t.ints[ON_TYPE, mate]
+    _reckon(t, mate, at)
+    t.belief_floats[RATE, mate] = t.throughput[mate, kind]
+    t.belief_floats[RATE_SINCE, mate] = max(at, t.belief_floats[RATE_SINCE, mate])
+    t.ints[PARTNER, mate], t.ints[HELD, mate] = -1, t.ledger_ints[WIDTH, mate]
+    seat = t.ints[FIRST_SEAT, mate]
+    while seat >= 0:
+        t.holder[seat] = mate
+        seat = t.after[seat]
+
+
+@kernel(allocates=False, forceinline=True)
+def release(t: KernelArrays, row: int, at: float) -> None:
+    """Take a job off its seats: it waits. A partner stays on them alone."""
+    ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
+    _receive(t, row, at)
+    _reckon(t, row, at)
+    t.belief_floats[RATE, row] = 0.0
+    if mate >= 0:
+        _leave_alone(t, row, mate, at)
+    else:
+        free_chain(t.floor, seat, t.after, t.holder, t.up)
+    ints[STAGE, row] = _WAITS
+    ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_SEAT, row] = -1
+    ints[SHAPE, row] = ints[HELD, row] = 0
+    t.floats[UNTIL, row], t.flags[RESTING, row] = np.inf, False
+    t.counts[WAITING] += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def _sit_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
+    """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
+    ints = t.ints
+    begun = 0 if not t.flags[RAN, row] else 2 if t.flags[UNSAVED, row] else 1
+    if begun == 0:
+        t.floats[FIRST_STARTED, row] = at
+    t.ledger_floats[SERVED_SINCE, row] = at
+    t.ledger_ints[WIDTH, row], t.ledger_ints[LAST_TYPE, row] = size, kind
+    t.belief_floats[RATE, row] = t.throughput[row, kind]
+    t.belief_floats[RATE_SINCE, row] = at + t.cost[begun, size]
+    ints[STAGE, row], ints[ON_TYPE, row], ints[SHAPE, row] = _RUNS, kind, shape
+    ints[PARTNER, row], ints[FIRST_SEAT, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
+    t.flags[RAN, row], t.flags[UNSAVED, row] = True, False
+    t.counts[WAITING] -= 1
+
+
+@kernel(allocates=False, forceinline=True)
+def allocate(t: KernelArrays, row: int, mate: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
+    """Give seats that the floor has taken to a job that waits, or to two that share them."""
+    size = len(seats)
+    for place in range(size):
+        t.holder[seats[place]] = row
+        t.after[seats[place]] = seats[place + 1] if place + 1 < size else -1
+    _sit_one(t, row, mate, kind, shape, seats[0], size, at)
+    t.ints[HELD, row], t.floats[UNTIL, row] = size, until
+    if mate >= 0:
+        _sit_one(t, mate, row, kind, shape, seats[0], size, at)
+        t.ints[HELD, mate], t.floats[UNTIL, mate] = 0, until
+
+
+@kernel(allocates=False, forceinline=True)
+def _forget(t: KernelArrays, row: int) -> None:
+    """Take a job that ended out of the active rows."""
+    alive = t.counts[ALIVE]
+    place = np.searchsorted(t.active[:alive], row)
+    for i in range(place, alive - 1):
+        t.active[i] = t.active[i + 1]
+    t.counts[ALIVE] = alive - 1
+    t.counts[WAITING] -= 1
+
+
+# ---- steps called from outside --------------------------------------------------------------------------------------
+
+
+@kernel(allocates=False)
+def leave(row: int, at: float, stage: int, gone: bool, *arrays: Any) -> None:
+    """Take a job off its seats, if it has any; it is in `stage` now, and no longer among the active rows if `gone`."""
+    t = kernel_arrays(*arrays)
+    if t.ints[ON_TYPE, row] >= 0:
+        release(t, row, at)
+    t.ints[STAGE, row] = stage
+    if gone:
+        _forget(t, row)
+
+
+@kernel(allocates=False)
+def requeue(row: int, at: float, *arrays: Any) -> None:
+    """Put a job that is not among the active rows back into its place there: it waits from now on."""
+    t = kernel_arrays(*arrays)
+    alive = t.counts[ALIVE]
+    place = np.searchsorted(t.active[:alive], row)
+    for i in range(alive, place, -1):
+        t.active[i] = t.active[i - 1]
+    t.active[place] = row
+    t.counts[ALIVE] = alive + 1
+    t.counts[WAITING] += 1
+    t.ints[STAGE, row] = _WAITS
+    t.ledger_floats[SERVED_SINCE, row] = at
+
+
+@kernel(allocates=False)
+def stop_all(rows: Ints, at: float, *arrays: Any) -> None:
+    """Take these jobs off their seats: they wait."""
+    t = kernel_arrays(*arrays)
+    for row in rows:
+        release(t, row, at)
+
+
+@kernel(allocates=False)
+def start_all(
+    lead: Ints, mate: Ints, kind: Ints, shape: Ints, first: Ints, seats: Ints, at: float, until: float, *arrays: Any
+) -> None:
+    """Take these free seats for gangs: gang g gets seats[first[g]:first[g + 1]]."""
+    t = kernel_arrays(*arrays)
+    for g in range(len(lead)):
+        mine = seats[first[g] : first[g + 1]]
+        take(t.floor, mine)
+        allocate(t, lead[g], mate[g], kind[g], shape[g], mine, at, until)

@@ -1,0 +1,98 @@
+"""What a policy sees: the columns it needs, cut out of the state, the ledger and the belief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.belief import Belief
+from eunomia.core.entitlements import Entitlements
+from eunomia.core.ledger import Ledger
+from eunomia.core.losses import SeenLosses
+from eunomia.core.state import State
+from eunomia.model.apps import Apps, PausedJobs
+from eunomia.model.arrays import Ints
+from eunomia.model.equal_share import alone_throughput
+
+Reader = Callable[[float, Ints, State, Ledger, Belief], Any]
+
+
+def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Ints:
+    """Return holders as rows of the view, -1 = free, -2 = lost."""
+    holder = np.where(state.holder >= 0, np.searchsorted(rows, state.holder), -1)
+    return np.where(state.floor.up[state.topology.node], holder, -2)
+
+
+def _claims(state: State) -> Entitlements:
+    assert state.claims is not None  # kept from the first moment for whoever needs a column made of them
+    return state.claims
+
+
+def _losses(state: State) -> SeenLosses:
+    assert state.losses is not None  # likewise
+    return state.losses
+
+
+def _apps(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Apps:
+    """Return the apps of these jobs, and what is known of those of their jobs that are paused."""
+    claims = _claims(state)
+    paused, app = claims.among(state.paused(), rows)
+    remaining, throughput = belief.remaining_at(at, paused), belief.throughput.take(paused, axis=0)
+    told = PausedJobs(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
+    return claims.apps(at, rows, told)
+
+
+READERS: Mapping[str, Reader] = {
+    "scale_factor": lambda at, rows, state, ledger, belief: state.jobs.scale_factor[rows],
+    "weight": lambda at, rows, state, ledger, belief: state.jobs.weight[rows],
+    "submitted": lambda at, rows, state, ledger, belief: state.jobs.submitted[rows],
+    "deadline": lambda at, rows, state, ledger, belief: state.jobs.deadline[rows],
+    "tenant": lambda at, rows, state, ledger, belief: state.jobs.owner[rows],
+    "tenants": lambda at, rows, state, ledger, belief: state.owners.tree,
+    "price": lambda at, rows, state, ledger, belief: state.price.copy(),
+    "isolated": lambda at, rows, state, ledger, belief: alone_throughput(
+        belief.throughput[rows], state.jobs.scale_factor[rows], state.capacity
+    ),
+    "throughput": lambda at, rows, state, ledger, belief: belief.throughput.take(rows, axis=0),
+    "remaining": lambda at, rows, state, ledger, belief: belief.remaining_at(at, rows),
+    "service": lambda at, rows, state, ledger, belief: ledger.service_at(at, rows),
+    "received": lambda at, rows, state, ledger, belief: ledger.received_at(at, rows),
+    "running": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows] >= 0,
+    "on_type": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows],
+    "capacity": lambda at, rows, state, ledger, belief: state.capacity.copy(),
+    "kind": lambda at, rows, state, ledger, belief: belief.kinds(rows),
+    "paired": lambda at, rows, state, ledger, belief: belief.paired(),
+    "apart": lambda at, rows, state, ledger, belief: belief.apart(rows),
+    "shapes": lambda at, rows, state, ledger, belief: belief.shapes(rows)[0],
+    "shape_throughput": lambda at, rows, state, ledger, belief: belief.shapes(rows)[1],
+    "holder": _holder,
+    "run_time": lambda at, rows, state, ledger, belief: ledger.received_at(at, rows).sum(axis=1),
+    "wait": lambda at, rows, state, ledger, belief: ledger.wait_at(at, rows),
+    "started": lambda at, rows, state, ledger, belief: ledger.started(rows),
+    "first_started": lambda at, rows, state, ledger, belief: state.jobs.first_started[rows],
+    "until": lambda at, rows, state, ledger, belief: state.jobs.until[rows],
+    "lease": lambda at, rows, state, ledger, belief: state.lease,
+    "attempts": lambda at, rows, state, ledger, belief: state.jobs.failures[rows],
+    "total": lambda at, rows, state, ledger, belief: belief.total[rows],
+    "slowdown": lambda at, rows, state, ledger, belief: belief.slowdown(rows),
+    "skew": lambda at, rows, state, ledger, belief: belief.skew(rows),
+    "deserved": lambda at, rows, state, ledger, belief: _claims(state).deserved[rows],
+    "hourly": lambda at, rows, state, ledger, belief: _claims(state).hourly(len(state.owners.tree.names)),
+    "app": lambda at, rows, state, ledger, belief: _claims(state).apps_of(rows),
+    "apps": _apps,
+    "past_service": lambda at, rows, state, ledger, belief: _claims(state).past_service(),
+    "losses": lambda at, rows, state, ledger, belief: _losses(state).of(rows),
+    "loss_curve": lambda at, rows, state, ledger, belief: belief.loss_curves(rows),
+    "demand": lambda at, rows, state, ledger, belief: state.jobs.demand[rows],
+    "room": lambda at, rows, state, ledger, belief: state.topology.room(state.floor.up),
+    "topology": lambda at, rows, state, ledger, belief: state.topology,
+}
+
+
+def build_view(
+    needs: frozenset[str], at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief
+) -> dict[str, Any]:
+    """Return the columns that are needed, for the active jobs `rows`."""
+    return {name: READERS[name](at, rows, state, ledger, belief) for name in needs}

@@ -1,5 +1,0 @@
-"""From a scenario to figures: wires the rooms together, runs them, and writes what came out."""
-
-from eunomia.experiment.simulation import Result, simulate
-
-__all__ = ["Result", "simulate"]

@@ -1,0 +1,42 @@
+"""How fast jobs are with nobody around: what every measure of sharing is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.model.job import Job
+from eunomia.model.speeds import Speeds
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneSpeeds:
+    """Jobs by themselves on the whole cluster."""
+
+    rate: Floats  # (job, type) steps/s of the whole gang
+    best: Floats  # (job,) steps/s on the fastest type that can hold the gang
+    steps: Floats  # (job,)
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job], speeds: Speeds, capacity: Floats) -> StandaloneSpeeds:
+        """Look up jobs on a cluster with so many accelerators of each type."""
+        kinds: dict[tuple[str, int], int] = {}
+        kind = np.array([kinds.setdefault((job.job_type, job.scale_factor), len(kinds)) for job in jobs], dtype=int)
+        table = np.array([speeds.alone(*key) for key in kinds], dtype=float).reshape(len(kinds), len(capacity))
+        room = np.array([capacity >= size for _, size in kinds], dtype=bool).reshape(table.shape)
+        best = np.where(room, table, 0.0).max(axis=1, initial=0.0)
+        return cls(table[kind], best[kind], np.array([job.total_steps for job in jobs], dtype=float))
+
+    @property
+    def seconds(self) -> Floats:
+        """Return the run time of each job on its fastest type, (job,)."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.steps / self.best)
+
+    @property
+    def worth(self) -> Floats:
+        """Return what a second on each type is worth in seconds on the fastest, (job, type)."""
+        return np.divide(self.rate, self.best[:, None], out=np.zeros_like(self.rate), where=self.best[:, None] > 0)

@@ -1,0 +1,209 @@
+"""Space sharing: two jobs on the same accelerators, as rows of the answer. Jobs of one kind and need are alike.
+
+    Σ over rows with job m of X ≤ 1 for each job m;   a pair of scale factor z uses z accelerators of its type, once
+    effective throughput of m = Σ_j T[m,j] X[m,j] + Σ_n,j T[m|n,j] X[(m,n),j]
+
+T[m|n,j] throughput of m beside n on type j, 0 where they do not fit; only gangs of one scale factor share. The programs
+have a row for each class of jobs, so their cost does not grow with the number of jobs.
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
+OSDI 2020, section 3.1 (space sharing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.answers import Rows, Shares
+from eunomia.model.arrays import Bools, Floats
+from eunomia.model.certificate import Certificate
+from eunomia.model.products import dot
+from eunomia.model.view import View
+from eunomia.policies.shares.share_inputs import per, times
+from eunomia.solvers.classes import Classes, group
+from eunomia.solvers.filling.tree import Tree
+from eunomia.solvers.late import Late
+from eunomia.solvers.pairs.activities import activities
+from eunomia.solvers.pairs.expand import Entries, expand
+from eunomia.solvers.pairs.filling import fill_shared
+from eunomia.solvers.pairs.histories import best_shared_total_own, highest_shared_level_own
+from eunomia.solvers.pairs.late import late_shared_rows
+from eunomia.solvers.pairs.product import largest_shared_product
+from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level, worth_of
+from eunomia.solvers.ratio import Tried, climb
+
+NEEDS = frozenset({"kind", "paired"})
+MANY = 200  # classes; beyond, needs are told apart within a class of one kind
+
+
+def check_space_sharing(space_sharing: object, types: str) -> None:
+    """Raise ValueError for what is neither true nor false, and for pairs without speeds to judge them by."""
+    if not isinstance(space_sharing, bool):
+        raise ValueError(f"space_sharing is {space_sharing!r}; it is true or false")
+    if space_sharing and types != "aware":
+        raise ValueError("space_sharing=true and types=agnostic: pairs are chosen by their speeds; leave types out")
+
+
+def highest_level(view: View, T: Floats, need: Floats) -> Shares:
+    """Return rows with partners that raise the lowest Σ rate / need as far as it goes; T (job, type), need (job,)."""
+    classes = group(view.kind, need)
+    if len(classes.count) > MANY:
+        return highest_own_level(view, T, need)
+    rate, beside, size = _tables(view, T, classes)
+    one = classes.representative
+    second = per(np.ones(len(one)), rate.max(axis=1, initial=0.0))
+    able = np.where(rate.any(axis=1), need[one], 0.0)
+    found = highest_shared_level(rate, beside, size, classes.count, view.capacity, able, second=second)
+    return _answer(found, expand(found, classes), float)
+
+
+def highest_own_level(
+    view: View,
+    T: Floats,
+    need: Floats,
+    *,
+    base: Floats | None = None,
+    age: Floats | None = None,
+    read: Callable[[float], float] = float,
+) -> Shares:
+    """Return rows with partners for needs that jobs of a kind do not share: need · t / (base - age · t), all (job,)."""
+    classes = group(view.kind)
+    rate, beside, size = _tables(view, T, classes)
+    second = per(np.ones(len(rate)), rate.max(axis=1, initial=0.0))
+    found = highest_shared_level_own(
+        rate, beside, size, classes.of, view.capacity, need, base=base, age=age, second=second
+    )
+    return _answer(found.shared, found.entries(), read)
+
+
+def best_total(
+    view: View, T: Floats, v: Floats, *, per_column: Floats | None = None, floor: Floats | None = None
+) -> Shares:
+    """Return rows with partners that do the most Σ v · rate; v (job,), `per_column` (type,) what a type counts."""
+    found, entries = _best_total(view, T, v, per_column=per_column, floor=floor)
+    return _answer(found, entries(), float)
+
+
+def cheapest(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> tuple[Shares, float]:
+    """Return rows with partners with the most Σ v · rate less fees that keep the floors, and the fees they pay.
+
+    T (job, type), v, floor (job,), fee (type,) of an accelerator for all the time.
+    """
+    found, entries = _best_total(view, T, v, floor=floor, fee=fee)
+    return _answer(found, entries(), float), float(dot(fee, found.taken))
+
+
+def best_ratio(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> Shares:
+    """Return rows with partners with the most Σ v · rate / Σ fee · accelerators that keep the floors.
+
+    T (job, type), v, floor (job,), fee (type,) above 0. Raises NoOptimum when no ratio is proven to 1e-9.
+    """
+
+    def at(ratio: float, scale: float) -> Tried[tuple[Shared, Callable[[], Entries]]]:
+        found, entries = _best_total(view, T, v, floor=floor, fee=ratio * fee, scale=scale)
+        paid = float(dot(fee, found.taken))
+        return Tried((found, entries), found.objective + ratio * paid, paid, found.bound)
+
+    climbed = climb(at)
+    (_, entries), (last, _) = climbed.best, climbed.last
+    least = -_best_total(view, T, 0 * v, floor=floor, fee=fee)[0].bound if climbed.excess > 0 and floor.any() else 0.0
+    bound = min(climbed.bound(least), _dearest(view, T, v, fee))
+    return _answer(replace(last, objective=climbed.ratio, bound=bound), entries(), float)
+
+
+def _best_total(
+    view: View,
+    T: Floats,
+    v: Floats,
+    *,
+    per_column: Floats | None = None,
+    floor: Floats | None = None,
+    fee: Floats | None = None,
+    scale: float = 0.0,
+) -> tuple[Shared, Callable[[], Entries]]:
+    """Return the times by class, and how to expand them to jobs."""
+    classes = group(view.kind, v)
+    rate, beside, size = _tables(view, T, classes)
+    one, C = classes.representative, view.capacity
+    worth = v[one] if per_column is None else v[one][:, None] * per_column
+    if floor is not None and floor.any():
+        kept = best_shared_total_own(worth, rate, beside, size, classes.of, C, floor=floor, fee=fee, scale=scale)
+        return kept.shared, kept.entries
+    found = best_shared_total(worth, rate, beside, size, classes.count, C, fee=fee, scale=scale)
+    return found, lambda: expand(found, classes)
+
+
+def _dearest(view: View, T: Floats, v: Floats, fee: Floats) -> float:
+    """Return a ratio that none exceeds, whatever the floors: that of the best single row of the answer."""
+    classes = group(view.kind, v)
+    rate, beside, size = _tables(view, T, classes)
+    things = activities(rate, beside, size, classes.count, view.capacity)
+    worth = worth_of(things, v[classes.representative], size)
+    return float((worth / (size[things.first] * fee[things.column])).max(initial=0.0))
+
+
+def fairest_product(view: View, T: Floats, weight: Floats) -> Shares:
+    """Return rows with partners that have the largest Σ weight · log rate; weight (job,)."""
+    classes = group(view.kind, weight)
+    rate, beside, size = _tables(view, T, classes)
+    found = largest_shared_product(rate, beside, size, classes.count, view.capacity, weight[classes.representative])
+    return _answer(found, expand(found, classes), float, tolerance=1e-6)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedShares:
+    """Levels of jobs filled by a tree, each column (job,), and the shares that reach them."""
+
+    level: Floats
+    served: Bools  # some type can run it
+    own: Bools  # stopped at its own full speed, not by a price
+    price: tuple[Floats, ...]  # of each phase, (type,)
+    gap: float
+    entries: Entries
+
+
+def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
+    """Return levels rate / need, filled by a tree whose rows are the jobs; T (job, type), need (job,) above 0."""
+    first = np.array([False, *(inner == "first" for inner in tree.inner)])
+    alone = np.where(first[tree.group_of + 1], np.arange(view.jobs), -1)  # served one after the other: none has a twin
+    classes = group(view.kind, need, tree.row_weight, tree.group_of, alone)
+    rate, beside, size = _tables(view, T, classes)
+    one, of = classes.representative, classes.of
+    fewer = replace(tree, group_of=tree.group_of[one], row_weight=tree.row_weight[one] * classes.count)
+    found = fill_shared(rate, beside, size, classes.count, view.capacity, need[one], fewer)
+    entries = expand(found.shared, classes)
+    return PackedShares(found.level[of], found.served[of], found.own[of], found.price, found.gap, entries)
+
+
+def late_jobs(view: View, T: Floats, floor: Floats) -> Late:
+    """Return the jobs whose floors, (job,) steps/s, are given up: the least weight of them that sharing leaves late."""
+    classes = group(view.kind)
+    rate, beside, size = _tables(view, T, classes)
+    return late_shared_rows(rate, beside, size, classes.of, view.capacity, floor, view.weight)
+
+
+def _tables(view: View, T: Floats, classes: Classes) -> tuple[Floats, Floats, Floats]:
+    """Return rates alone (class, type), beside each other (class, class, type), and sizes (class,)."""
+    one = classes.representative
+    kind, rate, size = view.kind[one], T[one], view.scale_factor[one]
+    beside = view.paired[kind[:, None], kind[None, :]]
+    both = (rate[:, None] > 0) & (rate[None, :] > 0) & (size[:, None] == size[None, :])[:, :, None]
+    return rate, np.where(both, beside, 0.0), size.astype(float)
+
+
+def _answer(found: Shared, entries: Entries, read: Callable[[float], float], tolerance: float = 1e-9) -> Shares:
+    proof = Certificate(
+        objective=read(found.objective),
+        bound=read(found.bound),
+        price=found.price,
+        scale=found.scale,
+        tolerance=tolerance,
+    )
+    return shares_of(entries, proof)
+
+
+def shares_of(entries: Entries, proof: Certificate) -> Shares:
+    """Return rows with partners and their proof as an answer."""
+    return Shares(times(entries.share), Rows(entries.first, entries.column, partner=entries.second), certificate=proof)

@@ -1,0 +1,269 @@
+"""Moments and decisions ↔ JSON lines: what is written while a run goes on, and read for replay and explanations.
+
+Line 1 is a header with all that a fresh core needs; then one line per moment and one per decision. What a question
+looked like is not written: its answer is, so replay needs neither policy nor solver.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from eunomia.model import answers, decisions
+from eunomia.model.arrays import Array
+from eunomia.model.certificate import Certificate
+from eunomia.model.decisions import Ask, Decision, Starts, Stop
+from eunomia.model.events import EVENTS, Moment, Progressed
+from eunomia.model.job import Job
+from eunomia.model.job_ids import JobIdList
+from eunomia.model.problems import InvalidInput, Problem
+
+FORMAT = 1
+RECORD = "record.jsonl.gz"  # in the folder of a run
+JOURNAL = Path("run", "record.jsonl")  # in the folder of a real run that has not ended: the same lines, not packed
+JOURNAL_ONLY = frozenset({"world", "reply"})  # kinds of lines that only a journal has, to resume from
+_PLAIN = {int, str, bool}
+_DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}  # fields of classes of `model`; a default is not written
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_NAMED: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        Job,
+        answers.Rows,
+        answers.Shares,
+        answers.Order,
+        answers.Grants,
+        Certificate,
+        *EVENTS,
+        decisions.Start,
+        decisions.Renew,
+        decisions.Stop,
+        decisions.Flow,
+        decisions.Refuse,
+        decisions.WakeAt,
+    )
+}
+
+
+def to_json(value: Any) -> Any:
+    """Return a value of `model` as JSON: an object with its class name, numbers that survive the round trip."""
+    match value:
+        case None | str() | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else {"number": str(value)}
+        case np.ndarray():
+            return _array(value)
+        case JobIdList():
+            return list(value)
+        case tuple() | list():
+            plain = set(map(type, value)) <= _PLAIN
+            return list(value) if plain else [to_json(part) for part in value]
+        case Mapping():
+            return {"map": [[to_json(key), to_json(part)] for key, part in value.items()]}
+        case Ask():
+            return {"is": "Ask", "asked": value.asked}
+        case Stop():
+            value = replace(value, epochs=np.asarray(value.epochs).tolist())
+        case Progressed():
+            value = replace(value, steps=np.asarray(value.steps).tolist())
+    written = {"is": type(value).__name__}
+    kind = type(value)
+    if kind not in _DEFAULTS:
+        _DEFAULTS[kind] = tuple((field.name, field.default) for field in fields(value))
+    for name, default in _DEFAULTS[kind]:
+        part = getattr(value, name)
+        if part is not default and (isinstance(part, np.ndarray) or not _same(part, default)):
+            written[name] = part if type(part) in _PLAIN else to_json(part)
+    return written
+
+
+def _same(part: Any, default: Any) -> bool:
+    return type(part) is type(default) and bool(part == default)
+
+
+def _array(value: Array) -> dict[str, Any]:
+    """Return an array as JSON; a row of equal steps, as most orders and their types are, takes three numbers."""
+    written: dict[str, Any] = {"array": str(value.dtype), "shape": list(value.shape)}
+    if value.ndim == 1 and len(value) > 3 and value.dtype == np.int64:
+        step = int(value[1]) - int(value[0])
+        if (value[1:] - value[:-1] == step).all():
+            return {**written, "from": int(value[0]), "step": step}
+    flat = value.ravel().tolist()
+    if value.dtype.kind in "iub" or (value.dtype.kind == "f" and np.isfinite(value).all()):
+        return {**written, "of": flat}
+    return {**written, "of": to_json(flat)}
+
+
+def from_json(value: Any) -> Any:
+    """Return what `to_json` was given; lists come back as tuples. Raises ValueError for anything else."""
+    if isinstance(value, list):
+        return tuple(from_json(part) for part in value)
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"number": text}:
+            return _NOT_FINITE[text]
+        case {"array": dtype, "shape": shape, "of": flat}:
+            return np.array(from_json(flat), dtype=dtype).reshape(shape)
+        case {"array": dtype, "shape": [length], "from": int(first), "step": int(step)}:
+            return first + step * np.arange(length, dtype=dtype)
+        case {"map": pairs}:
+            return {from_json(key): from_json(part) for key, part in pairs}
+        case {"is": name, **parts} if name in _NAMED:
+            return _NAMED[name](**{key: from_json(part) for key, part in parts.items()})
+    raise ValueError(f"nothing is written as {sorted(value)!r}")
+
+
+class Recorder:
+    """An observer that writes what it hears. A context manager; the file is complete when it is left."""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]):
+        self._raw = path.open("wb")
+        packed = gzip.GzipFile(filename="", mode="wb", fileobj=self._raw, mtime=0, compresslevel=6)
+        self._file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
+        self._file.write(header_line(header))
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._file.close()
+        finally:  # the last lines may not have fitted on the disk
+            self._raw.close()
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Write one moment and what was decided then."""
+        self._file.writelines(step_lines(moment, decisions))
+
+
+def header_line(header: Mapping[str, Any]) -> str:
+    """Return the first line of a record."""
+    return _encode({"eunomia": FORMAT, **header}) + "\n"
+
+
+def step_lines(moment: Moment, decisions: Sequence[Decision]) -> Iterator[str]:
+    """Yield the lines of one moment and of what was decided then."""
+    yield moment_line(moment)
+    for decision in decisions:
+        if isinstance(decision, Starts):
+            yield from _lines(moment.at, decision)
+        else:
+            yield _encode({"at": moment.at, "kind": "decision", "decision": to_json(decision)}) + "\n"
+
+
+def moment_line(moment: Moment, kind: str = "moment") -> str:
+    """Return the line of one moment."""
+    return _encode({"at": moment.at, "kind": kind, "events": [to_json(event) for event in moment.events]}) + "\n"
+
+
+def _lines(at: float, starts: Starts) -> Iterator[str]:
+    """Yield a line per gang, as if each had been started by a decision of its own."""
+    told_more = (starts.partners.rows >= 0).any() or starts.shape.any() or starts.max_steps is not None
+    if told_more:
+        for start in starts.each():
+            yield _encode({"at": at, "kind": "decision", "decision": to_json(start)}) + "\n"
+        return
+    # Most starts say little, and a round may have hundreds: what all of them share is written once.
+    head = f'{{"at":{_encode(at)},"kind":"decision","decision":{{"is":"Start","job_id":'
+    tail = {until: f'"until":{_encode(to_json(until))}}}}}\n' for until in set(starts.until.tolist())}
+    seats, first = list(map(str, starts.seats.tolist())), starts.first.tolist()
+    columns = zip(starts.jobs, starts.epochs.tolist(), starts.until.tolist(), strict=True)
+    for g, (name, epoch, until) in enumerate(columns):
+        held = ",".join(seats[first[g] : first[g + 1]])
+        yield f'{head}{_encode(name)},"epoch":{epoch},"seats":[{held}],{tail[until]}'
+
+
+def _in_folder(folder: Path) -> Path:
+    """Return the record in the folder of a run: that of a run that has ended, or the journal of one that has not."""
+    whole, journal = folder / RECORD, folder / JOURNAL
+    return journal if journal.exists() and not whole.exists() else whole
+
+
+class Record:
+    """A record that was written before."""
+
+    def __init__(self, path: Path):
+        """Read the header; a folder means the record of the run in it. Raises InvalidInput for anything else."""
+        self.path = _in_folder(path) if path.is_dir() else path
+        first = next(self._lines(), None)
+        if first is None or first[1].get("eunomia") != FORMAT:
+            raise self._refusal(1, "the first line is not the header of a record of this version")
+        self.header = first[1]
+
+    def steps(self) -> Iterator[tuple[int, Moment, list[Any]]]:
+        """Yield the line of each moment, the moment, and the decisions that followed it as JSON values."""
+        pending: tuple[int, Moment, list[Any]] | None = None
+        for row, line in self.lines():
+            if line.get("kind") in JOURNAL_ONLY:
+                continue
+            if line.get("kind") == "moment":
+                if pending is not None:
+                    yield pending
+                pending = (row, self.moment(row, line), [])
+            elif line.get("kind") == "decision" and pending is not None:
+                pending[2].append(line.get("decision"))
+            else:
+                raise self._refusal(row, "a line is neither a moment nor a decision after one")
+        if pending is None:
+            raise self._refusal(2, "the record ends after its header")
+        yield pending
+
+    def moment(self, row: int, line: Mapping[str, Any]) -> Moment:
+        """Return the moment that a line holds. Raises InvalidInput when it holds none."""
+        try:
+            events = from_json(line["events"])
+            if not isinstance(events, tuple) or not all(isinstance(event, EVENTS) for event in events):
+                raise ValueError("it holds something else than events")
+            return Moment(float(line["at"]), events)
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+            raise self._refusal(row, f"the moment cannot be read ({error})") from error
+
+    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number and the content of every line after the header."""
+        lines = self._lines()
+        next(lines)
+        yield from lines
+
+    def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        row = 0
+        try:
+            packed = self.path.suffix != JOURNAL.suffix
+            with (gzip.open if packed else open)(self.path, "rt", encoding="utf-8") as file:
+                for row, text in enumerate(file, start=1):
+                    if not packed and not text.endswith("\n"):
+                        return  # the run was killed while it wrote this line, or is writing it now
+                    yield row, self._line(row, text)
+        except InvalidInput:
+            raise
+        except (OSError, EOFError, ValueError, zlib.error) as error:  # what came before it was read
+            raise self._refusal(row + 1, f"the record cannot be read ({error})") from error
+
+    def _line(self, row: int, text: str) -> dict[str, Any]:
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise self._refusal(row, f"this is not JSON ({error.msg}, character {error.pos + 1})") from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+            raise self._refusal(row, f"the record cannot be read ({error})") from error
+        if not isinstance(line, dict):
+            raise self._refusal(row, "a line is not an object")
+        return line
+
+    def _refusal(self, row: int, rule: str) -> InvalidInput:
+        mend = "give a record.jsonl.gz that --record wrote, whole"
+        return InvalidInput([Problem(file=str(self.path), row=row, rule=rule, mend=mend)])

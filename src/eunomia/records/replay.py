@@ -1,0 +1,157 @@
+"""A recorded run through a fresh core: it must decide the same, and it can be asked why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
+from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.failures.retrying import Adaptive
+from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Decision, one_by_one
+from eunomia.model.events import Moment
+from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
+from eunomia.model.policy import PolicyInfo
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.speeds import Speeds
+from eunomia.model.topology import Node, Topology
+from eunomia.records.record import Record, to_json
+
+
+class RecordedSpeeds:
+    """Believed throughputs as the header of a record lists them."""
+
+    def __init__(self, types: tuple[str, ...], alone: list[Any], beside: list[Any]):
+        self.types = types
+        self._alone = {(kind, size): np.array(rates, dtype=float) for kind, size, rates in alone}
+        self._beside = {(mine, other, size): np.array(rates, dtype=float) for mine, other, size, rates in beside}
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s on each type, (type,)."""
+        return self._alone[job_type, scale_factor]
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return steps/s of the first beside the second, (type,); 0 where no pair was recorded."""
+        return self._beside.get((job_type, partner, scale_factor), np.zeros(len(self.types)))
+
+
+def header(
+    jobs: list[Job],
+    nodes: list[Node],
+    info: PolicyInfo,
+    mechanism: Leases | GavelRounds | Ideal,
+    overheads: Overheads,
+    speeds: Speeds,
+    seed: int,
+) -> dict[str, Any]:
+    """Return what a fresh core needs: everything that it was built from, in JSON."""
+    kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
+    sharing, clock = "paired" in info.needs, {}
+    if isinstance(mechanism, GavelRounds):
+        sharing, clock = sharing or mechanism.pairs, {"name": "gavel"}
+    if isinstance(mechanism, Ideal):
+        clock = {"name": "ideal"}
+    return {
+        "seed": seed,
+        "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
+        "policy": {
+            "name": info.name,
+            "door": info.door,
+            "remembers": dict(info.remembers),
+            "complete": info.complete,
+            "separable": info.separable,
+            "renews": info.renews,
+        },
+        "mechanism": to_json({**asdict(mechanism), **clock}),
+        "overheads": asdict(overheads),
+        "alone": [[kind, size, speeds.alone(kind, size).tolist()] for kind, size in kinds],
+        "beside": [
+            [mine, other, size, speeds.beside(mine, other, size).tolist()]
+            for mine, size in kinds
+            for other, same in kinds
+            if sharing and size == same
+        ],
+    }
+
+
+def fresh_scheduler(record: Record) -> Scheduler:
+    """Build the core that a record's header describes. Raises InvalidInput when it does not."""
+    from eunomia.records.record import from_json
+
+    try:
+        head: Mapping[str, Any] = record.header
+        topology = Topology.of([Node(type=kind, accelerators=size, rack=rack) for kind, size, rack in head["nodes"]])
+        policy = head["policy"]
+        info = PolicyInfo(
+            name=policy["name"],
+            door=policy["door"],
+            objective="",
+            technique="",
+            paper="",
+            needs=frozenset(),  # nobody looks: the answers are in the record
+            remembers=policy["remembers"],
+            complete=policy["complete"],
+            separable=policy["separable"],
+            renews=policy.get("renews", False),
+        )
+        speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
+        belief = Belief(speeds, Overheads(**head["overheads"]))
+        cut = dict(from_json(head["mechanism"]))
+        name = cut.pop("name", "leases")
+        if name == "gavel":
+            return GavelScheduler(topology, info, GavelRounds(**cut), belief, seed=head["seed"])
+        if name == "ideal":
+            return IdealScheduler(topology, info, Ideal(**cut), belief, seed=head["seed"])
+        again = Adaptive(by_tenant=head.get("retry_by") == "tenant") if head.get("retry") == "adaptive" else None
+        return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"], comes_again=again)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        problem = Problem(
+            file=str(record.path), row=1, rule=f"the header is not complete ({error})", mend="record again"
+        )
+        raise InvalidInput([problem]) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDifference:
+    """The first moment at which the fresh core decided otherwise."""
+
+    row: int  # line of the moment
+    at: float
+    recorded: list[Any]
+    decided: list[Any]
+
+
+def walk(record: Record) -> Iterator[tuple[Moment, Scheduler]]:
+    """Yield each moment after a fresh core has taken it in. Raises InvalidInput where it cannot."""
+    scheduler = fresh_scheduler(record)
+    for row, moment, _ in record.steps():
+        _handled(scheduler, row, moment, record)
+        yield moment, scheduler
+
+
+def first_difference(record: Record) -> RecordDifference | None:
+    """Feed the recorded moments to a fresh core; None when it decides the same throughout. Raises as `walk` does."""
+    scheduler = fresh_scheduler(record)
+    for row, moment, recorded in record.steps():
+        decided = [to_json(decision) for decision in one_by_one(_handled(scheduler, row, moment, record))]
+        if decided != recorded:
+            return RecordDifference(row, moment.at, recorded, decided)
+    return None
+
+
+def _handled(scheduler: Scheduler, row: int, moment: Moment, record: Record) -> list[Decision]:
+    """Hand one moment to the core, which trusts its worlds; a record may have been written by anybody."""
+    try:
+        return scheduler.handle(moment)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        rule = f"this moment cannot follow those before it ({type(error).__name__}: {error})"
+        mend = "give the record as it was written, to the version that wrote it"
+        raise InvalidInput([Problem(file=str(record.path), row=row, rule=rule, mend=mend)]) from error

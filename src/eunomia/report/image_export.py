@@ -1,0 +1,188 @@
+"""The charts of the report as picture files, drawn by matplotlib without a display."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+
+from eunomia.model.problems import Problems
+from eunomia.report.all_charts import charts
+from eunomia.report.atomic_write import write_whole
+from eunomia.report.chart import Axis, Chart, Panel, Series
+from eunomia.report.content import ReportContent
+from eunomia.report.escape import plain
+from eunomia.report.number_format import DAY, HOUR, MINUTE, Unit, shown
+
+FORMATS = ("png", "svg", "pdf")
+COLOURS = ("#0072b2", "#c84c00", "#00805a", "#a8448a", "#6f5200", "#3d8fd1", "#4a4a4a", "#b98300")
+DASHES: tuple[Any, ...] = (
+    "-", (0, (4, 1.5)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (2.5, 1)), (0, (7, 2)), (0, (0.5, 1)), "-.",
+)  # fmt: skip
+HATCHES = ("", "///", "---", "\\\\\\")
+TIME_TICKS = (0.01, 0.1, 1, 10, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 100 * DAY, 1000 * DAY)
+TIME_STEPS = (1, 10, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 50 * DAY)
+
+# Names are shown letter by letter (`$` is no formula), and one content gives the same bytes each time.
+STYLE: Any = {"text.parse_math": False, "svg.hashsalt": "eunomia", "font.size": 9, "axes.spines.top": False,
+         "axes.spines.right": False, "axes.grid": True, "grid.color": "#e8ebef", "axes.axisbelow": True}  # fmt: skip
+
+
+def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Write each chart in each format, whole or not at all; return the files. Raises InvalidInput on another format."""
+    problems = Problems("charts")
+    for name in formats:
+        if name not in FORMATS:
+            problems.add(f"is one of {', '.join(FORMATS)}", "choose one of them", column="format", value=name)
+    problems.raise_if_any()
+    written = []
+    for chart in charts(content):
+        for name, picture in pictures(chart, formats).items():
+            written.append(folder / f"{chart.name}.{name}")
+            write_whole(written[-1], picture)
+    return written
+
+
+def pictures(chart: Chart, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the bytes of a chart in each format."""
+    with mpl.rc_context(STYLE):
+        figure = drawn(chart)
+        return {name: saved(figure, name) for name in formats}
+
+
+def saved(figure: Figure, form: str) -> bytes:
+    """Return the bytes of a picture, without the date it was made."""
+    buffer = io.BytesIO()
+    stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[form]
+    figure.savefig(buffer, format=form, dpi=150, metadata=stamp)
+    return buffer.getvalue()
+
+
+def drawn(chart: Chart) -> Figure:
+    """Return the figure of a chart: panels two abreast, one legend below."""
+    columns = min(2, len(chart.panels))
+    rows = -(-len(chart.panels) // columns)
+    figure = Figure(
+        figsize=(7.2 if columns == 1 else 10, 4.2 if columns == 1 else 2.6 * rows + 1), layout="constrained"
+    )
+    panes = figure.subplots(rows, columns, squeeze=False, sharex=chart.kind != "bars").ravel()
+    for pane, panel in zip(panes, chart.panels, strict=False):
+        draw(pane, chart, panel)
+    for pane in panes[len(chart.panels) :]:
+        pane.set_visible(False)
+    place = "" if chart.load is None else f" at load {chart.load:g}"
+    figure.suptitle(chart.title + place, fontsize=11, fontweight="bold")
+    legend(figure, chart, panes)
+    return figure
+
+
+def legend(figure: Figure, chart: Chart, panes: Iterable[Axes]) -> None:
+    """Name every series once. A name that begins with `_` is shifted, for such are left out otherwise."""
+    handle_by_name: dict[str, Any] = {}
+    for pane, panel in zip(panes, chart.panels, strict=False):
+        bars = [mark for mark in pane.containers if isinstance(mark, BarContainer)]
+        marks = bars if chart.kind == "bars" else pane.lines
+        handle_by_name.update(zip((one.name for one in panel.series), marks, strict=False))
+    names = [plain(name) for name in handle_by_name]
+    shifted = [f" {name}" if name.startswith("_") else name for name in names]
+    columns = max(1, min(len(names), 100 // (8 + max(map(len, names), default=0))))
+    figure.legend(list(handle_by_name.values()), shifted, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def draw(pane: Axes, chart: Chart, panel: Panel) -> None:
+    """Draw one panel."""
+    for place, one in enumerate(panel.series):
+        if chart.kind == "bars":
+            bar(pane, one, place, len(panel.series))
+        else:
+            curve(pane, chart, one)
+    if chart.mark:
+        pane.axvline(chart.mark[0], color="#57606a", linestyle="--", linewidth=1)
+        words = pane.annotate(chart.mark[1], (chart.mark[0], 0.02), (3, 0), xycoords=("data", "axes fraction"),
+                      textcoords="offset points", va="bottom", color="#57606a")  # fmt: skip
+        words.set_in_layout(False)
+    pane.set_title(plain(panel.title), fontsize=9, loc="left")
+    pane.set_ylabel(chart.y.label)
+    pane.set_xlabel(chart.x.label)
+    ruled(pane, "y", chart.y)
+    if chart.kind == "bars":
+        named(pane, chart)
+    else:
+        ruled(pane, "x", chart.x)
+    if chart.kind == "line":
+        pane.set_xticks(panel.series[0].x)
+
+
+def named(pane: Axes, chart: Chart) -> None:
+    """Write the categories below the bars; one alone says nothing."""
+    pane.grid(visible=False, axis="x")
+    if len(chart.categories) > 1:
+        pane.set_xticks(range(len(chart.categories)), [plain(name) for name in chart.categories])
+    else:
+        pane.set_xticks([])
+        pane.set_xlabel("")
+
+
+def bar(pane: Axes, one: Series, place: int, count: int) -> None:
+    """Draw one series of bars beside the others."""
+    width = 0.84 / count
+    span = np.abs(np.vstack([one.y - one.low, one.high - one.y])) if one.low.size else None
+    pane.bar(one.x + width * (place - (count - 1) / 2), one.y, width * 0.92, color=COLOURS[one.style % 8],
+             hatch=HATCHES[one.style % 4], edgecolor="white", yerr=span)  # fmt: skip
+
+
+def curve(pane: Axes, chart: Chart, one: Series) -> None:
+    """Draw one line, and what it spans over the seeds."""
+    look = {"color": COLOURS[one.style % 8], "linestyle": DASHES[(one.style + one.style // 8) % 8], "linewidth": 1.6}
+    if chart.kind in ("steps", "cdf"):
+        rises = chart.kind == "cdf" and not (chart.x.low is not None and one.x[0] <= chart.x.low)
+        x, y = (np.append(one.x[:1], one.x), np.append(0.0, one.y)) if rises else (one.x, one.y)
+        pane.plot(x, y, drawstyle="steps-post", **look)
+        return
+    pane.plot(one.x, one.y, marker="o", markersize=4, **look)
+    if one.low.size:
+        pane.fill_between(one.x, one.low, one.high, color=look["color"], alpha=0.14, linewidth=0)
+        pane.vlines(one.x, one.low, one.high, color=look["color"])
+
+
+def ruled(pane: Axes, side: str, axis: Axis) -> None:
+    """Scale one axis and write its ticks in its unit."""
+    ruler = pane.xaxis if side == "x" else pane.yaxis
+    (pane.set_xscale if side == "x" else pane.set_yscale)(axis.scale)
+    limit = pane.set_xlim if side == "x" else pane.set_ylim
+    limit(axis.low, None if axis.high is None else axis.high * 1.02)
+    low, high = pane.get_xlim() if side == "x" else pane.get_ylim()
+    if axis.unit == "s":
+        ruler.set_major_locator(FixedLocator(time_ticks(low, high, axis.scale == "log")))
+    elif axis.scale == "linear":
+        ruler.set_major_locator(MaxNLocator(6, integer=axis.unit == "count"))
+    ruler.set_minor_locator(NullLocator())
+    ruler.set_minor_formatter(NullFormatter())
+    ruler.set_major_formatter(FuncFormatter(lambda value, _: tick(value, axis.unit)))
+
+
+def time_ticks(low: float, high: float, log: bool) -> list[float]:
+    """Return the times to write on an axis: round ones, at most eight when they are evenly spaced."""
+    if log:
+        return [time for time in TIME_TICKS if low <= time <= high]
+    step = next((step for step in TIME_STEPS if (high - low) / step <= 8), math.ceil((high - low) / 8))
+    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def tick(value: float, unit: Unit) -> str:
+    """Return what is written at a tick: no more digits than a round number has."""
+    if unit == "share":
+        return f"{100 * value:.0f} %"
+    if unit == "s":
+        size, name = next(((s, n) for s, n in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")) if value >= s), (1.0, "s"))
+        return f"{value / size:g} {name}" if value else "0"
+    return f"{value:,.10g}" if unit in ("count", "usd", "ratio") else shown(value, unit)

@@ -1,0 +1,98 @@
+"""Runs that differ only by their seed are one setting: they are averaged, and they show the noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from eunomia.metrics.statistics import NEGLIGIBLE, paired
+from eunomia.model.arrays import Array, Floats
+from eunomia.report.content import ReportContent, RunFigures
+
+WHOLE = 0.99  # a run that finished less than this part of what the best one did is not compared
+Kind = Literal["jobs", "apps"]
+ENDED_WELL = {"jobs": ("jobs_finished", "jobs_cancelled_by_tuner"), "apps": ("apps_finished",)}
+
+
+@dataclass(frozen=True, eq=False)
+class SeedGroup:
+    """One policy at one load, run with one or several seeds."""
+
+    label: str
+    load: float
+    runs: tuple[RunFigures, ...]
+
+    def values(self, name: str) -> Floats:
+        """Return the known values of a summary name, one per seed that has it."""
+        return np.array(list(self.by_seed(name).values()), dtype=np.float64)
+
+    def by_seed(self, name: str) -> dict[int, float]:
+        """Return the known values of a summary name by seed."""
+        found = ((run.seed, run.summary.get(name)) for run in self.runs)
+        return {seed: float(v) for seed, v in found if v is not None and math.isfinite(v)}
+
+    def mean(self, name: str) -> float | None:
+        """Return the average over the seeds; None when no run knows it."""
+        values = self.values(name)
+        return float(values.mean()) if values.size else None
+
+    def pooled(self, column: str) -> Array:
+        """Return a job column of all seeds, one after the other."""
+        return np.concatenate([np.asarray(getattr(run, column)) for run in self.runs])
+
+
+def seed_groups(content: ReportContent) -> tuple[SeedGroup, ...]:
+    """Return the settings in order of load, then as the runs came."""
+    runs_by_key: dict[tuple[float, str], list[RunFigures]] = {}
+    for run in content.runs:
+        runs_by_key.setdefault((run.load, run.label), []).append(run)
+    first = sorted(runs_by_key, key=lambda key: key[0])  # stable: labels keep their order
+    return tuple(SeedGroup(label, load, tuple(runs_by_key[load, label])) for load, label in first)
+
+
+def loads(content: ReportContent) -> tuple[float, ...]:
+    """Return the loads that were run, lowest first."""
+    return tuple(sorted({run.load for run in content.runs}))
+
+
+def labels(content: ReportContent) -> tuple[str, ...]:
+    """Return the labels as they first came; the place of a label is its colour in every chart."""
+    return tuple(dict.fromkeys(run.label for run in content.runs))
+
+
+def part_done(number: Callable[[str], float | int | None], kind: Kind = "jobs") -> float:
+    """Return the part of its jobs or apps that a run finished; `number` gives a number of the summary, None = unknown.
+
+    A trial that its own search gave up is none that was left behind.
+    """
+    done = sum(number(name) or 0.0 for name in ENDED_WELL[kind])
+    return done / (number(f"{kind}_submitted") or 1.0)
+
+
+def whole(parts: Sequence[float]) -> list[bool]:
+    """Say of the parts that runs of one workload finished which are (nearly) as great as the greatest.
+
+    Averages are over what finished, so a run that left its long jobs behind would look good for it.
+    """
+    return [part >= WHOLE * max(parts) for part in parts]
+
+
+def comparable(group: Sequence[SeedGroup], kind: Kind = "jobs") -> tuple[SeedGroup, ...]:
+    """Return those settings of one load that finished (nearly) as great a part of their jobs, or apps, as the best."""
+    enough = whole([part_done(setting.mean, kind) for setting in group])
+    return tuple(setting for setting, able in zip(group, enough, strict=True) if able)
+
+
+def tied(a: SeedGroup, b: SeedGroup, name: str) -> bool:
+    """Return whether two settings differ by less than 1 %, or than their seeds vary by (95 %, paired by seed)."""
+    one, other = a.mean(name), b.mean(name)
+    if one is None or other is None:
+        return False
+    if abs(one - other) <= NEGLIGIBLE * max(abs(one), abs(other)):
+        return True
+    found = paired(a.by_seed(name), b.by_seed(name))
+    return found is not None and found.real is False

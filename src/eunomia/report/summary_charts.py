@@ -1,0 +1,88 @@
+"""Charts of one number per run: cost, preemptions, and the average completion time as the load grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eunomia.model.arrays import Floats
+from eunomia.report.chart import Axis, Chart, Panel, Series
+from eunomia.report.number_format import Unit, shown
+from eunomia.report.seed_groups import SeedGroup
+
+
+def totals(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> list[Chart]:
+    """Return the charts over all loads; those that nothing is known for are left out."""
+    charts = [cost(every, loads, styles), preemptions(every, loads, styles)]
+    if len(loads) > 1:
+        charts.insert(0, against_load(every, loads, styles))
+    return [chart for chart in charts if chart.panels[0].series]
+
+
+def against_load(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> Chart:
+    """Return average completion times as the load grows."""
+    return Chart(
+        name="jct_against_load",
+        title="Average completion time against load",
+        how_to_read="Load 1 is the trace as recorded, 2 the same jobs arriving twice as fast; a curve that turns up "
+        "early is a policy that runs out of capacity early. Bars, if any, span the seeds.",
+        kind="line",
+        x=Axis(label="load", unit="plain"),
+        y=Axis(label="average completion time", unit="s", low=0.0),
+        panels=by_load(every, loads, styles, ("jct_mean_s", "s"), np.array(loads)),
+    )
+
+
+def cost(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> Chart:
+    """Return what the accelerators cost."""
+    return Chart(
+        name="cost",
+        title="Cost",
+        how_to_read="What the accelerator-hours that jobs held would have cost at list prices; "
+        "between policies that finish the same jobs, lower means faster or cheaper accelerators for the same work.",
+        kind="bars",
+        x=Axis(label="load", unit="plain"),
+        y=Axis(label="US$", unit="usd", low=0.0),
+        categories=tuple(f"{load:g}" for load in loads),
+        panels=by_load(every, loads, styles, ("cost_usd", "usd"), np.arange(float(len(loads)))),
+    )
+
+
+def preemptions(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> Chart:
+    """Return how often jobs were stopped before their end."""
+    return Chart(
+        name="preemptions",
+        title="Preemptions",
+        how_to_read="How often jobs were stopped before their end, moves included: "
+        "each costs a checkpoint and a restart, so fewer is better at equal completion times.",
+        kind="bars",
+        x=Axis(label="load", unit="plain"),
+        y=Axis(label="preemptions", unit="count", low=0.0),
+        categories=tuple(f"{load:g}" for load in loads),
+        panels=by_load(every, loads, styles, ("preemptions", "count"), np.arange(float(len(loads)))),
+    )
+
+
+def by_load(
+    every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int], column: tuple[str, Unit], x: Floats
+) -> tuple[Panel, ...]:
+    """Return, for each label, the average of a summary name at each load, and its least and most over the seeds."""
+    (name, unit), series = column, []
+    for label, style in styles.items():
+        at_load = {setting.load: setting.values(name) for setting in every if setting.label == label}
+        values = [at_load.get(load, np.empty(0)) for load in loads]
+        if not any(part.size for part in values):
+            continue
+        y, low, high = (np.array([f(v) if v.size else np.nan for v in values]) for f in (np.mean, np.min, np.max))
+        spread = {"low": low, "high": high} if any(part.size > 1 for part in values) else {}
+        details = tuple(over_seeds(part, unit) for part in values)
+        series.append(Series(name=label, style=style, x=x, y=y, details=details, **spread))
+    return (Panel(series=tuple(series)),)
+
+
+def over_seeds(values: Floats, unit: Unit) -> str:
+    """Return the least and the most of several seeds; nothing for one."""
+    if values.size < 2:
+        return ""
+    return f"{shown(values.min(), unit)} to {shown(values.max(), unit)} over {values.size} seeds"

@@ -1,0 +1,82 @@
+"""The report of one run or several: what the gallery needs, taken from results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
+from eunomia.runs.simulation import Result
+from eunomia.scenario.writing import as_toml
+
+
+def run_figures(result: Result, label: str) -> RunFigures:
+    """Return one run as the report wants it: finished jobs, and the bins over time."""
+    figures, jobs = result.figures, result.jobs
+    done = np.flatnonzero(jobs["status"] == "finished")
+    return RunFigures(
+        label=label,
+        policy=result.scenario.policy.name,
+        load=result.scenario.workload.load,
+        seed=result.scenario.seed,
+        summary=figures.summary,
+        jct_s=jobs["jct_s"][done],
+        queueing_s=(jobs["first_started_s"] - jobs["submitted_s"])[done],
+        slowdown=jobs["jct_s"][done] / figures.alone_s[done],
+        rho_themis=jobs["rho_themis"][done],
+        scale_factor=jobs["scale_factor"][done],
+        tenant=tuple(jobs["tenant"][done].tolist()),
+        types=figures.types,
+        utilization_at_s=figures.bin_start_s,
+        utilization=figures.utilization,
+        running_jobs=figures.running_jobs,
+        waiting_jobs=figures.waiting_jobs,
+        tenants=_tenants(result),
+    )
+
+
+def _tenants(result: Result) -> TenantFigures:
+    """Return what the report tells of tenants."""
+    table, sharing = result.figures.tenants, result.figures.sharing
+    return TenantFigures(
+        names=sharing.names,
+        quota=table["quota"],
+        jobs=table["jobs"],
+        wait_s=table["wait_mean_s"],
+        deserved=sharing.deserved,
+        received=sharing.received,
+        lent=sharing.lent,
+        paid=sharing.paid,
+        at_s=sharing.at_s,
+        ltgf=sharing.ltgf,
+        refused=sharing.refused,
+    )
+
+
+def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, charts: bool = False) -> None:
+    """Write report.html about these labelled results, and on request every chart as a picture in charts/."""
+    content = content_of(results, title)
+    write_report(content, folder / "report.html")
+    if charts:
+        export_charts(content, folder / "charts")
+
+
+def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
+    """Return what the report shows."""
+    scenario = results[0][1].scenario
+    nodes = ", ".join(
+        f"{g.count} node{'s' * (g.count != 1)} of {g.accelerators} {g.type}" for g in scenario.cluster.nodes
+    )
+    jobs = results[0][1].summary["jobs_submitted"]
+    notes = dict.fromkeys(note for _, result in results for note in result.notes)
+    left = dict.fromkeys(f"{label}: {said}" for label, result in results for said in result.endings[1:])
+    return ReportContent(
+        title=title,
+        subtitle=f"{jobs:,} job{'s' * (jobs != 1)} on {nodes}",
+        scenario_toml=as_toml(scenario),
+        notes=(*notes, *left),
+        runs=tuple(run_figures(result, label) for label, result in results),
+        outcomes=tuple(outcome for _, result in results for outcome in result.outcomes),
+    )

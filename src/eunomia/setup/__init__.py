@@ -1,0 +1,1 @@
+"""From a scenario to the objects that a run is made of."""

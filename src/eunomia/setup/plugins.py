@@ -1,0 +1,96 @@
+"""Finds a class that others wrote: one that an installed package announces, or `path.py:Class`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.spelling_suggestions import nearest
+
+Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginLoader:
+    """One kind of class that users may bring along."""
+
+    noun: str  # what messages call it
+    key: tuple[str, str]  # the key of a scenario that names one
+    group: str  # of entry points, in which packages announce theirs
+    fits: Callable[[object], bool]
+    give: str  # how to mend a class that does not fit
+
+    def announced(self) -> list[str]:
+        """Return the names that installed packages announce, in their order."""
+        return sorted({point.name for point in entry_points(group=self.group)})
+
+    def find(self, name: str, base: Path, where: Where, known: Iterable[str]) -> Callable[..., Any]:
+        """Return the class of that name; a file is looked for below `base`, then here.
+
+        Raises InvalidInput, which names the nearest of the names that are known, or the line that failed.
+        """
+        if is_in_a_file(name):
+            return self._from_file(name, base, where)
+        points = {point.name: point for point in entry_points(group=self.group)}
+        if name not in points:
+            raise self._refusal(where, name, f"there is no such {self.noun}", nearest(name, known))
+        found: Callable[..., Any] | None = self._loaded(points[name].load, name)
+        if found is None or not self.fits(found):
+            rule = f"what its package announces, {points[name].value}, is no {self.noun}"
+            raise self._refusal(where, name, rule, self.give)
+        return found
+
+    def _from_file(self, name: str, base: Path, where: Where) -> Callable[..., Any]:
+        file, _, attribute = name.rpartition(":") if ".py:" in name else (name, "", "")
+        path = next((path for path in (base / file, Path(file)) if path.is_file()), None)
+        if path is None:
+            mend = "give path.py:Class, from here or from the scenario"
+            raise self._refusal(where, name, f"there is no file {file!r}", mend)
+        module: ModuleType = self._loaded(lambda: _import_file(path), name)
+        found = getattr(module, attribute, None)
+        if not self.fits(found):
+            classes = [key for key, value in vars(module).items() if self.fits(value)]
+            mend = nearest(attribute, classes) if classes else self.give
+            raise self._refusal(where, name, f"{path} has no {self.noun} {attribute!r}", mend)
+        fitting: Callable[..., Any] = found  # type: ignore[assignment]
+        return fitting
+
+    def _loaded(self, loading: Callable[[], Any], name: str) -> Any:
+        """Run code of others, which may fail in any way; say where it did."""
+        try:
+            return loading()
+        except (Exception, SystemExit) as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            file, row = last.filename, last.lineno
+            if isinstance(error, SyntaxError) and error.filename:
+                file, row = error.filename, error.lineno
+            rule = f"loading {self.noun} {name} failed: {type(error).__name__}: {error}"
+            raise InvalidInput([Problem(file=file, row=row, rule=rule, mend="mend this line")]) from error
+
+    def _refusal(self, where: Where, name: str, rule: str, mend: str) -> InvalidInput:
+        file, row = where(self.key)
+        return InvalidInput([Problem(file=file, row=row, column=".".join(self.key), value=name, rule=rule, mend=mend)])
+
+
+def is_in_a_file(name: str) -> bool:
+    """Say whether a name is that of a class in a file."""
+    return name.endswith(".py") or ".py:" in name
+
+
+def _import_file(path: Path) -> ModuleType:
+    name = f"eunomia_outside_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,79 @@
+"""Finds a policy by its name: one of ours, one of an installed package, or a class in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from eunomia.model.policy import Policy, PolicyInfo, check_values
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.policies import POLICIES, load
+from eunomia.policies.presets import PRESETS
+from eunomia.setup.plugins import PluginLoader, Where
+
+
+def nowhere(path: tuple[str, ...]) -> tuple[str, int | None]:
+    """Return the place of what was not written in a file."""
+    return "policy", None
+
+
+def known_policies(*, presets: bool = True) -> list[str]:
+    """Return the names of our policies and presets, then of those that installed packages announce."""
+    return list(dict.fromkeys([*POLICIES, *(PRESETS if presets else ()), *OUTSIDE.announced()]))
+
+
+def policy_class(name: str) -> Callable[..., Policy]:
+    """Return the class behind a name. Raises InvalidInput for one that is not known."""
+    return _class_of(PRESETS.get(name, (name,))[0], Path(), nowhere)
+
+
+def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = nowhere) -> Policy:
+    """Return the policy with its parameters set; a preset brings some, and its user may say more or otherwise.
+
+    Raises InvalidInput for a name or parameter that is not known.
+    """
+    name, preset = PRESETS.get(name, (name, {}))
+    parameters = {**preset, **parameters}
+    cls = _class_of(name, base, where)
+    known: list[str] = [field.name for field in fields(cls)] if is_dataclass(cls) else []
+    problems = []
+    for parameter in parameters:
+        if parameter not in known:
+            file, row = where(("policy", parameter))
+            mend = nearest(parameter, known) if known else f"{name} has no parameters"
+            problems.append(
+                Problem(
+                    file=file, row=row, column=f"policy.{parameter}", rule=f"{name} has no such parameter", mend=mend
+                )
+            )
+    if problems:
+        raise InvalidInput(problems)
+    try:
+        if isinstance(cls, type):
+            check_values(cls, parameters)
+        return cls(**parameters)
+    except (TypeError, ValueError) as error:
+        file, row = where(("policy", next(iter(parameters), "name")))
+        problem = Problem(file=file, row=row, column="policy", rule=str(error), mend=f"see eunomia policies {name}")
+        raise InvalidInput([problem]) from error
+
+
+def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
+    return load(name) if name in POLICIES else OUTSIDE.find(name, base, where, known_policies())
+
+
+def _is_policy(found: object) -> bool:
+    fits = isinstance(getattr(found, "info", None), PolicyInfo) and callable(getattr(found, "decide", None))
+    return isinstance(found, type) and fits
+
+
+OUTSIDE = PluginLoader(
+    noun="policy",
+    key=("policy", "name"),
+    group="eunomia.policies",
+    fits=_is_policy,
+    give="give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`",
+)

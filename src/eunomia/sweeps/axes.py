@@ -1,0 +1,88 @@
+"""Which axis of a sweep plays which part: what is compared, what curves run along, and what sets runs apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.scenario.source_locations import shown
+from eunomia.sweeps.plan import Label, PlannedRun, text
+from eunomia.sweeps.sweep_file import SweepFile
+
+SEED = "seed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisRoles:
+    """The parts that the axes play. Runs that differ only by their seed are one setting."""
+
+    compare: str  # its values are compared with each other, seed by seed
+    along: str  # curves run along its values, which are numbers
+    apart: tuple[str, ...]  # each combination of the others is a comparison of its own
+    baseline: Label  # value of `compare` that the others are held against
+    compared: tuple[Label, ...]  # the values of `compare`, in order of the file
+    places: tuple[float, ...]  # the values of `along`, lowest first
+
+    def group(self, row: PlannedRun) -> str:
+        """Return what sets a run's comparison apart: `cluster small`, or nothing."""
+        return ", ".join(f"{key} {text(row.labels[key])}" for key in self.apart)
+
+    def name(self, value: Label) -> str:
+        """Return what to call one of what is compared."""
+        return text(value) if self.compare == "policy" else f"{self.compare} {text(value)}"
+
+
+def frame_of(sweep: SweepFile, rows: Sequence[PlannedRun]) -> AxisRoles:
+    """Return the parts, as the sweep says or as its axes suggest. Raises InvalidInput for parts that cannot be."""
+    values = {key: list(dict.fromkeys(row.labels[key] for row in rows)) for key in rows[0].labels}
+    several = [key for key, found in values.items() if len(found) > 1 and key != SEED]
+    along = sweep.along or _along(sweep, several, values)
+    compare = sweep.compare or next(
+        (key for key in ("policy", *several) if key in several and key != along),
+        "policy" if along != "policy" else "load",
+    )
+    places = [value for value in values[along] if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    if len(places) != len(values[along]):
+        raise _refusal(
+            sweep, "along", along, "its values are not all numbers", "choose an axis of numbers, such as load"
+        )
+    if compare in (along, SEED) or along == SEED:
+        key = "compare" if sweep.compare else "along"
+        raise _refusal(sweep, key, compare, "it plays another part", "choose another axis, or leave the key out")
+    return AxisRoles(
+        compare=compare,
+        along=along,
+        apart=tuple(key for key in several if key not in (compare, along)),
+        baseline=_baseline(sweep, compare, values[compare]),
+        compared=tuple(values[compare]),
+        places=tuple(sorted(float(place) for place in places)),
+    )
+
+
+def _along(sweep: SweepFile, several: list[str], values: dict[str, list[Label]]) -> str:
+    """Return load if it has several values, else the first axis of several numbers, else load.
+
+    The only axis of a sweep under one policy is what is compared, and lies along nothing.
+    """
+    if sweep.compare is None and len(several) == 1:
+        return "load"
+    numbers = [key for key in several if all(type(value) in (int, float) for value in values[key])]
+    free = [key for key in numbers if key != sweep.compare]
+    return "load" if "load" in free or not free else free[0]
+
+
+def _baseline(sweep: SweepFile, compare: str, values: list[Label]) -> Label:
+    if sweep.baseline is None:
+        return values[0]
+    if sweep.baseline not in values:
+        mend = nearest(str(sweep.baseline), [text(value) for value in values])
+        raise _refusal(sweep, "baseline", sweep.baseline, f"this is no value of the axis {compare}", mend)
+    found: Label = sweep.baseline
+    return found
+
+
+def _refusal(sweep: SweepFile, key: str, value: object, rule: str, mend: str) -> InvalidInput:
+    file, row = sweep.places.where((key,))
+    return InvalidInput([Problem(file=file, row=row, column=key, value=shown(value), rule=rule, mend=mend)])

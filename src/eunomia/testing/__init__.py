@@ -1,0 +1,24 @@
+"""The published contract: what every policy keeps, as a suite that outside policies join with one class.
+
+    from eunomia.contract import PolicyContract
+
+    class TestMine(PolicyContract):
+        policy = Mine()
+
+`eunomia.testing.small_worlds` has the small clusters and job mixes that the suite plays.
+"""
+
+from __future__ import annotations
+
+try:
+    import pytest
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "the contract suite runs under pytest, which is not installed: pip install pytest"
+    ) from error
+
+pytest.register_assert_rewrite("eunomia.testing.policy_contract")
+
+from eunomia.testing.policy_contract import PolicyContract  # noqa: E402  (its asserts are rewritten on import)
+
+__all__ = ["PolicyContract"]

@@ -1,0 +1,299 @@
+"""What every policy keeps, whatever it maximises. One class per policy joins; every check says what it promises."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import typing
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from eunomia.model.answers import Answer, Grants, Order, Shares
+from eunomia.model.arrays import Array
+from eunomia.model.decisions import Ask
+from eunomia.model.events import Answered, Progressed
+from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.model.view import UndeclaredColumn, View
+from eunomia.records.record import from_json, to_json
+from eunomia.testing.sample_views import a_view, everybody_sits, only, permuted, without_jobs, without_ties
+from eunomia.testing.small_worlds import WorldRun, draw, play
+
+SEEDS = range(8)
+CLOSE = 1e-6  # of a share: what a solver may be off
+CUTS = (  # how time may be cut, whatever the policy says of it
+    LeaseTerms(length_s=60.0, aligned=True),
+    LeaseTerms(recall=True),
+    LeaseTerms(length_s=60.0),
+)
+MOST_ASKS = 2  # at one instant for each thing that happened there by itself: once more where leases ended unnamed
+
+
+def plain(answer: Answer) -> str:
+    """Return an answer as text, so that two can be compared."""
+    return json.dumps(to_json(answer), sort_keys=True)
+
+
+class PolicyContract:
+    """Subclass it, name the class Test…, and give `policy`; pytest does the rest.
+
+    `row_order_decides` is the reason why permuting the jobs of a view changes the answer although no two are alike:
+    the rows stand in order of submission, and some policies go by that; or the policy draws by seed, row by row.
+    """
+
+    policy: ClassVar[Any]
+    row_order_decides: ClassVar[str] = ""
+
+    def worth(self, view: View, answer: Answer) -> Any:
+        """Return what may not change when jobs are permuted; override it where the best answer is not unique."""
+        return comparable(answer)
+
+    def refused(self) -> Sequence[Mapping[str, Any]]:
+        """Return parameters that the policy must refuse; by default one unknown word or bad number for each field."""
+        return bad_parameters(type(self.policy))
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_the_same_view_gets_the_same_answer(self, seed: int) -> None:
+        view = a_view(self.policy, seed)
+        assert plain(self.policy.decide(view)) == plain(self.policy.decide(view))
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_an_answer_leaves_the_view_as_it_was(self, seed: int) -> None:
+        view = a_view(self.policy, seed)
+        before = copy.deepcopy((dict(view.columns), dict(view.memory)))
+        self.policy.decide(view)
+        for kept, now in zip(before, (view.columns, view.memory), strict=True):
+            for name, column in kept.items():
+                if isinstance(column, np.ndarray):
+                    np.testing.assert_array_equal(column, now[name], err_msg=f"{name} was changed")
+
+    def test_jobs_in_another_order_get_the_same(self) -> None:
+        if self.row_order_decides:
+            pytest.skip(self.row_order_decides)
+        for seed in SEEDS:
+            view = without_ties(a_view(self.policy, seed), seed)
+            order = np.random.default_rng(seed).permutation(view.jobs)
+            turned = permuted(view, order, self.policy.info.remembers)
+            mine = self.worth(view, self.policy.decide(view))
+            other = self.worth(view, renamed(self.policy.decide(turned), order))
+            np.testing.assert_allclose(other, mine, rtol=1e-6, atol=CLOSE, err_msg=f"seed {seed}")
+
+    def test_every_column_it_needs_is_listed_and_another_is_refused_by_name(self) -> None:
+        view = a_view(self.policy, 0)
+        self.policy.decide(view)  # has just the columns of `needs`
+        for name in sorted(self.policy.info.needs):
+            poorer = only(self.policy.info.needs - {name}, view)
+            with pytest.raises(UndeclaredColumn, match=name):
+                getattr(poorer, name)
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_the_memory_survives_being_written_down(self, seed: int) -> None:
+        view = a_view(self.policy, seed)
+        first = self.policy.decide(view)
+        written = from_json(json.loads(json.dumps(to_json(first.memory))))
+        assert set(first.memory) == set(written)
+        kept, read = (replace(view, memory={**view.memory, **memory}) for memory in (first.memory, written))
+        assert plain(self.policy.decide(kept)) == plain(self.policy.decide(read))
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_an_answer_fits_the_view(self, seed: int) -> None:
+        view = a_view(self.policy, seed)
+        answer = self.policy.decide(view)
+        full = full_view(seed)
+        assert answer.again_at > view.at
+        assert all(0 <= m < view.jobs for m in (*answer.refuse, *answer.why))
+        for name in self.policy.info.remembers:
+            assert name not in answer.memory or len(answer.memory[name]) == view.jobs
+        match answer:
+            case Shares():
+                check_shares(answer, full)
+            case Order():
+                check_order(answer, full)
+            case Grants():
+                check_grants(answer, full)
+            case _:
+                pytest.fail(f"{type(answer).__name__} is no answer; see eunomia.model.answers")
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_what_it_promises_of_its_order_holds(self, seed: int) -> None:
+        info, view = self.policy.info, a_view(self.policy, seed)
+        if info.complete:
+            check_complete(self.policy, view, full_view(seed))
+        if info.separable:
+            check_separable(self.policy, view)
+        if info.renews:
+            check_renews(self.policy, everybody_sits(view, seed))
+
+    def test_an_empty_view_is_answered(self) -> None:
+        answer = self.policy.decide(without_jobs(a_view(self.policy, 0), self.policy.info.remembers))
+        assert not isinstance(answer, Order | Grants) or len(answer.rows) == 0
+
+    def test_parameters_out_of_range_are_refused_by_name(self) -> None:
+        for parameters in self.refused():
+            with pytest.raises(ValueError, match=next(iter(parameters))):
+                type(self.policy)(**parameters)
+
+    @pytest.mark.parametrize(("seed", "cut"), list(enumerate(CUTS)))
+    def test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(
+        self, seed: int, cut: LeaseTerms
+    ) -> None:
+        assert asks_for_one_cause(play(self.policy, draw(seed, jobs=8), terms=cut, seed=seed)) <= MOST_ASKS
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
+        world = draw(seed, jobs=10)
+        assert play(self.policy, world, seed=seed, checked=True).counts == {"finished": 10}
+
+
+def asks_for_one_cause(played: WorldRun) -> float:
+    """Return how often the policy was asked at one instant at most, for each thing that happened there by itself.
+
+    What an answer changes, such as a checkpoint that is written, is no such thing.
+    """
+    asks, causes = Counter[float](), Counter[float]()
+    for moment, decisions in played.story:
+        asks[moment.at] += any(isinstance(decision, Ask) for decision in decisions)
+        causes[moment.at] += not all(isinstance(event, Answered | Progressed) for event in moment.events)
+    return max(asks[at] / causes[at] for at in asks)
+
+
+def full_view(seed: int) -> View:
+    """Return the view that `a_view` draws by that seed with all its columns."""
+    return a_view(typing.cast(Policy, _Everything()), seed)
+
+
+class _Everything:
+    class info:
+        from eunomia.model.view import COLUMNS as needs
+
+        remembers: ClassVar[dict[str, float]] = {}
+
+
+def comparable(answer: Answer) -> Array:
+    """Return an answer as numbers in which jobs are named by their rows."""
+    match answer:
+        case Shares(x=x, rows=None):
+            return x
+        case Shares(x=x, rows=rows) if rows is not None:
+            return np.stack([rows.job, rows.type, *rows.filled(), x])[:, np.lexsort((rows.type, rows.job))]
+        case Order(rows=rows):
+            return np.stack([rows.job, rows.type, *rows.filled()])
+        case Grants(rows=rows):
+            return np.stack([rows.job[answer.row], rows.type[answer.row], answer.device])
+    raise TypeError(f"{type(answer).__name__} is no answer")
+
+
+def renamed(answer: Answer, order: Array) -> Answer:
+    """Return the answer with row i called order[i]: undoes the permutation of its view."""
+    if isinstance(answer, Shares) and answer.rows is None:
+        return replace(answer, x=answer.x[np.argsort(order, kind="stable")])
+    rows = answer.rows  # type: ignore[attr-defined]
+    partner = None if rows.partner is None else np.where(rows.partner >= 0, order[rows.partner], -1)
+    changed = replace(rows, job=order[rows.job], partner=partner)
+    if isinstance(answer, Grants):
+        return replace(answer, rows=changed, stop=order[answer.stop])
+    return replace(answer, rows=changed)  # type: ignore[call-arg]
+
+
+def bad_parameters(policy: type[Any]) -> list[dict[str, Any]]:
+    """Return, for each parameter of a policy, a value that it should refuse: nan, less than nothing, no such word."""
+    bad: list[dict[str, Any]] = []
+    hints = typing.get_type_hints(policy)
+    required = [f.name for f in fields(policy) if f.default is MISSING and f.default_factory is MISSING]
+    for parameter in fields(policy):
+        if required or hints[parameter.name] is bool:
+            continue
+        if hints[parameter.name] in (float, int):
+            bad += [{parameter.name: -1}, *([{parameter.name: math.nan}] if hints[parameter.name] is float else [])]
+        elif typing.get_origin(hints[parameter.name]) is typing.Literal:
+            bad.append({parameter.name: "no-such-word"})
+    return bad
+
+
+def sizes(view: View, rows: Any) -> Array:
+    """Return the accelerators of each candidate, (row,)."""
+    _, shape, _ = rows.filled()
+    return np.asarray(np.where(shape == 0, view.scale_factor[rows.job], view.shapes[rows.job, shape]))
+
+
+def check_shares(answer: Shares, view: View) -> None:
+    """Raise AssertionError unless the shares can be had: in time, in capacity, and where the jobs can run."""
+    if answer.rows is None:
+        job, type = np.nonzero(np.ones(answer.x.shape))
+        assert answer.x.shape == (view.jobs, len(view.types))
+        x, size, mate = answer.x.ravel(), view.scale_factor[job], np.full(len(job), -1)
+        assert (answer.x[view.throughput == 0] == 0).all(), "a share where the job cannot run"
+    else:
+        job, type, x, size = answer.rows.job, answer.rows.type, answer.x, sizes(view, answer.rows)
+        mate = answer.rows.filled()[0]
+    assert ((x >= 0) & (x <= 1 + CLOSE)).all()
+    time = np.bincount(job, weights=x, minlength=view.jobs)
+    time += np.bincount(mate[mate >= 0], weights=x[mate >= 0], minlength=view.jobs)
+    assert (time <= 1 + CLOSE).all(), "a job gets more than all of its time"
+    used = np.bincount(type, weights=size * x, minlength=len(view.types))
+    assert (used <= view.capacity * (1 + CLOSE) + CLOSE).all(), "more accelerators than there are"
+
+
+def check_order(answer: Order, view: View) -> None:
+    """Raise AssertionError unless each job's rows stand together and it can run on each of them."""
+    job, type = answer.rows.job, answer.rows.type
+    assert ((job >= 0) & (job < view.jobs) & (type >= 0) & (type < len(view.types))).all()
+    changes = 1 + np.count_nonzero(np.diff(job)) if len(job) else 0
+    assert changes == len(np.unique(job)), "the rows of one job do not stand together"
+    assert (view.throughput[job, type] > 0).all(), "a job is ordered to a type where it cannot run"
+    assert (sizes(view, answer.rows) <= view.capacity[type]).all(), "a gang is ordered to a type that is too small"
+
+
+def check_complete(policy: Policy, view: View, full: View) -> None:
+    """Raise AssertionError unless every job is named where it can run, the fastest first, plainly, and none refused."""
+    answer = policy.decide(view)
+    assert isinstance(answer, Order)
+    assert not answer.refuse
+    assert {answer.rows.partner is None, answer.rows.shape is None, answer.rows.within is None} == {True}
+    can = (full.throughput > 0) & (full.scale_factor[:, None] <= full.capacity)
+    for m in range(view.jobs):
+        wishes = np.argsort(-full.throughput[m], kind="stable")
+        assert answer.rows.type[answer.rows.job == m].tolist() == [j for j in wishes if can[m, j]], f"job {m}"
+    if view.jobs and (view.scale_factor.sum() <= view.capacity).all():
+        assert math.isinf(answer.again_at), "everybody could sit, and it wants to be asked again"
+
+
+def check_separable(policy: Policy, view: View) -> None:
+    """Raise AssertionError unless some of the jobs stand in the same order as among all, and misfits are skipped."""
+    answer = policy.decide(view)
+    assert isinstance(answer, Order)
+    assert answer.misfit == "skip"
+    some = np.flatnonzero(np.random.default_rng(0).random(view.jobs) < 1 / 2)
+    fewer = policy.decide(view.part(some, view.capacity))
+    assert isinstance(fewer, Order)
+    assert some[fewer.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
+
+
+def check_renews(policy: Policy, view: View) -> None:
+    """Raise AssertionError unless all whose leases have ended go on where they sit, and nobody else is named."""
+    answer = policy.decide(view)
+    assert isinstance(answer, Grants)
+    assert len(answer.stop) == 0 and not answer.refuse
+    assert np.array_equal(np.sort(answer.rows.job), np.flatnonzero(view.until <= view.at))
+    assert np.array_equal(answer.rows.type, view.on_type[answer.rows.job])
+    assert np.array_equal(answer.rows.job[answer.row], view.holder[answer.device])
+
+
+def check_grants(answer: Grants, view: View) -> None:
+    """Raise AssertionError unless whole gangs get seats of their type that are free, or freed by the answer, once."""
+    rows = answer.rows
+    assert len(rows.job) == len(np.unique(rows.job)), "a job is granted twice"
+    assert len(answer.device) == len(np.unique(answer.device)), "a seat is given twice"
+    assert np.array_equal(np.bincount(answer.row, minlength=len(rows)), sizes(view, rows)), "a gang is not whole"
+    assert (view.topology.type[answer.device] == rows.type[answer.row]).all(), "a seat of another type"
+    assert (view.throughput[rows.job, rows.type] > 0).all(), "a job is granted a type where it cannot run"
+    assert len(answer.until) == len(rows)
+    assert not (answer.until <= view.at).any(), "a lease that ends before it begins"
+    holder = view.holder[answer.device]
+    leaving = np.union1d(answer.stop, rows.job)
+    assert ((holder == -1) | np.isin(holder, leaving)).all(), "a seat that somebody else keeps, or a lost one"

@@ -1,0 +1,239 @@
+"""Small worlds: clusters, jobs and speeds that are drawn by seed or written down, and played to the end."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from eunomia.backends.simulated import Mishaps, SimulatedWorld
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.metrics import Figures, Metrics
+from eunomia.model import elementary
+from eunomia.model.arrays import Floats
+from eunomia.model.decisions import Decision, Start, one_by_one
+from eunomia.model.events import JobFinished, Moment
+from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
+from eunomia.model.policy import LeaseTerms, Policy
+from eunomia.model.rounding import drawn
+from eunomia.model.speeds import Speeds
+from eunomia.model.tenants import Tenant
+from eunomia.model.topology import Node, Topology
+from eunomia.records.run import InlinePolicyRunner, run
+
+MOST_MOMENTS = 20_000
+
+
+class NeverEnds(AssertionError):
+    """The small world went on for more moments than any small world needs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnRates:
+    """Speeds written down: steps/s of each kind of job on each type, × scale factor ** `scaling`.
+
+    Beside another gang a job keeps `shared` of its speed.
+    """
+
+    types: tuple[str, ...]
+    by_kind: Mapping[str, tuple[float, ...]]
+    scaling: float = 0.0  # 0: a gang's speed does not depend on its size; 1: it grows with it
+    shared: float = 0.6
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s on each type, (type,)."""
+        return np.asarray(np.array(self.by_kind[job_type]) * elementary.power(float(scale_factor), self.scaling))
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return steps/s of the first beside the second, (type,)."""
+        both = self.alone(partner, scale_factor) > 0
+        return np.asarray(np.where(both, self.alone(job_type, scale_factor) * self.shared, 0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallWorld:
+    """A world that can be played: what is there, who comes, how fast they truly are."""
+
+    nodes: tuple[Node, ...]
+    jobs: tuple[Job, ...]
+    speeds: Speeds
+
+    @property
+    def topology(self) -> Topology:
+        """Where the accelerators are."""
+        return Topology.of(self.nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldRun:
+    """What happened in a world that was played to the end."""
+
+    story: tuple[tuple[Moment, tuple[Decision, ...]], ...]
+    figures: Figures
+    asks: int
+    scheduler: Scheduler = field(repr=False)
+
+    @property
+    def finished(self) -> dict[str, float]:
+        """Return when each finished job ended."""
+        return {
+            event.job_id: moment.at
+            for moment, _ in self.story
+            for event in moment.events
+            if isinstance(event, JobFinished)
+        }
+
+    @property
+    def starts(self) -> list[tuple[float, Start]]:
+        """Return every start and its time."""
+        return [(m.at, order) for m, orders in self.story for order in orders if isinstance(order, Start)]
+
+    @property
+    def decisions(self) -> list[tuple[float, Decision]]:
+        """Return all that was decided, with its time; views are left out."""
+        return [(m.at, order) for m, orders in self.story for order in orders if type(order).__name__ != "Ask"]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return how many jobs ended in each way."""
+        return Counter(self.figures.jobs["status"].tolist())
+
+
+class _Storyteller:
+    """An observer that keeps everything, and gives up on worlds that never end."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.story: list[tuple[Moment, tuple[Decision, ...]]] = []
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self.story.append((moment, tuple(one_by_one(decisions))))
+        if len(self.story) > self.most:
+            raise NeverEnds(f"{self.most} moments and no end; the last: {self.story[-1]}")
+
+
+def one_type(kinds: Sequence[str] = ("",)) -> DrawnRates:
+    """Return speeds of 1 step/s on a single type, whatever the gang: steps are seconds."""
+    return DrawnRates(types=("gpu",), by_kind=dict.fromkeys(kinds, (1.0,)))
+
+
+def line_up(*jobs: tuple[float, float] | tuple[float, float, int]) -> tuple[Job, ...]:
+    """Return jobs named a, b, c … from (submitted, total steps, scale factor)."""
+    return tuple(
+        Job(
+            job_id=chr(ord("a") + i),
+            sequence=i,
+            submitted=spec[0],
+            total_steps=spec[1],
+            scale_factor=int(spec[2]) if len(spec) > 2 else 1,
+        )
+        for i, spec in enumerate(jobs)
+    )
+
+
+def play(
+    policy: Policy,
+    world: SmallWorld,
+    *,
+    terms: LeaseTerms | None = None,
+    overheads: Overheads | None = None,
+    mishaps: Mishaps | None = None,
+    checkpoint_every_s: float = 0.0,
+    seed: int = 0,
+    world_seed: int = 0,
+    prices: Mapping[str, float | None] | None = None,
+    tenants: Mapping[str, Tenant] | None = None,
+    checked: bool = True,
+    most_moments: int = MOST_MOMENTS,
+) -> WorldRun:
+    """Play a world to its end under a policy; `terms` left out are the policy's own.
+
+    Raises NeverEnds after more than `most_moments` moments.
+    """
+    cut = policy.info.mechanism if terms is None else terms
+    mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
+    belief = Belief(world.speeds, overheads)
+    known = prices or dict.fromkeys(world.topology.types, 1.0)
+    price = np.array([known[name] or 0.0 for name in world.topology.types])
+    info, topology = policy.info, world.topology
+    scheduler = Scheduler(topology, info, mechanism, belief, seed=seed, checked=checked, price=price, tenants=tenants)
+    backend = SimulatedWorld(
+        world.jobs,
+        world.topology,
+        world.speeds,
+        overheads=overheads,
+        mishaps=mishaps,
+        checkpoint_every_s=checkpoint_every_s,
+        seed=world_seed,
+    )
+    teller, adviser = _Storyteller(most_moments), InlinePolicyRunner(policy)
+    metrics = Metrics(world.topology, world.speeds, known)
+    stalled = run(scheduler, backend, adviser, [teller, metrics])
+    if stalled:
+        raise NeverEnds(stalled)
+    figures = metrics.figures(bins=20)
+    return WorldRun(story=tuple(teller.story), figures=figures, asks=adviser.asks, scheduler=scheduler)
+
+
+def draw(seed: int, *, jobs: int | None = None, types: int | None = None, elastic: bool = False) -> SmallWorld:
+    """Draw a small world: 1 to 3 types, nodes of mixed sizes, 1 to 25 jobs with gangs up to the cluster."""
+    rng = np.random.default_rng(seed)
+    names = ("v100", "p100", "k80")[: int(rng.integers(1, 4)) if types is None else types]
+    nodes = [
+        Node(type=name, accelerators=int(size)) for name in names for size in rng.integers(1, 5, rng.integers(1, 5))
+    ]
+    nodes = [nodes[i] for i in rng.permutation(len(nodes))]
+    topology = Topology.of(nodes)
+    speeds = _draw_rates(rng, topology.types)
+    count = int(rng.integers(1, 26)) if jobs is None else jobs
+    arrivals = np.cumsum(drawn(rng.exponential(rng.choice([5.0, 60.0, 300.0]), count)))
+    if rng.random() < 0.3:
+        arrivals = np.floor(arrivals / 60) * 60  # several come at one instant
+    made = [_draw_job(rng, i, float(arrivals[i]), speeds, topology.capacity(), elastic) for i in range(count)]
+    made = [_owned(job, np.random.default_rng((seed, job.sequence))) for job in made]
+    return SmallWorld(nodes=tuple(nodes), jobs=tuple(made), speeds=speeds)
+
+
+def _owned(job: Job, rng: np.random.Generator) -> Job:
+    """Return the job with an owner, and one in three with a deadline."""
+    late = job.submitted + float(rng.choice([100.0, 1e3, 1e5])) * float(rng.uniform(1, 3))
+    owner = str(rng.choice(["", "lab", "lab/vision", "lab/speech", "shop"]))
+    return replace(job, tenant=owner, deadline=late if rng.random() < 1 / 3 else math.inf)
+
+
+def _draw_rates(rng: np.random.Generator, types: tuple[str, ...]) -> DrawnRates:
+    by_kind = {}
+    for kind in ("resnet", "lstm", "gan", "bert"):
+        rates = rng.uniform(0.2, 5.0, len(types))
+        rates[rng.random(len(types)) < 0.2] = 0.0  # too little memory, say
+        if not rates.any():
+            rates[rng.integers(len(types))] = 1.0
+        by_kind[kind] = tuple(rates.tolist())
+    return DrawnRates(types=types, by_kind=by_kind, scaling=float(rng.choice([0.0, 0.8, 1.0])))
+
+
+def _draw_job(
+    rng: np.random.Generator, i: int, submitted: float, speeds: DrawnRates, capacity: Floats, elastic: bool
+) -> Job:
+    kind = str(rng.choice(list(speeds.by_kind)))
+    rates = np.array(speeds.by_kind[kind])
+    widest = int(capacity[rates > 0].max())
+    size = widest if rng.random() < 0.1 else min(widest, int(rng.choice([1, 1, 1, 2, 2, 4, 8])))
+    seconds = float(rng.choice([rng.uniform(1, 60), drawn(rng.exponential(600)), math.floor(rng.uniform(1, 20)) * 60]))
+    return Job(
+        job_id=f"job-{i}",
+        sequence=i,
+        submitted=submitted,
+        job_type=kind,
+        scale_factor=size,
+        total_steps=max(seconds, 1.0) * float(speeds.alone(kind, size).max()),
+        weight=float(rng.uniform(0.5, 4.0)),
+        retries=int(rng.integers(0, 3)),
+        other_shapes=(max(1, size // 2), min(widest, 2 * size)) if elastic else (),
+    )

@@ -1,0 +1,107 @@
+"""Which job types a trace trains when it names none: a seeded draw from a named or given mix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.throughputs.jobs import JobFacts, gavel_job_types, job_types
+from eunomia.throughputs.throughput_table import Throughputs
+
+MIXES: dict[str, Callable[[JobFacts], bool]] = {
+    "mix:default": lambda job: job.name in gavel_job_types(),
+    "mix:vision": lambda job: job.kind == "vision",
+    "mix:language": lambda job: job.kind == "language",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Job types and their shares. In a named mix, gangs draw from the distributed families only, as Gavel does."""
+
+    name: str
+    share_by_job_type: tuple[tuple[str, float], ...]
+
+    @property
+    def named(self) -> bool:
+        """Whether it is one of the built-in mixes."""
+        return self.name in MIXES
+
+
+def mix_of(mix: Mix | str | Mapping[str, float]) -> Mix:
+    """Return the mix of a name, or of a mapping from job type to weight. Raises InvalidInput if it is none."""
+    if isinstance(mix, Mix):
+        return mix
+    if isinstance(mix, str):
+        if mix not in MIXES:
+            raise _refused(mix, "this mix is not known", nearest(mix, MIXES))
+        chosen = [job.name for job in job_types().values() if MIXES[mix](job)]
+        return Mix(mix, tuple((name, 1 / len(chosen)) for name in chosen))
+    for name, weight in mix.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < np.inf:
+            rule = "a weight is a finite number above 0"
+            raise _refused(f"{name} = {weight}", rule, "leave the job type out instead")
+    if not mix:
+        raise _refused("{}", "a mix has at least one job type", 'give { "job type" = weight }')
+    total = sum(mix.values())
+    return Mix("job_types", tuple((name, weight / total) for name, weight in mix.items()))
+
+
+def assign(
+    mix: Mix | str | Mapping[str, float], scale_factor: Ints, rng: np.random.Generator, throughputs: Throughputs
+) -> tuple[str, ...]:
+    """Return a job type for each job. One draw a job, in their order; none that no accelerator type could run.
+
+    Raises InvalidInput if a given mix names a job type without throughputs, or a gang finds none in the mix.
+    """
+    chosen = mix_of(mix)
+    sizes = np.asarray(scale_factor, dtype=np.int64)
+    draws = rng.random(len(sizes))
+    assigned = np.empty(len(sizes), dtype=object)
+    for size in np.unique(sizes):
+        names, shares = _eligible(chosen, int(size), throughputs)
+        rows = sizes == size
+        picks = np.searchsorted(np.cumsum(shares), draws[rows] * shares.sum(), side="right")
+        assigned[rows] = np.array(names, dtype=object)[np.minimum(picks, len(names) - 1)]
+    return tuple(assigned)
+
+
+def describe(mix: Mix | str | Mapping[str, float]) -> str:
+    """Return one sentence for the report: the mix's name, families and shares."""
+    chosen = mix_of(mix)
+    share_by_family: dict[str, float] = {}
+    for name, share in chosen.share_by_job_type:
+        family = job_types()[name].family if name in job_types() else name
+        share_by_family[family] = share_by_family.get(family, 0.0) + share
+    parts = ", ".join(f"{family} {share:.0%}" for family, share in share_by_family.items())
+    rule = "; gangs only of distributed families" if chosen.named else ""
+    return f"{chosen.name}: {len(chosen.share_by_job_type)} job types ({parts}){rule}"
+
+
+def _eligible(mix: Mix, size: int, throughputs: Throughputs) -> tuple[list[str], Floats]:
+    eligible = [
+        (name, share)
+        for name, share in mix.share_by_job_type
+        if _may_draw(mix, name, size, throughputs) and throughputs.alone(name, size).max() > 0
+    ]
+    if not eligible:
+        rule = f"no accelerator type can run any job type of the mix on {size} accelerators"
+        raise _refused(mix.name, rule, "give another mix or other throughputs")
+    return [name for name, _ in eligible], np.array([share for _, share in eligible])
+
+
+def _may_draw(mix: Mix, name: str, size: int, throughputs: Throughputs) -> bool:
+    """A named mix keeps to the job types that the table knows; a given one must be known (`alone` says so)."""
+    if not mix.named:
+        return True
+    known = not throughputs.job_types or name in throughputs.job_types
+    return known and (size == 1 or job_types()[name].distributed)
+
+
+def _refused(value: str, rule: str, mend: str) -> InvalidInput:
+    return InvalidInput([Problem(file="workload", column="job_types", value=value, rule=rule, mend=mend)])

@@ -1,0 +1,100 @@
+"""Speeds on the ground: what a cluster's layout and models of sharing add to a source of throughputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats
+from eunomia.model.speeds import Speeds, apart
+from eunomia.throughputs.interference import Pairs
+from eunomia.throughputs.job_type_aliases import Kind
+from eunomia.throughputs.measured import MeasuredThroughputs
+from eunomia.throughputs.placement import Placement
+from eunomia.throughputs.placement_level import ClusterUnits, PlacementSpan
+from eunomia.throughputs.providers import Uniform
+from eunomia.throughputs.throughput_table import Throughputs
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpread:
+    """The source's own rate of a gang that is not on one machine: Gavel's unconsolidated rows, or the model's."""
+
+    speeds: Speeds
+    name: str = "throughputs"
+
+    def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
+        """Return rate alone / rate apart on more machines than it needs; 1 where nothing is known."""
+        if place.nodes <= best.nodes:
+            return 1.0
+        rate = float(apart(self.speeds, *kind)[type])
+        return max(float(self.speeds.alone(*kind)[type]) / rate, 1.0) if rate > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedThroughputs:
+    """Speeds on a cluster. Without a placement model and without one of pairs they are the source's own."""
+
+    speeds: Speeds
+    ground: ClusterUnits
+    placement: Placement | None = None
+    pairs: Pairs | None = None
+    _slowdowns: dict[tuple[Kind, int, PlacementSpan], float] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Accelerator types, in the cluster's order."""
+        return self.speeds.types
+
+    def alone(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s of the gang as well placed as it can be, on each type, (type,)."""
+        return self.speeds.alone(job_type, scale_factor)
+
+    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return steps/s of the first beside the second, (type,): as measured, else as the model of pairs says."""
+        measured = self.speeds.beside(job_type, partner, scale_factor)
+        if self.pairs is None:
+            return measured
+        rates = [self.speeds.alone(each, scale_factor) for each in (job_type, partner)]
+        modelled = np.where(rates[1] > 0, rates[0] * self.pairs.kept(job_type, partner, scale_factor), 0.0)
+        return np.where(self._known(job_type, partner), measured, modelled)
+
+    def apart(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s on one machine more than the gang needs, on each type, (type,)."""
+        if self.placement is None:
+            return apart(self.speeds, job_type, scale_factor)
+        places = [self.ground.apart(type, scale_factor) for type in range(len(self.types))]
+        slowdown = [self.slowdown((job_type, scale_factor), type, place) for type, place in enumerate(places)]
+        return np.asarray(self.alone(job_type, scale_factor) / np.array(slowdown))
+
+    def by_level(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the slowdown when a slot, a machine, a rack or more hold the gang, (level,), on its fastest type."""
+        kind, type = (job_type, scale_factor), int(np.argmax(self.alone(job_type, scale_factor)))
+        nodes = max(self.ground.best(type, scale_factor).nodes, 2)
+        places = (
+            PlacementSpan(),
+            PlacementSpan(slots=2),
+            PlacementSpan(nodes, 1, nodes),
+            PlacementSpan(nodes, 2, nodes),
+        )
+        return np.maximum.accumulate([self.slowdown(kind, type, place) for place in places])
+
+    def slowdown(self, kind: Kind, type: int, place: PlacementSpan) -> float:
+        """Return by what a gang's step time is multiplied there as against the best place of the empty cluster."""
+        if self.placement is None or kind[1] == 1:
+            return 1.0
+        factor = self._slowdowns.get((kind, type, place))
+        if factor is None:
+            best = self.ground.best(type, kind[1])
+            factor = self._slowdowns[kind, type, place] = self.placement.slowdown(kind, type, place, best)
+        return factor
+
+    def _known(self, job_type: str, partner: str) -> Bools:
+        """Return on which types the source speaks of the pair."""
+        match self.speeds:
+            case Throughputs(source=MeasuredThroughputs() as measured):
+                return measured.paired(job_type, partner)
+            case Throughputs(source=Uniform()):
+                return np.zeros(len(self.types), dtype=bool)
+        return np.ones(len(self.types), dtype=bool)

@@ -1,0 +1,109 @@
+"""Where a gang sits, as far as its speed is concerned: on how many slots, machines and racks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from eunomia.model.arrays import Ints
+from eunomia.model.topology import Topology
+
+
+class PlacementLevel(IntEnum):
+    """The smallest unit of the cluster that holds a whole gang. A slot's accelerators share the fastest link."""
+
+    SLOT = 0
+    MACHINE = 1
+    RACK = 2
+    ACROSS = 3
+
+
+class PlacementSpan(NamedTuple):
+    """How many units of each level a gang sits on; at least 1 of each."""
+
+    nodes: int = 1
+    racks: int = 1
+    slots: int = 1
+
+    @property
+    def level(self) -> PlacementLevel:
+        """The smallest unit that holds it."""
+        if self.racks > 1:
+            return PlacementLevel.ACROSS
+        if self.nodes > 1:
+            return PlacementLevel.RACK
+        return PlacementLevel.MACHINE if self.slots > 1 else PlacementLevel.SLOT
+
+
+CLOSEST = PlacementSpan()
+
+
+class ClusterUnits:
+    """A cluster's units: machines that say no rack stand in one, and 0 accelerators per slot make a machine a slot."""
+
+    def __init__(self, topology: Topology, accelerators_per_slot: int = 0):
+        self._topology, self._per_slot = topology, accelerators_per_slot
+        self._best: dict[tuple[int, int], PlacementSpan] = {}
+
+    @cached_property
+    def _units(self) -> tuple[list[int], list[int], list[int]]:
+        """Node, rack and slot of each device, as lists: a gang is a few look-ups."""
+        topology = self._topology
+        rack_by_name = {name: row for row, name in enumerate(dict.fromkeys(topology.rack))}
+        rack = np.array([rack_by_name[name] for name in topology.rack])[topology.node]
+        return topology.node.tolist(), rack.tolist(), self._slots().tolist()
+
+    def _slots(self) -> Ints:
+        """Return the slot of each device, numbered through the cluster."""
+        topology = self._topology
+        per_slot = self._per_slot or int(topology.size.max())
+        within = (np.arange(topology.devices) - topology.first[topology.node]) // per_slot
+        most = -(-int(topology.size.max()) // per_slot)
+        return np.asarray(topology.node * most + within)
+
+    def place(self, seats: Sequence[int]) -> PlacementSpan:
+        """Return where a gang on these devices sits."""
+        if len(seats) == 1:
+            return CLOSEST
+        node, rack, slot = self._units
+        nodes, slots = {node[seat] for seat in seats}, {slot[seat] for seat in seats}
+        racks = 1 if len(nodes) == 1 else len({rack[seat] for seat in seats})
+        return PlacementSpan(len(nodes), racks, len(slots))
+
+    def best(self, type: int, size: int) -> PlacementSpan:
+        """Return the place with the fewest units of each level that the empty cluster has for such a gang."""
+        found = self._best.get((type, size))
+        if found is None:
+            found = self._best[type, size] = self._closest(type, size)
+        return found
+
+    def apart(self, type: int, size: int) -> PlacementSpan:
+        """Return the nearest place on more machines than it needs: what "not on one machine" means at least."""
+        best = self.best(type, size)
+        if size == 1:
+            return best
+        nodes = min(best.nodes + 1, size)
+        return PlacementSpan(nodes, best.racks, max(best.slots, nodes))
+
+    def _closest(self, type: int, size: int) -> PlacementSpan:
+        topology = self._topology
+        mine = topology.node_type == type
+        sizes = topology.size[mine]
+        racks: dict[str, int] = {}
+        for name, has in zip(np.array(topology.rack, dtype=object)[mine], sizes.tolist(), strict=True):
+            racks[name] = racks.get(name, 0) + has
+        per_slot = min(self._per_slot or int(sizes.max()), int(sizes.max())) if len(sizes) else 1
+        nodes = _fewest(sizes, size)
+        return PlacementSpan(nodes, _fewest(np.array(list(racks.values())), size), max(nodes, -(-size // per_slot)))
+
+
+def _fewest(sizes: Ints, wanted: int) -> int:
+    """Return how many of the units, the largest first, hold so many accelerators; all of them if none suffice."""
+    if len(sizes) == 0:
+        return 1
+    held = np.cumsum(np.sort(sizes)[::-1])
+    return min(int(np.searchsorted(held, wanted)) + 1, len(sizes))

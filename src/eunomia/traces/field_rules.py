@@ -1,0 +1,92 @@
+"""What a number in a trace must be, said once for every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats
+
+MOST = 1_000_000  # accelerators or retries of one job: beyond any cluster, and exact in every number type
+MOST_S = 1e12  # seconds of one job, 30,000 years: up to there a clock tells milliseconds apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberRule:
+    """A range of numbers, in words and in bounds. NaN keeps none."""
+
+    what: str  # continues "must be"
+    mend: str
+    above: float = -inf  # the number must be greater
+    least: float = -inf
+    most: float = inf
+    whole: bool = False
+    empty: float | None = None  # what an empty cell means; None: it may not be empty
+
+    endless: bool = False  # infinity is allowed
+
+    def broken_by(self, number: Floats) -> Bools:
+        """Return, shape of `number`, True where the rule does not hold."""
+        fits: Bools = (number > self.above) & (number >= self.least) & (number <= self.most)
+        if not self.endless:
+            fits &= np.abs(number) < inf
+        if self.whole:
+            fits &= np.floor(number) == number
+        return ~fits
+
+    def allows(self, number: float) -> bool:
+        """Say whether one number keeps the rule."""
+        try:
+            return not self.broken_by(np.array([float(number)]))[0]
+        except OverflowError:  # a whole number beyond every float
+            return False
+
+
+SUBMITTED = NumberRule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    mend="write the submission time as seconds since the trace began",
+)
+SCALE_FACTOR = NumberRule(
+    what="a whole number of accelerators, at least 1",
+    least=1,
+    most=MOST,
+    whole=True,
+    mend="write 1 for a job on a single accelerator, or leave the job out",
+)
+ACCELERATORS = NumberRule(
+    what="a whole number of accelerators, at least 0", least=0, most=MOST, whole=True, mend="write 0 for none"
+)
+TOTAL_STEPS = NumberRule(
+    what="a finite number of steps above 0",
+    above=0.0,
+    mend="write the steps that the job trains, over all its accelerators, or leave the job out",
+)
+DURATION = NumberRule(
+    what="a number of seconds above 0, at most 1e12",
+    above=0.0,
+    most=MOST_S,
+    mend="write how long the job runs on the reference type, or leave the job out",
+)
+WEIGHT = NumberRule(what="a finite number above 0", above=0.0, empty=1.0, mend="leave it empty for a weight of 1")
+DEADLINE = NumberRule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    empty=inf,
+    mend="write seconds counted like the submission time, or leave it empty for no deadline",
+)
+DEMAND = NumberRule(
+    what="a finite number, at least 0", least=0.0, empty=0.0, mend="write what the whole gang needs, or leave it empty"
+)
+RETRIES = NumberRule(
+    what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, mend="leave it empty for no retries"
+)
+SPAN = NumberRule(
+    what="a number of seconds, at least 0 and at most 1e12",
+    least=0.0,
+    most=MOST_S,
+    mend="write the seconds between the first start and the last end",
+)
+FLAG = NumberRule(what="0 or 1", least=0, most=1, whole=True, mend="write 1 for yes and 0 for no")

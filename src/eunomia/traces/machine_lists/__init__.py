@@ -1,0 +1,54 @@
+"""Lists of machines, as published: the clusters of the past, to replay a trace on.
+
+A format is a module here with `REQUIRED` and `OPTIONAL` columns and `read(path, *, option=…) -> Machines`; to add one,
+write the file and add its line to NODE_FORMATS.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.traces.format_detection import file_of, first_line, fits, guessed
+from eunomia.traces.machine_lists.machines import MachineList
+from eunomia.traces.options import known, refused
+
+if TYPE_CHECKING:
+    from eunomia.traces.machine_lists.machines import Reader
+
+__all__ = ["NODE_FORMATS", "MachineList", "is_list", "read_nodes"]
+
+NODE_FORMATS = {  # name → module, loaded on use
+    "native": "eunomia.traces.machine_lists.native",
+    "openb": "eunomia.traces.machine_lists.openb",
+    "pai": "eunomia.traces.machine_lists.pai",
+    "lingjun": "eunomia.traces.machine_lists.lingjun",
+    "partitions": "eunomia.traces.machine_lists.partitions",
+    "switches": "eunomia.traces.machine_lists.switches",
+    "daily": "eunomia.traces.machine_lists.daily",
+}
+
+
+def is_list(path: Path) -> bool:
+    """Say whether a file is a list of machines, as its first line tells."""
+    line = None if path.is_dir() else first_line(path)
+    return any(fits(module, line) for module in NODE_FORMATS.values())
+
+
+def read_nodes(path: Path | str, format: str = "auto", *, only: str = "", **options: object) -> MachineList:
+    """Return the machines in a file, or in the one file of a folder that is such a list; `only` names types to keep.
+
+    The format "auto" is told by the file's first line. Raises InvalidInput for an unknown format or option, or with
+    everything that is wrong with the file.
+    """
+    path = Path(path)
+    if format == "auto":
+        format = guessed(path, NODE_FORMATS)
+    if format not in NODE_FORMATS:
+        raise refused(str(path), "format", format, "this format is not known", nearest(format, NODE_FORMATS))
+    reader: Reader = import_module(NODE_FORMATS[format]).read
+    known(str(path), options, list(signature(reader).parameters)[1:])
+    return reader(file_of(path, NODE_FORMATS[format], format), **options).only(only)

@@ -1,0 +1,53 @@
+"""How many accelerators each virtual cluster of a Helios cluster had, day by day (Q. Hu et al., SC 2021).
+
+One line per day, a column per virtual cluster and one for the total. Machines have 8 Volta accelerators.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, machines
+from eunomia.traces.open_table import read_sheet
+from eunomia.traces.options import refused
+from eunomia.traces.sheet import Sheet
+
+REQUIRED = ("date", "total")
+OPTIONAL = ()
+OPEN = True  # further columns are virtual clusters
+PER_MACHINE = 8
+
+
+def read(path: Path, *, date: str = "", type: str = "v100") -> MachineList:
+    """Return the machines of one `date`, the first of the file unless told, all of one accelerator `type`.
+
+    Raises InvalidInput with everything that is wrong with the file.
+    """
+    sheet = read_sheet(path)
+    clusters = [name for name in sheet.columns if name not in REQUIRED]
+    sheet.expect(REQUIRED, clusters, NONE_HERE)
+    sheet.moment("date")
+    days = sheet.unique("date", "keep one of the two days")
+    total, parts = sheet.whole("total", ACCELERATORS), [sheet.whole(name, ACCELERATORS) for name in clusters]
+    _check_totals(sheet, total, sum(parts, np.zeros_like(total)))
+    sheet.raise_if_any()
+    if date and date not in days:
+        raise refused(sheet.file, "date", date, f"must be a day from {min(days)} to {max(days)}", "name one of them")
+    day = days.index(date) if date else 0
+    whole = np.array([part[day] // PER_MACHINE for part in parts], dtype=np.int64)
+    rest = np.array([part[day] % PER_MACHINE for part in parts], dtype=np.int64)
+    count, size = np.concatenate([whole, (rest > 0).astype(np.int64)]), np.concatenate([whole * 0 + PER_MACHINE, rest])
+    used = np.count_nonzero(whole + rest)
+    said = f"the cluster of {days[day]}: {int(total[day]):,} accelerators in {used} virtual clusters"
+    notes = (f"{said}; all machines are shared, {PER_MACHINE} accelerators each",)
+    return machines(sheet, (str(type),) * len(count), count, size, ("",) * len(count), notes)
+
+
+def _check_totals(sheet: Sheet, total: np.ndarray, parts: np.ndarray) -> None:
+    """Note each day whose virtual clusters do not add up to the total."""
+    sheet.refuse(
+        "total", total != parts, "must be the sum of the virtual clusters", "correct one of the numbers of this row"
+    )

@@ -1,0 +1,24 @@
+"""Machines of Alibaba's openb cluster, 2023 (Q. Weng et al., USENIX ATC 2023), one a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, catalogued, machines, named
+from eunomia.traces.open_table import read_sheet
+
+REQUIRED = ("sn", "gpu", "model")
+OPTIONAL = ("cpu_milli", "memory_mib")
+UNDISCLOSED = "types g2 and g3 are the publisher's names of undisclosed accelerators"
+
+
+def read(path: Path) -> MachineList:
+    """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
+    sheet.unique("sn", "give each machine its own")
+    size = sheet.whole("gpu", ACCELERATORS)
+    types = catalogued(named(sheet, "model", size > 0))
+    notes = [UNDISCLOSED] * bool({"g2", "g3"} & set(types))
+    return machines(sheet, types, alike(len(sheet)), size, ("",) * len(sheet), notes)

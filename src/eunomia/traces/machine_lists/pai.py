@@ -1,0 +1,23 @@
+"""Machines of Alibaba's PAI cluster, 2020 (Q. Weng et al., NSDI 2022), one a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, catalogued, machines, named
+from eunomia.traces.open_table import read_sheet
+
+REQUIRED = ("machine", "gpu_type", "cap_gpu")
+OPTIONAL = ("cap_cpu", "cap_mem")
+OTHERS = "type misc is the publisher's name of accelerators of older and other kinds"
+
+
+def read(path: Path) -> MachineList:
+    """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
+    sheet = read_sheet(path)
+    sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
+    sheet.unique("machine", "give each machine its own")
+    size = sheet.whole("cap_gpu", ACCELERATORS)
+    types = catalogued(named(sheet, "gpu_type", size > 0))
+    return machines(sheet, types, alike(len(sheet)), size, ("",) * len(sheet), [OTHERS] * ("misc" in types))
