@@ -40,14 +40,14 @@ def test_bare_steps_return_numbers() -> None:
         where for where, node in bare if not names_in(node.returns or ast.Constant(None)) - {"tuple"} <= NUMBERS
     ]
     numbers = [f"model/elementary.py: {name}" for name in ("_exp_sum", "_log_sum", "_product")]  # of arrays, in Python
-    assert handing_out == ["core/tables.py: tables", *numbers]
+    assert handing_out == ["core/kernel_arrays.py: kernel_arrays", *numbers]
 
 
 def test_only_bare_steps_take_the_books_apart() -> None:
     calls = {
         where: made
         for where, node, made in steps()
-        if any(isinstance(child, ast.Call) and ast.unparse(child.func) == "tables" for child in ast.walk(node))
+        if any(isinstance(child, ast.Call) and ast.unparse(child.func) == "kernel_arrays" for child in ast.walk(node))
     }
     assert len(calls) > 5
     assert [where for where, made in calls.items() if "allocates=False" not in made] == []

@@ -10,7 +10,7 @@ import pytest
 
 from eunomia.model.problems import InvalidInput
 from eunomia.scenario import Scenario, json_schema, load_scenario
-from eunomia.scenario.json_schema import schema_text
+from eunomia.scenario.published_schema import schema_text
 from eunomia.scenario.reference import reference_markdown
 
 DOCS = Path(__file__).parents[2] / "docs"

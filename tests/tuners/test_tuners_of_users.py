@@ -15,7 +15,7 @@ from eunomia.tuners.tuner import InvalidTunerRequest
 Scene = Callable[..., Mapping[str, Any]]
 FIRST_ONLY = """\
 from eunomia.tuners.trials import Trials
-from eunomia.tuners.tuner import NOTHING, Wishes
+from eunomia.tuners.tuner import NOTHING, TunerRequests
 
 
 class FirstOnly(Trials):
@@ -28,11 +28,11 @@ class FirstOnly(Trials):
         self.kept, self.steps = kept, steps
 
     def submitted(self, job):
-        return Wishes(watch={job.job_id: self.steps})
+        return TunerRequests(watch={job.job_id: self.steps})
 
     def measured(self, job_id, steps, loss):
         rest = list(self.jobs)[self.kept:]
-        return Wishes(events=[*self.drop(rest), *self.finish()])
+        return TunerRequests(events=[*self.drop(rest), *self.finish()])
 
 
 class Careless(FirstOnly):
@@ -43,7 +43,7 @@ class Careless(FirstOnly):
 class Thief(FirstOnly):
     def measured(self, job_id, steps, loss):
         from eunomia.model.events import JobCancelled
-        return Wishes(events=[JobCancelled("alone", by_tuner=True)])
+        return TunerRequests(events=[JobCancelled("alone", by_tuner=True)])
 
 
 class Greedy(FirstOnly):
@@ -53,17 +53,17 @@ class Greedy(FirstOnly):
 
 class Watcher(FirstOnly):
     def submitted(self, job):
-        return Wishes(watch={job.job_id: float("nan")})
+        return TunerRequests(watch={job.job_id: float("nan")})
 
 
 class Lister(FirstOnly):
     def submitted(self, job):
-        return Wishes(watch=[job.job_id])
+        return TunerRequests(watch=[job.job_id])
 
 
 class Talker(FirstOnly):
     def measured(self, job_id, steps, loss):
-        return Wishes(events=["stop"])
+        return TunerRequests(events=["stop"])
 
 
 class Broken(FirstOnly):
@@ -126,7 +126,7 @@ def test_a_tuner_that_cannot_be_made_is_refused_by_name(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Careless", "ended() returned NoneType; return Wishes"),
+        ("Careless", "ended() returned NoneType; return TunerRequests"),
         ("Thief", "measured() names 'alone', which is no trial of its app"),
         ("Greedy", "ask() returned str; return a list of job ids"),
         ("Watcher", "submitted() watches 't0' for nan steps; give a number"),

@@ -35,7 +35,7 @@ def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult: ...
 def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
     """Ask a policy, by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
 
-    Bids are answered with `Awards`, everything else with a `Solution`.
+    Bids are answered with `AuctionResult`, everything else with a `Solution`.
 
     Raises InvalidInput for what is wrong with either, and NoOptimum where a solver found none.
     """

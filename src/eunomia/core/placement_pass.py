@@ -37,7 +37,7 @@ from eunomia.placing.index import count_begun, seat_alike, seat_gang
 NOBODY, ENDED, RESTED, EVERYBODY = range(
     4
 )  # whose seats are open: nobody's, of leases that ended, those that rested too
-# What `follow` writes down are these counts, then the columns that `Told` in core.seating names.
+# What `follow` writes down are these counts, then the columns that `PassResult` in core.apply_answer names.
 STOPS, RENEWALS, STARTS, SEATS, MISPLACED, ODD, HEAD = range(7)
 _WORDS = 10  # of what is written down about one job at the most
 # Columns of the paper: jobs whose seats are open; of each gang its candidate (-1 = none), jobs, type, size and shape,

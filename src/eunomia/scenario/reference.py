@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from eunomia.scenario.json_schema import json_schema
+from eunomia.scenario.published_schema import json_schema
 
 
 def reference_markdown() -> str:
@@ -20,7 +20,7 @@ def reference_markdown() -> str:
             blocks.append(_block(f"`[{name}]`", kind["description"], kind))
             if name == "cluster":
                 blocks.append(_block("An entry of `nodes`", kinds["NodeGroup"]["description"], kinds["NodeGroup"]))
-    blocks.append(_block("An entry of `[tenants]`", kinds["Tenant"]["description"], kinds["Tenant"]))
+    blocks.append(_block("An entry of `[tenants]`", kinds["TenantSection"]["description"], kinds["TenantSection"]))
     return "\n\n".join(blocks) + "\n"
 
 

@@ -25,7 +25,7 @@ class CheckedTuner:
         return self._wishes("begin", lambda: self._tuner.begin(app, trials))
 
     def ask(self) -> Sequence[str]:
-        """Pass it on. Raises InvalidWish for what is no list of its trials."""
+        """Pass it on. Raises InvalidTunerRequest for what is no list of its trials."""
         asked = self._asked("ask", self._tuner.ask)
         if isinstance(asked, str) or not isinstance(asked, Sequence):
             raise self._mistake("ask", f"returned {type(asked).__name__}; return a list of job ids")
@@ -33,7 +33,7 @@ class CheckedTuner:
         return asked
 
     def settings(self, job_id: str) -> Mapping[str, Any]:
-        """Pass it on. Raises InvalidWish for what is no mapping."""
+        """Pass it on. Raises InvalidTunerRequest for what is no mapping."""
         said = self._asked("settings", lambda: self._tuner.settings(job_id))
         if not isinstance(said, Mapping):
             raise self._mistake("settings", f"returned {type(said).__name__}; return a mapping")
@@ -52,10 +52,10 @@ class CheckedTuner:
         return self._wishes("ended", lambda: self._tuner.ended(job_id, loss))
 
     def _wishes(self, method: str, word: Callable[[], TunerRequests]) -> TunerRequests:
-        """Return what the tuner wishes. Raises InvalidWish for what can be nobody's wish."""
+        """Return what the tuner wishes. Raises InvalidTunerRequest for what can be nobody's wish."""
         wishes = self._asked(method, word)
         if not isinstance(wishes, TunerRequests):
-            raise self._mistake(method, f"returned {type(wishes).__name__}; return Wishes(...), or NOTHING")
+            raise self._mistake(method, f"returned {type(wishes).__name__}; return TunerRequests(...), or NOTHING")
         if not isinstance(wishes.watch, Mapping):
             raise self._mistake(method, "watches what is no mapping; give job ids and steps")
         for name, steps in wishes.watch.items():
