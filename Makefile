@@ -59,7 +59,7 @@ check-static: env ## what `check` does besides the tests
 	.venv/bin/python tools/check_docs.py
 
 .PHONY: format
-format: env ## lay out the code, and mend what the linter can mend
+format: env ## lay out the code, and fix what the linter can fix
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 

@@ -45,7 +45,7 @@ def test_a_step_is_in_the_table_or_is_refused_with_the_name_of_the_job(stage: St
 
 
 def test_the_diagram_of_the_documentation_is_drawn_from_the_table() -> None:
-    """To mend: put the output of `eunomia.model.job_lifecycle.diagram()` between the markers."""
+    """To fix: put the output of `eunomia.model.job_lifecycle.diagram()` between the markers."""
     page = PAGE.read_text(encoding="utf-8")
     drawn = page.split("```mermaid\n")[1].split("\n```")[0]
     assert drawn == diagram()

@@ -182,7 +182,7 @@ def test_logs_that_cannot_be_read_are_all_named(tmp_path: Path) -> None:
     assert told.exit_code == 2
     error = json.loads(told.stdout)["error"]
     assert [problem["file"] for problem in error["problems"]] == [str(tmp_path), "no-such.log"]
-    assert all(problem["rule"] and problem["mend"] for problem in error["problems"])
+    assert all(problem["rule"] and problem["fix"] for problem in error["problems"])
 
 
 @pytest.mark.parametrize("signature", SIGNATURES, ids=lambda one: one.name)

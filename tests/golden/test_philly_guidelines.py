@@ -445,8 +445,8 @@ def test_machines_are_shut_out_for_a_day_where_retries_are_adaptive_and_a_note_s
     assert "out of service" not in " ".join(simulate(_scenario()).notes)
 
 
-@pytest.mark.parametrize(("key", "value", "mend"), [("blacklist_s", -1.0, "0"), ("retry_by", "user", "tenant")])
-def test_a_value_that_cannot_be_is_named_with_what_can(key: str, value: object, mend: str) -> None:
+@pytest.mark.parametrize(("key", "value", "fix"), [("blacklist_s", -1.0, "0"), ("retry_by", "user", "tenant")])
+def test_a_value_that_cannot_be_is_named_with_what_can(key: str, value: object, fix: str) -> None:
     with pytest.raises(InvalidInput, match=f"world.{key}") as told:
         simulate(_scenario(retry="adaptive", **{key: value}))
-    assert mend in str(told.value)
+    assert fix in str(told.value)

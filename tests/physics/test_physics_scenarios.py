@@ -142,34 +142,34 @@ def test_a_job_that_failed_in_its_trace_fails_once_and_for_good_whatever_its_ret
 def refused(physics: dict[str, Any], **tables: Any) -> list[tuple[str | None, str]]:
     with pytest.raises(InvalidInput) as caught:
         simulate(asked(physics, **tables))
-    assert all(problem.rule and problem.mend for problem in caught.value.problems)
-    return [(problem.column, problem.mend) for problem in caught.value.problems]
+    assert all(problem.rule and problem.fix for problem in caught.value.problems)
+    return [(problem.column, problem.fix) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize("key", ["placement", "neighbours", "pairs"])
 def test_a_model_that_is_not_there_is_answered_with_the_nearest(key: str) -> None:
-    ((column, mend),) = refused({key: "phily" if key != "pairs" else "modeled"})
+    ((column, fix),) = refused({key: "phily" if key != "pairs" else "modeled"})
     assert column == f"physics.{key}"
-    assert "did you mean 'philly'" in mend or "did you mean 'modelled'" in mend
+    assert "did you mean 'philly'" in fix or "did you mean 'modelled'" in fix
 
 
 @pytest.mark.parametrize(
     ("key", "value"), [("accelerators_per_slot", 2), ("killed", 0.3), ("retries", 5), ("rack_repair_s", 1.0)]
 )
 def test_a_key_that_does_nothing_alone_is_refused(key: str, value: float) -> None:
-    ((column, mend),) = refused({key: value})
+    ((column, fix),) = refused({key: value})
     assert column == f"physics.{key}"
-    assert "beside it" in mend
+    assert "beside it" in fix
 
 
 @pytest.mark.parametrize(
-    ("per_slot", "sizes", "mend"), [(8, (4, 2), "1, 2, 4"), (3, (4,), "1, 2, 4"), (2, (3, 8), "1, 4, 8")]
+    ("per_slot", "sizes", "fix"), [(8, (4, 2), "1, 2, 4"), (3, (4,), "1, 2, 4"), (2, (3, 8), "1, 4, 8")]
 )
-def test_slots_that_machines_are_not_made_of_are_refused(per_slot: int, sizes: tuple[int, ...], mend: str) -> None:
+def test_slots_that_machines_are_not_made_of_are_refused(per_slot: int, sizes: tuple[int, ...], fix: str) -> None:
     cluster = {"nodes": [{"type": "v100", "count": 4, "accelerators": size} for size in sizes]}
     ((column, said),) = refused({"placement": "themis", "accelerators_per_slot": per_slot}, cluster=cluster)
     assert column == "physics.accelerators_per_slot"
-    assert said == f"give one of {mend}, or 0 for whole machines"
+    assert said == f"give one of {fix}, or 0 for whole machines"
 
 
 def test_a_machine_narrower_than_a_slot_is_one() -> None:

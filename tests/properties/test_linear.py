@@ -65,7 +65,7 @@ def test_the_total_is_that_of_the_textbook_program(p: Instance, kind: str) -> No
 @settings(max_examples=150)
 @given(oracles.problems(), st.sampled_from(KINDS), st.sampled_from((8, 16)))
 def test_narrowing_boxes_of_prices_finds_the_same_total(p: Instance, kind: str, sample: int) -> None:
-    """The road of many rows, made to narrow few: samples of 8 rows err so much that boxes miss and must be mended."""
+    """The road of many rows, made to narrow few: samples of 8 rows err so much that boxes miss and must be fixed."""
     worth, rate, floor = program(p, kind)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "FEW", 0)

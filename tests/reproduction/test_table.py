@@ -129,7 +129,7 @@ def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("words", "column", "rule", "mend"),
+    ("words", "column", "rule", "fix"),
     [
         (("peer", "--out", "out"), "NAME", "no such experiment", "peers"),
         (("--out", "out"), "NAME", "no experiment is named", "--list"),
@@ -140,14 +140,14 @@ def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
     ],
 )  # fmt: skip
 def test_a_wrong_command_line_is_told_with_what_to_type(
-    words: tuple[str, ...], column: str, rule: str, mend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], column: str, rule: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, said = typed(*words, "--json")
     (problem,) = json.loads(said)["error"]["problems"]
     assert (code, problem["column"]) == (2, column)
     assert rule in problem["rule"]
-    assert mend in problem["mend"]
+    assert fix in problem["fix"]
     assert not list(tmp_path.iterdir())
 
 

@@ -27,4 +27,4 @@ def test_steps_that_take_longer_than_a_duration_may_be_are_refused_with_row_valu
     (problem,) = refused.value.problems
     assert (problem.row, problem.column) == (3, "total_steps")
     assert "a job may take 1e+12 s at most" in problem.rule
-    assert problem.mend == "give it fewer steps, or leave the job out"
+    assert problem.fix == "give it fewer steps, or leave the job out"

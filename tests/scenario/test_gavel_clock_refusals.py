@@ -24,7 +24,7 @@ def complaints(cluster: dict[str, int], mechanism: dict[str, Any] | None = None,
     try:
         set_up(scenario_from_dict(said, Path()))
     except InvalidInput as error:
-        return " ".join(f"{problem.column} {problem.value} {problem.rule} {problem.mend}" for problem in error.problems)
+        return " ".join(f"{problem.column} {problem.value} {problem.rule} {problem.fix}" for problem in error.problems)
     return ""
 
 

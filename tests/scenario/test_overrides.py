@@ -78,7 +78,7 @@ def test_an_override_that_is_wrong_is_named_as_it_was_typed(
 ) -> None:
     (problem,) = complaints(NODES + "[workload]\ntrace = 'a'\n", [override])
     assert problem.row is None
-    assert says in f"{problem.rule}; {problem.mend}"
+    assert says in f"{problem.rule}; {problem.fix}"
     assert problem.file == f"--set {override}" or override.startswith("wrld")
 
 

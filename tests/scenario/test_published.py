@@ -14,16 +14,16 @@ from eunomia.scenario.published_schema import schema_text
 from eunomia.scenario.reference import reference_markdown
 
 DOCS = Path(__file__).parents[2] / "docs"
-MEND = "run the command at the end of docs/scenario.md"
+FIX = "run the command at the end of docs/scenario.md"
 
 
 def test_the_published_schema_is_current() -> None:
-    assert (DOCS / "scenario.schema.json").read_text(encoding="utf-8") == schema_text(), MEND
+    assert (DOCS / "scenario.schema.json").read_text(encoding="utf-8") == schema_text(), FIX
 
 
 def test_the_reference_page_has_every_key_as_it_is() -> None:
     page = (DOCS / "scenario.md").read_text(encoding="utf-8")
-    assert reference_markdown() in page, MEND
+    assert reference_markdown() in page, FIX
 
 
 def test_the_schema_is_json_of_the_2020_12_draft_without_null() -> None:

@@ -1,4 +1,4 @@
-"""What is wrong in a scenario is answered with file, line, key, rule and mend; all of it at once."""
+"""What is wrong in a scenario is answered with file, line, key, rule and fix; all of it at once."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_wrong_key_or_value_is_named_with_its_line(
 ) -> None:
     (problem,) = complaints(HEAD + line + "\n")
     assert (problem.file, problem.row, problem.column) == (str(tmp_path / "tiny.toml"), 5 + line.count("\n"), column)
-    assert says in f"{problem.rule}; {problem.mend}"
+    assert says in f"{problem.rule}; {problem.fix}"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_cluster_that_cannot_be_is_refused(
 ) -> None:
     (problem,) = complaints(f"[cluster]\n{cluster}\n[workload]\ntrace = 'a.csv'\n")
     assert (problem.row, problem.column) == (row, column)
-    assert says in f"{problem.rule}; {problem.mend}"
+    assert says in f"{problem.rule}; {problem.fix}"
 
 
 def test_a_scenario_needs_a_cluster_and_a_workload(complaints: Complaints) -> None:
@@ -131,7 +131,7 @@ def test_a_window_ends_after_it_begins(complaints: Complaints) -> None:
 def test_a_key_of_another_table_is_sent_there(complaints: Complaints) -> None:
     (problem,) = complaints("length_s = 60\n" + HEAD)
     assert (problem.row, problem.column) == (1, "length_s")
-    assert "[mechanism]" in problem.mend
+    assert "[mechanism]" in problem.fix
 
 
 def test_a_seed_is_a_whole_number_of_at_least_0(complaints: Complaints) -> None:

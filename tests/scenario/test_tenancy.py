@@ -132,7 +132,7 @@ def test_what_is_wrong_with_a_list_is_told_in_words_of_tenants(
         with pytest.raises(InvalidInput) as refusal:
             set_up(scenario('tenant_weights = "weights.csv"\n'))
         said.append(refusal.value.problems[0])
-    assert said[0].mend == "keep one of the two rows"
+    assert said[0].fix == "keep one of the two rows"
     assert said[1].rule == "a list of weights must hold at least one tenant"
 
 

@@ -112,7 +112,7 @@ def test_what_is_wrong_is_told_by_bidder_and_row(problem: Fields, row: int | Non
     (found,) = caught.value.problems
     assert (found.row, found.column) == (row, column)
     assert says in found.rule
-    assert found.mend
+    assert found.fix
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

@@ -23,7 +23,7 @@ def places(fields: Fields) -> Places:
     with pytest.raises(InvalidInput) as caught:
         problem_of(fields)
     assert caught.value.count >= len(caught.value.problems)
-    assert all(problem.mend and problem.rule for problem in caught.value.problems)
+    assert all(problem.fix and problem.rule for problem in caught.value.problems)
     return [(problem.row, problem.column) for problem in caught.value.problems]
 
 

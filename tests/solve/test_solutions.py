@@ -141,7 +141,7 @@ def test_a_field_that_the_policy_needs_is_asked_for_by_name(plain: Fields, colum
     with pytest.raises(InvalidInput) as caught:
         solve(Says(Shares(np.zeros((2, 2))), frozenset({column})), plain)
     (problem,) = caught.value.problems
-    assert (problem.column, problem.mend.split()[:2]) == (field, ["add", f"{field},"])
+    assert (problem.column, problem.fix.split()[:2]) == (field, ["add", f"{field},"])
 
 
 def test_all_fields_that_are_missing_are_asked_for_once(plain: Fields) -> None:

@@ -96,10 +96,10 @@ def test_wrong_input_is_told_on_stderr(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "mend"), [("fiffo", "fifo"), ("fifo?backfil=skip", "backfill"), ("srtf", "add steps_remaining")]
+    ("policy", "fix"), [("fiffo", "fifo"), ("fifo?backfil=skip", "backfill"), ("srtf", "add steps_remaining")]
 )
-def test_a_policy_that_is_not_known_or_needs_more_is_refused(ask: Ask, policy: str, mend: str) -> None:
-    assert mend in refusal(ask("--json", policy=policy))["mend"]
+def test_a_policy_that_is_not_known_or_needs_more_is_refused(ask: Ask, policy: str, fix: str) -> None:
+    assert fix in refusal(ask("--json", policy=policy))["fix"]
 
 
 def test_the_example_can_be_solved(ask: Ask) -> None:

@@ -160,7 +160,7 @@ def test_everything_wrong_with_a_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         own_table(tmp_path, "a,0,2,1.5\na,2,x,1.5\na,2,2,0.5\na,2,2,nan\na,2\n")
     assert [problem.row for problem in caught.value.problems] == [6, 2, 3, 4, 5]
-    assert all(problem.rule and problem.mend for problem in caught.value.problems)
+    assert all(problem.rule and problem.fix for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "model,speed\na,1\n", OWN, OWN + '"a,1\n', "a,a\n"])

@@ -17,7 +17,7 @@ def refused(path: Path, contents: bytes | str) -> tuple[Problem, ...]:
     path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
     with pytest.raises(InvalidInput) as caught:
         load(path.name, ["x"], base=path.parent)
-    assert all(problem.file == path.name and problem.rule and problem.mend for problem in caught.value.problems)
+    assert all(problem.file == path.name and problem.rule and problem.fix for problem in caught.value.problems)
     return caught.value.problems
 
 
@@ -48,7 +48,7 @@ def test_a_missing_column_is_named(tmp_path):
 
 def test_a_misspelt_column_is_answered_with_the_nearest(tmp_path):
     problems = refused(tmp_path / "t.csv", "type,job_type,scale_factor,steps_per_sec\nx,a,1,2\n")
-    assert "did you mean 'steps_per_s'" in problems[0].mend
+    assert "did you mean 'steps_per_s'" in problems[0].fix
 
 
 def test_a_row_with_too_few_values_is_named(tmp_path):
@@ -65,7 +65,7 @@ def test_a_placement_and_a_lonely_partner_rate_are_named(tmp_path):
     header = "type,job_type,scale_factor,steps_per_s,partner_job_type,partner_steps_per_s,placement\n"
     problems = refused(tmp_path / "t.csv", f"{header}x,a,1,2,,3,\nx,b,1,2,,,consolidate\n")
     assert [(problem.row, problem.column) for problem in problems] == [(2, "partner_steps_per_s"), (3, "placement")]
-    assert "consolidated" in problems[1].mend
+    assert "consolidated" in problems[1].fix
 
 
 def test_an_empty_table_is_refused(tmp_path):

@@ -120,13 +120,13 @@ def table(format: str, *changes: dict[str, str]) -> list[str]:
 
 
 def problems_of(path: Path, format: str, **options: object) -> list[tuple[int | None, str | None]]:
-    """Return (row, column) of each problem; every one names the file and says how to mend it."""
+    """Return (row, column) of each problem; every one names the file and says how to fix it."""
     with pytest.raises(InvalidInput) as caught:
         read(path, format, **options)
     for problem in caught.value.problems:
         assert problem.file == str(path)
         assert problem.rule
-        assert problem.mend
+        assert problem.fix
     return [(problem.row, problem.column) for problem in caught.value.problems]
 
 

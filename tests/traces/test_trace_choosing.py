@@ -67,7 +67,7 @@ def test_a_misspelt_column_is_named_with_the_right_one_though_no_format_was(
     with pytest.raises(InvalidInput) as refused:
         read(written(header, *rows), "auto")
     [found] = [problem for problem in refused.value.problems if problem.column == wrong]
-    assert found.mend == f"did you mean {right!r}?"
+    assert found.fix == f"did you mean {right!r}?"
 
 
 def test_a_format_of_which_columns_are_missing_is_named_with_these_columns(written: Write) -> None:
@@ -78,7 +78,7 @@ def test_a_format_of_which_columns_are_missing_is_named_with_these_columns(writt
     assert found.rule.endswith(
         "nearest to openb and lacks its columns pod_phase, creation_time, deletion_time, scheduled_time"
     )
-    assert found.mend.startswith("add these columns, or name the format: native, ")
+    assert found.fix.startswith("add these columns, or name the format: native, ")
 
 
 @pytest.mark.parametrize("header", ["who,knows", "job_id,what", "job_id,submit_time,who,knows,what,this,is"])

@@ -155,7 +155,7 @@ def test_misuse_is_answered_as_json_with_exit_code_2(words: tuple[str, ...]) -> 
     result = typed(*words, "--json")
     assert result.exit_code == 2
     problem = json.loads(result.stdout)["error"]["problems"][0]
-    assert problem["rule"] and problem["mend"]
+    assert problem["rule"] and problem["fix"]
 
 
 def test_a_source_that_cannot_be_had_fails_with_exit_code_1(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_tuner_that_cannot_be_made_is_refused_by_name(
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
         simulate(scene("", apps={"tuner": tuner.format(own=own), **more}))
-    assert any(said in f"{problem.rule} {problem.mend}" for problem in refused.value.problems), refused.value
+    assert any(said in f"{problem.rule} {problem.fix}" for problem in refused.value.problems), refused.value
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ class Desk:
         assert set(error) == {"count", "problems"}
         assert len(error["problems"]) == min(error["count"], 20)
         for problem in error["problems"]:
-            assert list(problem) == ["file", "row", "column", "value", "rule", "mend"]
+            assert list(problem) == ["file", "row", "column", "value", "rule", "fix"]
             assert problem["file"]
             assert problem["rule"]
-            assert problem["mend"]
+            assert problem["fix"]
         return error
 
     def places(self, *words: str) -> list[tuple[str, int | None, str | None]]:

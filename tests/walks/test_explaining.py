@@ -203,7 +203,7 @@ def test_a_job_that_the_record_does_not_hold_is_answered_with_the_nearest(desk: 
     desk.write("jobs.csv", jobs("train-lm,0,1,LM,100"))
     desk.simulate()
     (problem,) = desk.refused("explain", "train-ml", "--record", "out/record.jsonl.gz")["problems"]
-    assert problem["mend"] == "did you mean 'train-lm'?"
+    assert problem["fix"] == "did you mean 'train-lm'?"
 
 
 def test_one_reason_is_one_stretch_whoever_is_first_in_line_when_its_words_name_nobody(desk: Desk) -> None:

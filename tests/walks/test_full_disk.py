@@ -106,8 +106,8 @@ def test_what_the_machine_refuses_is_told_with_the_file_and_how_to_mend_it(
     with pytest.raises(typer.Exit) as ended, answering_errors(False):
         raise OSError(number, os.strerror(number), "/some/file")
     assert ended.value.exit_code == FAILED
-    rule, mend = REFUSALS[number]
-    assert capsys.readouterr().err == f"error: /some/file: {rule}; {mend}\n"
+    rule, fix = REFUSALS[number]
+    assert capsys.readouterr().err == f"error: /some/file: {rule}; {fix}\n"
 
 
 @pytest.mark.parametrize(

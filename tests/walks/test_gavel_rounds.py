@@ -93,7 +93,7 @@ def test_a_misspelt_key_is_answered_with_the_nearest(clocked: Desk) -> None:
     answer = clocked.refused("simulate", "tiny.toml", "--out", "out", "--set", "mechanism.solve_gap=5")
     (problem,) = answer["problems"]
     assert problem["column"] == "mechanism.solve_gap"
-    assert "solve_gap_s" in problem["mend"]
+    assert "solve_gap_s" in problem["fix"]
 
 
 def test_what_gavels_books_have_no_page_for_is_refused_all_at_once(clocked: Desk) -> None:
@@ -104,7 +104,7 @@ def test_what_gavels_books_have_no_page_for_is_refused_all_at_once(clocked: Desk
 
 def test_an_unknown_mechanism_is_answered_with_the_nearest(clocked: Desk) -> None:
     answer = clocked.refused("simulate", "tiny.toml", "--out", "out", "--set", "mechanism.name=gravel")
-    assert "gavel" in answer["problems"][0]["mend"]
+    assert "gavel" in answer["problems"][0]["fix"]
 
 
 def test_a_wait_between_two_rounds_is_explained_by_the_clock(clocked: Desk, jobs: Jobs) -> None:

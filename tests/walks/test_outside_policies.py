@@ -58,7 +58,7 @@ def test_a_policy_of_an_installed_package_is_known_by_its_name(desk: Desk, monke
     monkeypatch.syspath_prepend(desk.folder)
     assert finishing_order(desk.simulate("--policy", "lifo?level=2")) == ["c", "b", "a"]
     (problem,) = desk.refused("simulate", "tiny.toml", "--out", "other", "--policy", "lifoo")["problems"]
-    assert "lifo" in problem["mend"]
+    assert "lifo" in problem["fix"]
     (problem,) = desk.refused("simulate", "tiny.toml", "--out", "other", "--policy", "broken")["problems"]
     assert "ModuleNotFoundError" in problem["rule"]
 

@@ -106,5 +106,5 @@ def test_cards_begin_with_the_fixed_keys_and_the_table_names_the_rows(desk: Desk
 def test_a_wrong_axis_value_or_door_is_answered_with_the_nearest_all_at_once(desk: Desk) -> None:
     words = ["--where", "fairnes=job", "--where", "objective=jcct", "--where", "elastic", "--door", "ordr"]
     assert desk.type("policies", *words) == 2
-    for mend in ("'fairness'", "'jct'", "write elastic=", "'order'"):
-        assert mend in desk.stderr
+    for fix in ("'fairness'", "'jct'", "write elastic=", "'order'"):
+        assert fix in desk.stderr

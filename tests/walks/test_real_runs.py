@@ -299,7 +299,7 @@ def test_an_unfinished_run_is_refused_with_the_command_that_goes_on(desk, tmp_pa
     scenario = written(tmp_path, *steppers(tmp_path, 1))
     unfinished(scenario, tmp_path / "out dir")
     [problem] = desk.refused("run", "real.toml", "--set", "seed=0", "--out", "out dir")["problems"]
-    assert "eunomia run real.toml --set seed=0 --out 'out dir' --resume" in problem["mend"]
+    assert "eunomia run real.toml --set seed=0 --out 'out dir' --resume" in problem["fix"]
     assert desk.type("run", "real.toml", "--out", "out dir", "--resume") == 0
     assert "if it is interrupted, go on with: eunomia run real.toml --out 'out dir' --resume" in desk.stderr
 

@@ -92,7 +92,7 @@ def test_a_tenant_whose_path_has_an_empty_part_is_refused_wherever_it_stands(des
 
 
 @pytest.mark.parametrize(
-    ("line", "column", "mend"),
+    ("line", "column", "fix"),
     [
         ("[polcy]\nname = 'fifo'", "polcy", "policy"),
         ("[mechanism]\nlenght_s = 60", "mechanism.lenght_s", "length_s"),
@@ -104,14 +104,14 @@ def test_a_tenant_whose_path_has_an_empty_part_is_refused_wherever_it_stands(des
     ],
 )
 def test_a_misspelt_name_of_the_scenario_is_answered_with_its_line_and_the_nearest(
-    desk: Desk, line: str, column: str, mend: str
+    desk: Desk, line: str, column: str, fix: str
 ) -> None:
     path = desk.folder / "tiny.toml"
     row = path.read_text().count("\n") + 1 + (line.count("\n") if "." in column else 0)
     path.write_text(path.read_text() + line + "\n")
     (problem,) = desk.refused(*RUN)["problems"]
     assert (problem["row"], problem["column"]) == (row, column)
-    assert mend in problem["mend"]
+    assert fix in problem["fix"]
 
 
 def test_what_is_no_toml_is_named_with_its_line(desk: Desk) -> None:
@@ -131,7 +131,7 @@ def test_a_wrong_override_is_refused(desk: Desk, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "mend"),
+    ("policy", "fix"),
     [
         ("fiffo", "fifo"),
         ("fifo?backfil=skip", "backfill"),
@@ -141,9 +141,9 @@ def test_a_wrong_override_is_refused(desk: Desk, said: str) -> None:
         ("absent.py:Mine", "path.py:Class"),
     ],
 )
-def test_a_policy_or_parameter_that_is_not_known_is_answered_with_what_is(desk: Desk, policy: str, mend: str) -> None:
+def test_a_policy_or_parameter_that_is_not_known_is_answered_with_what_is(desk: Desk, policy: str, fix: str) -> None:
     (problem,) = desk.refused(*RUN, "--policy", policy)["problems"]
-    assert mend in problem["mend"]
+    assert fix in problem["fix"]
 
 
 @pytest.mark.parametrize(

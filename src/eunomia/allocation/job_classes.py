@@ -69,8 +69,8 @@ def _table(pairs: object, kinds: list[_Kind], names: NameField, problems: Proble
 
 
 def _check_record(record: Any, row: int, known: set[str], names: NameField, problems: Problems) -> None:
-    def wrong(field: str, rule: str, mend: str, value: object = None) -> None:
-        problems.add(rule, mend, row=row, column=f"pairs.{field}" if field else "pairs", value=value)
+    def wrong(field: str, rule: str, fix: str, value: object = None) -> None:
+        problems.add(rule, fix, row=row, column=f"pairs.{field}" if field else "pairs", value=value)
 
     if not isinstance(record, Mapping):
         wrong("", "must be an object", f"write {{{', '.join(_RECORD)}}}", short(record))
@@ -83,8 +83,8 @@ def _check_record(record: Any, row: int, known: set[str], names: NameField, prob
             wrong(field, "is missing", f"add {field}")
     for field, valid in (("job_type", known), ("partner_job_type", known), ("type", set(names.types))):
         if field in record and (not isinstance(record[field], str) or record[field] not in valid):
-            mend = nearest(str(record[field]), valid)
-            wrong(field, "no job is of this type" if field != "type" else "there is no such type", mend, record[field])
+            fix = nearest(str(record[field]), valid)
+            wrong(field, "no job is of this type" if field != "type" else "there is no such type", fix, record[field])
     for field in ("steps_per_s", "partner_steps_per_s"):
         value = record.get(field, 0.0)
         if not is_number(type(value)) or not 0 <= value < np.inf:

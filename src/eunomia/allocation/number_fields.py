@@ -22,7 +22,7 @@ class FieldRule:
     """What is asked of every number of a field."""
 
     says: str
-    mend: str
+    fix: str
     holds: Callable[[Array], Bools]  # nan never holds
     null: float | None = None  # what a null stands for, where it may stand at all
 
@@ -125,7 +125,7 @@ def read_numbers(field: str, raw: object, names: NameField, problems: Problems) 
         return found if problems.count == before else None
     for at in first_of(np.argwhere(~held), problems):
         row, column = names.place(field, axes, tuple(at))
-        problems.add(f"must be {rule.says}", rule.mend, row=row, column=column, value=found[tuple(at)])
+        problems.add(f"must be {rule.says}", rule.fix, row=row, column=column, value=found[tuple(at)])
     return None
 
 
@@ -194,7 +194,7 @@ def _numbers_only(
     for i, value in enumerate(cells):
         if not is_number(type(value)):
             row, column = names.place(field, axes, (*at, i))
-            problems.add(f"must be {rule.says}", rule.mend, row=row, column=column, value=short(value))
+            problems.add(f"must be {rule.says}", rule.fix, row=row, column=column, value=short(value))
             cells[i] = 1.0
     return cells
 

@@ -82,11 +82,11 @@ def _check_reach(columns: Mapping[str, Any], names: NameField, problems: Problem
     if size is None:
         size = np.ones(names.jobs)
     widest = float(capacity.max())
-    mend = f"the largest type has {widest:g} accelerators; leave the job out"
-    _note(size > widest, size, "scale_factor", "a gang must not be wider than every type", mend, problems)
+    fix = f"the largest type has {widest:g} accelerators; leave the job out"
+    _note(size > widest, size, "scale_factor", "a gang must not be wider than every type", fix, problems)
     for_rate = (size <= widest) & ~_serves(rate, size, capacity)
-    mend = "give steps/s above 0 on a type that can hold the gang, or leave the job out"
-    _note(for_rate, None, "throughput", "a job must be able to run on some type", mend, problems)
+    fix = "give steps/s above 0 on a type that can hold the gang, or leave the job out"
+    _note(for_rate, None, "throughput", "a job must be able to run on some type", fix, problems)
 
 
 def _serves(rate: Floats, size: Floats, capacity: Floats) -> Array:
@@ -97,7 +97,7 @@ def _serves(rate: Floats, size: Floats, capacity: Floats) -> Array:
     return able
 
 
-def _note(bad: Array, values: Array | None, column: str, rule: str, mend: str, problems: Problems) -> None:
+def _note(bad: Array, values: Array | None, column: str, rule: str, fix: str, problems: Problems) -> None:
     for m in first_of(np.flatnonzero(bad), problems):
         value = None if values is None else f"{values[m]:g}"
-        problems.add(rule, mend, row=m + 1, column=column, value=value)
+        problems.add(rule, fix, row=m + 1, column=column, value=value)

@@ -43,7 +43,7 @@ def _read_json(path: Path) -> Mapping[str, object]:
     try:
         found = json.loads(path.read_bytes(), object_pairs_hook=_once, parse_int=_whole)
     except json.JSONDecodeError as error:
-        _refuse(path, f"it is not JSON: {error.msg} (column {error.colno})", "mend this line", row=error.lineno)
+        _refuse(path, f"it is not JSON: {error.msg} (column {error.colno})", "fix this line", row=error.lineno)
     except _Twice as twice:
         _refuse(path, f"{twice.args[0]!r} is said twice", "say it once", column=twice.args[0])
     except (UnicodeDecodeError, RecursionError) as error:
@@ -74,11 +74,11 @@ def _read_npz(path: Path) -> Mapping[str, object]:
             archive = np.load(file, allow_pickle=False)
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
             said = "" if "allow_pickle" in str(error) else f" ({error})"  # numpy takes text for pickled objects
-            mend = "write it with numpy.savez, or call a text .json if it is JSON"
-            _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{said}", mend)
+            fix = "write it with numpy.savez, or call a text .json if it is JSON"
+            _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{said}", fix)
         if not isinstance(archive, np.lib.npyio.NpzFile):
-            mend = "write it with numpy.savez, each field by name"
-            _refuse(path, "it holds one array, but a problem has several", mend)
+            fix = "write it with numpy.savez, each field by name"
+            _refuse(path, "it holds one array, but a problem has several", fix)
         return {name: _array(path, archive, name) if name in FIELDS else None for name in archive.files}
 
 
@@ -91,5 +91,5 @@ def _array(path: Path, archive: Any, name: str) -> object:
         _refuse(path, rule, "save numbers as float64 and names as texts", column=name)
 
 
-def _refuse(path: Path, rule: str, mend: str, row: int | None = None, column: str | None = None) -> NoReturn:
-    raise InvalidInput([Problem(file=str(path), row=row, column=column, rule=rule, mend=mend)])
+def _refuse(path: Path, rule: str, fix: str, row: int | None = None, column: str | None = None) -> NoReturn:
+    raise InvalidInput([Problem(file=str(path), row=row, column=column, rule=rule, fix=fix)])

@@ -89,5 +89,5 @@ def _mask() -> int:
     return mask
 
 
-def _refusal(path: Path, rule: str, mend: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(path), column="--out", rule=rule, mend=mend)])
+def _refusal(path: Path, rule: str, fix: str) -> InvalidInput:
+    return InvalidInput([Problem(file=str(path), column="--out", rule=rule, fix=fix)])

@@ -325,6 +325,6 @@ def main() -> NoReturn:
         sys.exit(app(_one_option_each(sys.argv[1:]), standalone_mode=not as_json))
     except _MISUSE as error:
         rule = str(getattr(error, "format_message", error.__str__)())
-        refusal = InvalidInput([Problem(file="command line", rule=rule, mend="see eunomia COMMAND --help")])
+        refusal = InvalidInput([Problem(file="command line", rule=rule, fix="see eunomia COMMAND --help")])
         print(json.dumps(refusal.as_dict()))
         sys.exit(MISUSED)

@@ -73,8 +73,8 @@ def _refused_by_the_machine(error: OSError) -> Problem | None:
     draft = file is not None and place is not None and f"/.{place.name}." in file  # what nobody knows by that name
     if place is not None and (draft or (file is None and error.errno in DISK)):
         file = str(place)
-    rule, mend = REFUSALS[error.errno]
-    return None if file is None else Problem(file=file, rule=rule, mend=mend)
+    rule, fix = REFUSALS[error.errno]
+    return None if file is None else Problem(file=file, rule=rule, fix=fix)
 
 
 def _place() -> Path | None:

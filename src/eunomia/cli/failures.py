@@ -89,7 +89,7 @@ def _verdicts(files: list[str]) -> list[tuple[str, Classification]]:
                     found.append((name, classify_lines(ends_of(file))))
         except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a name that no file can have
             rule = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-            problems.append(Problem(file=name, rule=rule, mend="give a text file that you may read, or - for stdin"))
+            problems.append(Problem(file=name, rule=rule, fix="give a text file that you may read, or - for stdin"))
     if problems:
         raise InvalidInput(problems)
     return found

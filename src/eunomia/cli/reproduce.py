@@ -71,8 +71,8 @@ def _checked(table: FigureTable) -> int:
     return sum(row.within is not None for row in table.rows)
 
 
-def _misuse(column: str, rule: str, mend: str) -> InvalidInput:
-    return InvalidInput([Problem(file="command line", column=column, rule=rule, mend=mend)])
+def _misuse(column: str, rule: str, fix: str) -> InvalidInput:
+    return InvalidInput([Problem(file="command line", column=column, rule=rule, fix=fix)])
 
 
 def _tell(line: str) -> None:

@@ -14,7 +14,7 @@ from eunomia.failures.classifier import CATEGORY, classify
 
 RECURRING = frozenset({"Incorrect inputs", "Syntax error", "Semantic error", "Import error", "CPU out of memory"})
 TRANSIENT = frozenset({"MPI runtime failure", "Model ckpt error", "GPU ECC error", "Job preempted"})
-BY_MACHINE = frozenset({"GPU ECC error"})  # what lies in the machine, which is to be mended
+BY_MACHINE = frozenset({"GPU ECC error"})  # what lies in the machine, which is to be fixed
 USER = "U"
 
 

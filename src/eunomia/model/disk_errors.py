@@ -6,7 +6,7 @@ import errno
 
 _ROOM = "make room there, or name a place on another disk, and type the command again"
 _PERMIT = "check who may read and write there, or name another place"
-REFUSALS = {  # errno → what it means, how to mend it
+REFUSALS = {  # errno → what it means, how to fix it
     errno.ENOSPC: ("no space left on the device", _ROOM),
     errno.EDQUOT: ("the quota of the disk is used up", _ROOM),
     errno.EFBIG: ("file too large for this system or its limit", "raise the limit (ulimit -f), or ask for less output"),

@@ -1,4 +1,4 @@
-"""What is wrong with an input: where, what, and how to mend it.
+"""What is wrong with an input: where, what, and how to fix it.
 
 Every reader collects all problems of its input before it gives up, so that one run shows them all.
 """
@@ -19,17 +19,17 @@ class Problem:
     column: str | None = None
     value: str | None = None  # as written in the file
     rule: str  # what is asked of the value
-    mend: str  # what to do about it
+    fix: str  # what to do about it
 
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"
         column = "" if self.column is None else f" {self.column}"
         value = "" if self.value is None else f" is {self.value!r}:"
-        return f"{place}:{column}{value} {self.rule}; {self.mend}"
+        return f"{place}:{column}{value} {self.rule}; {self.fix}"
 
 
 class InvalidInput(ValueError):
-    """Input that cannot be used. Nothing was changed; `problems` says where, what and how to mend it."""
+    """Input that cannot be used. Nothing was changed; `problems` says where, what and how to fix it."""
 
     def __init__(self, problems: list[Problem] | tuple[Problem, ...], count: int | None = None):
         self.problems = tuple(problems[:SHOWN])
@@ -55,13 +55,13 @@ class Problems:
     kept: list[Problem] = field(default_factory=list)
 
     def add(
-        self, rule: str, mend: str, *, row: int | None = None, column: str | None = None, value: object = None
+        self, rule: str, fix: str, *, row: int | None = None, column: str | None = None, value: object = None
     ) -> None:
         """Note one problem; `value` is shown as written."""
         self.count += 1
         if len(self.kept) < SHOWN:
             shown = None if value is None else str(value)
-            self.kept.append(Problem(file=self.file, row=row, column=column, value=shown, rule=rule, mend=mend))
+            self.kept.append(Problem(file=self.file, row=row, column=column, value=shown, rule=rule, fix=fix))
 
     def raise_if_any(self) -> None:
         """Raise `InvalidInput` with everything found so far."""

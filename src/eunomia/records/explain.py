@@ -62,8 +62,8 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
     Raises InvalidInput for a job it does not hold, and for a time that is none.
     """
     if at is not None and math.isnan(at):
-        rule, mend = "a time is a number of seconds", "give one within the run, or leave it out"
-        raise InvalidInput([Problem(file="command line", column="--at", value="nan", rule=rule, mend=mend)])
+        rule, fix = "a time is a number of seconds", "give one within the run, or leave it out"
+        raise InvalidInput([Problem(file="command line", column="--at", value="nan", rule=rule, fix=fix)])
     waits: list[Wait] = []
     first = None
     scheduler: Scheduler | None = None
@@ -84,7 +84,7 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         known = scheduler.state.row_of if scheduler else ()
         problem = Problem(
             file=str(record.path), column="job_id", value=job_id, rule="the record holds no such job",
-            mend=nearest(job_id, known),
+            fix=nearest(job_id, known),
         )  # fmt: skip
         raise InvalidInput([problem])
     row = scheduler.state.row_of[job_id]

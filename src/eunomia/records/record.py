@@ -265,5 +265,5 @@ class Record:
         return line
 
     def _refusal(self, row: int, rule: str) -> InvalidInput:
-        mend = "give a record.jsonl.gz that --record wrote, whole"
-        return InvalidInput([Problem(file=str(self.path), row=row, rule=rule, mend=mend)])
+        fix = "give a record.jsonl.gz that --record wrote, whole"
+        return InvalidInput([Problem(file=str(self.path), row=row, rule=rule, fix=fix)])

@@ -114,7 +114,7 @@ def fresh_scheduler(record: Record) -> Scheduler:
         return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"], comes_again=again)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(
-            file=str(record.path), row=1, rule=f"the header is not complete ({error})", mend="record again"
+            file=str(record.path), row=1, rule=f"the header is not complete ({error})", fix="record again"
         )
         raise InvalidInput([problem]) from error
 
@@ -153,5 +153,5 @@ def _handled(scheduler: Scheduler, row: int, moment: Moment, record: Record) -> 
         return scheduler.handle(moment)
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         rule = f"this moment cannot follow those before it ({type(error).__name__}: {error})"
-        mend = "give the record as it was written, to the version that wrote it"
-        raise InvalidInput([Problem(file=str(record.path), row=row, rule=rule, mend=mend)]) from error
+        fix = "give the record as it was written, to the version that wrote it"
+        raise InvalidInput([Problem(file=str(record.path), row=row, rule=rule, fix=fix)]) from error

@@ -99,7 +99,7 @@ def load(name: str) -> Callable[[Request], FigureTable]:
         from eunomia.model.problems import InvalidInput, Problem
         from eunomia.model.spelling_suggestions import nearest
 
-        rule, mend = "there is no such experiment", nearest(name, EXPERIMENTS)
-        raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, mend=mend)])
+        rule, fix = "there is no such experiment", nearest(name, EXPERIMENTS)
+        raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, fix=fix)])
     module, _, function = EXPERIMENTS[name].place.partition(":")
     return cast("Callable[[Request], FigureTable]", getattr(import_module(module), function))

@@ -84,8 +84,8 @@ def _notes(path: Path, trace: Trace, seeds: int) -> list[str]:
         notes += [f"from day {day:g}: {note}" for note in work.notes]
         if not work.jobs:
             rule = f"there is no job of a tenant with a weight from day {day:g} to day {day + DAYS:g}"
-            mend = "give the whole trace, as data/traces/philly has it, or ask for fewer --seeds"
-            problems.append(Problem(file=str(path), column="submit_s", rule=rule, mend=mend))
+            fix = "give the whole trace, as data/traces/philly has it, or ask for fewer --seeds"
+            problems.append(Problem(file=str(path), column="submit_s", rule=rule, fix=fix))
     if problems:
         raise InvalidInput(problems)
     return notes
@@ -102,8 +102,8 @@ def _told(found: WindowFairness) -> str:
 def _table_in(folder: Path) -> Path:
     path = folder / "philly_jobs.csv.gz"
     if not path.is_file():
-        rule, mend = f"there is no {path.name}", "give a folder laid out like data/traces/philly"
-        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
+        rule, fix = f"there is no {path.name}", "give a folder laid out like data/traces/philly"
+        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
     return path
 
 

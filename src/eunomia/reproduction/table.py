@@ -45,15 +45,15 @@ class Request:
     def folder(self, like: str) -> Path:
         """Return the folder of reference results, laid out like `like`. Raises InvalidInput when there is none."""
         if self.reference is None:
-            rule, mend = (
+            rule, fix = (
                 "this experiment compares with files, and no folder is given",
                 f"give a folder laid out like {like}",
             )
         elif not self.reference.is_dir():
-            rule, mend = f"there is no folder {self.reference}", f"give a folder laid out like {like}"
+            rule, fix = f"there is no folder {self.reference}", f"give a folder laid out like {like}"
         else:
             return self.reference
-        raise InvalidInput([Problem(file="command line", column="--reference", rule=rule, mend=mend)])
+        raise InvalidInput([Problem(file="command line", column="--reference", rule=rule, fix=fix)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +143,9 @@ def check_free(folder: Path, name: str, *, force: bool) -> None:
     """Raise InvalidInput when `folder` cannot take NAME.csv, or has one and `force` is not said."""
     path = folder / f"{name}.csv"
     if folder.exists() and not folder.is_dir():
-        rule, mend = f"{folder} is a file", "give a folder"
+        rule, fix = f"{folder} is a file", "give a folder"
     elif path.exists() and not force:
-        rule, mend = f"{path} exists", "give another folder, or --force to replace it"
+        rule, fix = f"{path} exists", "give another folder, or --force to replace it"
     else:
         return
-    raise InvalidInput([Problem(file=str(folder), column="--out", rule=rule, mend=mend)])
+    raise InvalidInput([Problem(file=str(folder), column="--out", rule=rule, fix=fix)])

@@ -186,5 +186,5 @@ def _trace_in(folder: Path) -> Trace:
     for path in (folder / "w480" / "trace.csv", folder / "tiresias" / "w480" / "trace.csv", folder / "trace.csv"):
         if path.is_file():
             return traces.read(path, "tiresias", models=True)
-    rule, mend = "there is no w480/trace.csv", "give a folder laid out like data/peers/tiresias"
-    raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
+    rule, fix = "there is no w480/trace.csv", "give a folder laid out like data/peers/tiresias"
+    raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])

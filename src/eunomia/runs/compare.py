@@ -70,8 +70,8 @@ def _refuse_wrong(found: Sequence[Case]) -> None:
             problems += error.problems
     for folder, times in Counter(case.folder for case in found).items():
         if times > 1:
-            rule, mend = f"{times} policies would share the folder {folder}", "give the same policy once"
-            problems.append(Problem(file="command line", column="--policy", rule=rule, mend=mend))
+            rule, fix = f"{times} policies would share the folder {folder}", "give the same policy once"
+            problems.append(Problem(file="command line", column="--policy", rule=rule, fix=fix))
     if problems:
         raise InvalidInput(problems)
 

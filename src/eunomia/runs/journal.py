@@ -92,7 +92,7 @@ class Journal:
     def _refusal(self) -> InvalidInput:
         rule = "the run does not repeat what it recorded from this line on, so it cannot go on from there"
         fix = "resume with the version of Eunomia, and the policy and tuner, that the run began with, or begin anew"
-        return InvalidInput([Problem(file=str(self._path), row=self._row + 1, rule=rule, mend=f"{fix} with --force")])
+        return InvalidInput([Problem(file=str(self._path), row=self._row + 1, rule=rule, fix=f"{fix} with --force")])
 
 
 def _cut_torn_line(path: Path) -> int:

@@ -88,10 +88,10 @@ def _demand_local(scenario: Scenario) -> None:
     if scenario.world.backend == "local":
         return
     file, row = scenario.where(("world", "backend"))
-    rule, mend = "eunomia run starts real processes, which this backend does not", 'set backend = "local", or use'
+    rule, fix = "eunomia run starts real processes, which this backend does not", 'set backend = "local", or use'
     problem = Problem(
         file=file, row=row, column="world.backend", value=scenario.world.backend, rule=rule,
-        mend=f"{mend} eunomia simulate",
+        fix=f"{fix} eunomia simulate",
     )  # fmt: skip
     raise InvalidInput([problem])
 

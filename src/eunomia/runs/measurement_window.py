@@ -40,9 +40,9 @@ def measured_rows(scenario: Scenario, submitted_s: Floats) -> Ints | None:
     return rows
 
 
-def _refusal(scenario: Scenario, key: str, value: object, rule: str, mend: str) -> InvalidInput:
+def _refusal(scenario: Scenario, key: str, value: object, rule: str, fix: str) -> InvalidInput:
     file, row = scenario.where(("measure", key))
-    problem = Problem(file=file, row=row, column=f"measure.{key}", value=str(value), rule=rule, mend=mend)
+    problem = Problem(file=file, row=row, column=f"measure.{key}", value=str(value), rule=rule, fix=fix)
     return InvalidInput([problem])
 
 

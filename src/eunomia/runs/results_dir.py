@@ -111,5 +111,5 @@ def _put_in_place(draft: Path, place: Path) -> None:
         shutil.rmtree(old)
 
 
-def _refusal(out: Path, rule: str, mend: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, mend=mend)])
+def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:
+    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])

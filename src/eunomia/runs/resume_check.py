@@ -34,7 +34,7 @@ def demand_same_run(recorded: Mapping[str, Any], header: Mapping[str, Any], scen
 def _changed_otherwise(name: str, recorded: Mapping[str, Any], now: Mapping[str, Any], out: Path) -> Problem:
     """Return the problem where neither scenario nor files changed: then the policy did, or Eunomia itself."""
     rule = f"the run was begun with another {name}, by version {recorded.get('version')}; this is {now['version']}"
-    return Problem(file=str(out), column=name, rule=rule, mend=f"use that version and the policy as it was, {ANEW}")
+    return Problem(file=str(out), column=name, rule=rule, fix=f"use that version and the policy as it was, {ANEW}")
 
 
 def _changed_key(path: tuple[str, ...], old: Any, new: Any, scenario: Scenario, out: Path) -> Problem:
@@ -45,7 +45,7 @@ def _changed_key(path: tuple[str, ...], old: Any, new: Any, scenario: Scenario, 
         column=".".join(path),
         value=json.dumps(new),
         rule=f"the run in {out} was begun with {json.dumps(old)}",
-        mend=f"undo the change, {ANEW}",
+        fix=f"undo the change, {ANEW}",
     )
 
 
@@ -54,7 +54,7 @@ def _changed_files(old: Mapping[str, str], new: Mapping[str, str], scenario: Sce
         if old.get(name) != new.get(name):
             what = "is not there any more" if name not in new else "has changed"
             rule = f"the file {what} since the run in {out} was begun"
-            yield Problem(file=str(scenario.resolve(name)), rule=rule, mend=f"put it back as it was, {ANEW}")
+            yield Problem(file=str(scenario.resolve(name)), rule=rule, fix=f"put it back as it was, {ANEW}")
 
 
 def _differences(old: Any, new: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any, Any]]:

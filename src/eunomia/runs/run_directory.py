@@ -63,7 +63,7 @@ def demand_place(out: Path, *, resume: bool, force: bool, command: str) -> RunDi
     """
     if resume and force:
         rule = "--resume goes on with a run, --force begins it anew"
-        raise InvalidInput([Problem(file="command line", rule=rule, mend="give one of the two")])
+        raise InvalidInput([Problem(file="command line", rule=rule, fix="give one of the two")])
     found = look_into(out)
     if (
         found in (RunDirectoryState.BEGUN, RunDirectoryState.UNFINISHED, RunDirectoryState.FINISHED)
@@ -76,8 +76,8 @@ def demand_place(out: Path, *, resume: bool, force: bool, command: str) -> RunDi
             raise refusal(out, f"{what}, so there is nothing to resume", "leave --resume out to begin one")
     elif found is RunDirectoryState.UNFINISHED:
         if not force:
-            mend = f"to go on with it, type: {command}; to begin anew and lose what it did, give --force"
-            raise refusal(out, "the folder holds a run that is not finished", mend)
+            fix = f"to go on with it, type: {command}; to begin anew and lose what it did, give --force"
+            raise refusal(out, "the folder holds a run that is not finished", fix)
         if others := sorted({entry.name for entry in out.iterdir()}.difference(OURS, BESIDE, BELOW)):
             rule = f"the folder holds something else than our results: {out / others[0]}"
             raise refusal(out, rule, "give another one; nothing was removed")
@@ -153,6 +153,6 @@ def _clear(out: Path) -> None:
     (out / CLOCK).unlink(missing_ok=True)
 
 
-def refusal(out: Path, rule: str, mend: str) -> InvalidInput:
+def refusal(out: Path, rule: str, fix: str) -> InvalidInput:
     """Return the error that a folder cannot be used."""
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, mend=mend)])
+    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])

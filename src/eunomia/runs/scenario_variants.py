@@ -41,6 +41,6 @@ def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _demand(holds: bool, option: str, value: object, rule: str, mend: str) -> None:
+def _demand(holds: bool, option: str, value: object, rule: str, fix: str) -> None:
     if not holds:
-        raise InvalidInput([Problem(file="command line", column=option, value=str(value), rule=rule, mend=mend)])
+        raise InvalidInput([Problem(file="command line", column=option, value=str(value), rule=rule, fix=fix)])

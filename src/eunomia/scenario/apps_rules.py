@@ -34,27 +34,27 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
             yield Finding(("apps", key), table[key], rule, f"leave it out, or set tuner to {' or '.join(tuners)}")
     yield from _named(table, tuner)
     if tuner == "optuna" and backend != "local":
-        mend = 'set backend = "local" in [world], or another tuner'
-        yield Finding(("apps", "tuner"), tuner, "it searches among real trials, which a simulation has none of", mend)
+        fix = 'set backend = "local" in [world], or another tuner'
+        yield Finding(("apps", "tuner"), tuner, "it searches among real trials, which a simulation has none of", fix)
     if tuner == "optuna" and not table.get("space"):
-        mend = "write [apps.space] and a range below it, such as lr = { low = 1e-4, high = 0.1, log = true }"
-        yield Finding(("apps", "tuner"), tuner, "it needs something to search", mend)
+        fix = "write [apps.space] and a range below it, such as lr = { low = 1e-4, high = 0.1, log = true }"
+        yield Finding(("apps", "tuner"), tuner, "it needs something to search", fix)
     if tuner == "hyperdrive" and backend == "local":
-        rule, mend = "nobody knows the best trial's loss of real ones beforehand", "choose halving, hyperband or asha"
-        yield Finding(("apps", "tuner"), tuner, rule, mend)
+        rule, fix = "nobody knows the best trial's loss of real ones beforehand", "choose halving, hyperband or asha"
+        yield Finding(("apps", "tuner"), tuner, rule, fix)
     if mechanism.get("name") == "gavel":
         yield from _in_gavels_rounds(table, tuner)
     if tuner != "off" and mechanism.get("name") == "ideal":
-        rule, mend = "the fluid of the ideal mechanism has no trials that are watched", "leave [apps] out"
-        yield Finding(("apps", "tuner"), tuner, rule, mend)
+        rule, fix = "the fluid of the ideal mechanism has no trials that are watched", "leave [apps] out"
+        yield Finding(("apps", "tuner"), tuner, rule, fix)
 
 
 def _named(table: dict[str, Any], tuner: Any) -> Iterator[Finding]:
     """Yield a tuner that nobody knows, and parameters that belong to nobody."""
     if tuner in TUNERS:
         if table.get("parameters"):
-            rule, mend = f"does nothing with tuner = {tuner!r}", "leave it out, or set tuner to path.py:Class"
-            yield Finding(("apps", "parameters"), table["parameters"], rule, mend)
+            rule, fix = f"does nothing with tuner = {tuner!r}", "leave it out, or set tuner to path.py:Class"
+            yield Finding(("apps", "parameters"), table["parameters"], rule, fix)
     elif isinstance(tuner, str) and ".py" not in tuner:
         known = [*TUNERS, *(point.name for point in entry_points(group=TUNERS_OF_PACKAGES))]
         if tuner not in known:
@@ -65,8 +65,8 @@ def _in_gavels_rounds(table: dict[str, Any], tuner: str) -> Iterator[Finding]:
     """Yield what Gavel's clock cannot do."""
     if tuner in _WAITING and table.get("pause", True):
         rule = "trials rest on rungs, and Gavel's rounds give seats until they end and know no pause"
-        mend = "set pause = false in [apps], or choose asha or another mechanism"
-        yield Finding(("apps", "tuner"), tuner, rule, mend)
+        fix = "set pause = false in [apps], or choose asha or another mechanism"
+        yield Finding(("apps", "tuner"), tuner, rule, fix)
     for key in ("parallel", "max_trials"):
         if tuner != "off" and table.get(key) is not None:
             rule = "Gavel's rounds count the jobs that are still to come, and here the search says which those are"

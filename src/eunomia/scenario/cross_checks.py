@@ -42,8 +42,8 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     yield from _misspelt(_table(data, "policy"), "policy", PolicySection)
     belief = _table(data, "belief")
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
-        mend = 'write kind = "noisy" beside it, or leave error out'
-        yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", mend)
+        fix = 'write kind = "noisy" beside it, or leave error out'
+        yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
@@ -81,9 +81,9 @@ def _cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
     nodes, totals = cluster.get("nodes"), cluster.get("accelerators")
     yield from _exactly_one(cluster, "cluster", "nodes", "accelerators", "accelerators = { v100 = 8 }")
     if nodes is not None and "accelerators_per_node" in cluster:
-        mend = "leave it out: each group of nodes says its accelerators"
+        fix = "leave it out: each group of nodes says its accelerators"
         path = ("cluster", "accelerators_per_node")
-        yield Finding(path, cluster["accelerators_per_node"], "belongs to the shorthand accelerators", mend)
+        yield Finding(path, cluster["accelerators_per_node"], "belongs to the shorthand accelerators", fix)
     groups = [group for group in nodes if isinstance(group, dict)] if isinstance(nodes, list) else []
     named = totals if isinstance(totals, dict) else {}
     types = {str(group["type"]) for group in groups if "type" in group} | set(named)
@@ -124,8 +124,8 @@ def _workload(workload: dict[str, Any]) -> Iterator[Finding]:
     yield from _misspelt(workload, "workload", WorkloadSection)
     for key in TOP_LEVEL:
         if key in workload:
-            mend = "it belongs at the top of the scenario, before the first [table]"
-            yield Finding(("workload", key), workload[key], "is no key of [workload]", mend)
+            fix = "it belongs at the top of the scenario, before the first [table]"
+            yield Finding(("workload", key), workload[key], "is no key of [workload]", fix)
 
 
 def _mechanism(mechanism: dict[str, Any]) -> Iterator[Finding]:
@@ -135,8 +135,8 @@ def _mechanism(mechanism: dict[str, Any]) -> Iterator[Finding]:
             yield Finding(("mechanism", "name"), name, "there is no such mechanism", nearest(str(name), ["leases"]))
         return
     for key in mechanism.keys() - MechanismSection.model_fields.keys():
-        mend = nearest(key, MechanismSection.model_fields)
-        yield Finding(("mechanism", key), mechanism[key], "is no key of the mechanism leases", mend)
+        fix = nearest(key, MechanismSection.model_fields)
+        yield Finding(("mechanism", key), mechanism[key], "is no key of the mechanism leases", fix)
 
 
 def _measure(measure: dict[str, Any]) -> Iterator[Finding]:

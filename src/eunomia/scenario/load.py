@@ -81,8 +81,8 @@ def _spell_out_policy(data: dict[str, Any], places: SourceLocations) -> list[Pro
         return [replace(problem, column="policy.name") for problem in refusal.problems]
     twice = sorted(parameters.keys() & policy.keys())
     data["policy"] = {**policy, **parameters}
-    rule, mend = "is also said in the policy's name", "say it once"
-    return [_problem(Finding(("policy", key), parameters[key], rule, mend), places) for key in twice]
+    rule, fix = "is also said in the policy's name", "say it once"
+    return [_problem(Finding(("policy", key), parameters[key], rule, fix), places) for key in twice]
 
 
 def _name_reference_type(data: dict[str, Any]) -> None:
@@ -109,5 +109,5 @@ def _problem(finding: Finding, places: SourceLocations) -> Problem:
         column=dotted(finding.path) or None,
         value=shown(finding.value),
         rule=finding.rule,
-        mend=finding.mend,
+        fix=finding.fix,
     )

@@ -63,5 +63,5 @@ def _read(path: Path, options: tuple[tuple[str, Any], ...], stamp: int) -> Machi
 
 def _said_twice(places: SourceLocations, other: str) -> Problem:
     file, row = places.where(("cluster", other))
-    rule, mend = f"a cluster has nodes_file or {other}, never both", f"leave out nodes_file or {other}"
-    return Problem(file=file, row=row, column=f"cluster.{other}", value=shown(other), rule=rule, mend=mend)
+    rule, fix = f"a cluster has nodes_file or {other}, never both", f"leave out nodes_file or {other}"
+    return Problem(file=file, row=row, column=f"cluster.{other}", value=shown(other), rule=rule, fix=fix)

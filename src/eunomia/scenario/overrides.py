@@ -28,8 +28,8 @@ def override(data: dict[str, Any], places: SourceLocations, overrides: Sequence[
             path, value = _parse(said)
             places = places.moved(put(data, path, value), (file, None))
         except ValueError as error:
-            rule, mend = error.args if len(error.args) == 2 else (f"this is not TOML: {error}", _EXAMPLE)
-            found.append(Problem(file=file, rule=rule, mend=mend))
+            rule, fix = error.args if len(error.args) == 2 else (f"this is not TOML: {error}", _EXAMPLE)
+            found.append(Problem(file=file, rule=rule, fix=fix))
     if found:
         raise InvalidInput(found)
     return places
@@ -57,7 +57,7 @@ def _parse(said: str) -> tuple[list[str], Any]:
 def put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
     """Set the value, making tables on the way; return the path with its array indices as numbers.
 
-    Raises `ValueError(rule, mend)` where the path is too long, leads through what is no table, or past the end of an
+    Raises `ValueError(rule, fix)` where the path is too long, leads through what is no table, or past the end of an
     array.
     """
     if len(path) > MOST_DEPTH:

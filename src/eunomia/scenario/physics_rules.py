@@ -25,12 +25,12 @@ def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
         for key in (
             key for key, field in PhysicsSection.model_fields.items() if table.get(key, field.default) != field.default
         ):
-            mend = 'leave it out, or set backend = "simulated" in [world]'
-            yield Finding(("physics", key), table[key], "real processes have physics of their own", mend)
+            fix = 'leave it out, or set backend = "simulated" in [world]'
+            yield Finding(("physics", key), table[key], "real processes have physics of their own", fix)
     for key, (needs, off, example) in IDLE.items():
         if table.get(key, _default(key)) != _default(key) and table.get(needs, off) == off:
-            mend = f"write {example} beside it, or leave {key} out"
-            yield Finding(("physics", key), table[key], f"does nothing without {needs}", mend)
+            fix = f"write {example} beside it, or leave {key} out"
+            yield Finding(("physics", key), table[key], f"does nothing without {needs}", fix)
     shares = [table.get(key, _default(key)) for key in ("failing", "killed")]
     if all(isinstance(share, int | float) for share in shares) and sum(shares) > 1:
         rule = "fractions of jobs that fail and that are killed add up to at most 1"

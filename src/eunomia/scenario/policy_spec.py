@@ -20,8 +20,8 @@ def parse_policy(spelling: str, file: str = "--policy", row: int | None = None) 
     found: list[Problem] = []
     parameters: dict[str, Parameter] = {}
 
-    def complain(value: str, rule: str, mend: str) -> None:
-        found.append(Problem(file=file, row=row, column="policy", value=value, rule=rule, mend=mend))
+    def complain(value: str, rule: str, fix: str) -> None:
+        found.append(Problem(file=file, row=row, column="policy", value=value, rule=rule, fix=fix))
 
     if not name:
         complain(spelling, "a policy has a name", "write it as in fifo?backfill=skip")

@@ -1,4 +1,4 @@
-"""What pydantic found, said as where, what and how to mend it."""
+"""What pydantic found, said as where, what and how to fix it."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def findings(error: ValidationError) -> Iterator[Finding]:
         path = tuple(part for part in details["loc"] if part != "[key]")
         key = _key(path)
         value = None if details["type"] == "missing" else details["input"]
-        rule, mend = _said(details, path, key)
-        yield Finding(path, value, rule, mend)
+        rule, fix = _said(details, path, key)
+        yield Finding(path, value, rule, fix)
 
 
 def _said(details: ErrorDetails, path: KeyPath, key: _Key) -> tuple[str, str]:
-    """Return rule and mend."""
+    """Return rule and fix."""
     context = details.get("ctx", {})
     name = str(path[-1]) if path else "scenario"
     match details["type"]:
@@ -77,10 +77,10 @@ def _said(details: ErrorDetails, path: KeyPath, key: _Key) -> tuple[str, str]:
         case "literal_error":
             valid = re.findall(r"'([^']*)'", str(context["expected"]))
             return f"must be {context['expected']}", nearest(str(details["input"]), valid)
-    rule, mend = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
+    rule, fix = _RULES.get(details["type"], (details["msg"], "give a value that obeys the rule"))
     # What a mechanism's key is by default depends on the mechanism.
     left_out = ", or leave it out" if key.model is MechanismSection else _default(key.field)
-    return rule.format(**context), mend.format(**context, name=name) + left_out
+    return rule.format(**context), fix.format(**context, name=name) + left_out
 
 
 def _unknown(name: str, path: KeyPath, model: type[BaseModel]) -> tuple[str, str]:

@@ -28,8 +28,8 @@ def parse_options(words: Iterable[str], column: str, file: str = "command line")
         value = _option(text) if key and equals and text else None
         if value is None or key in found:
             rule = "this option is said twice" if key in found else "an option is written key=value"
-            mend = "say it once" if key in found else "write it as in fraction=drop"
-            problems.append(Problem(file=file, column=column, value=word, rule=rule, mend=mend))
+            fix = "say it once" if key in found else "write it as in fraction=drop"
+            problems.append(Problem(file=file, column=column, value=word, rule=rule, fix=fix))
         else:
             found[key] = value
     if problems:

@@ -17,7 +17,7 @@ class Finding:
     path: KeyPath
     value: Any  # None = the key is missing
     rule: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)

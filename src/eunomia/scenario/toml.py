@@ -63,12 +63,12 @@ def _not_toml(text: str, file: str, message: str) -> InvalidInput:
     lines = text.split("\n")
     row = None if position is None else int(position[1] or max(1, len(lines) - (lines[-1] == "")))
     written = None if row is None else lines[min(row, len(lines)) - 1].strip()[:80] or None
-    mend = "mend this line, or the one before it: a text stands in quotes, a key has one value, brackets are closed"
-    return _refusal(file, row, written, f"this is not TOML: {_AT.sub('', message)}", mend)
+    fix = "fix this line, or the one before it: a text stands in quotes, a key has one value, brackets are closed"
+    return _refusal(file, row, written, f"this is not TOML: {_AT.sub('', message)}", fix)
 
 
-def _refusal(file: str, row: int | None, value: str | None, rule: str, mend: str) -> InvalidInput:
-    return InvalidInput([Problem(file=file, row=row, value=value, rule=rule, mend=mend)])
+def _refusal(file: str, row: int | None, value: str | None, rule: str, fix: str) -> InvalidInput:
+    return InvalidInput([Problem(file=file, row=row, value=value, rule=rule, fix=fix)])
 
 
 def lines_by_path(text: str) -> dict[KeyPath, int]:

@@ -40,9 +40,9 @@ def demand_speeds_of_searches(scenario: Scenario, job_type: Iterable[str], speed
         return
     file, row = scenario.where(("throughputs", "source"))
     rule = f"the generator searches draws models that it has no throughputs for ({_listed(lacking)})"
-    mend = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
+    fix = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
     value = scenario.throughputs.source
-    raise InvalidInput([Problem(file=file, row=row, column="throughputs.source", value=value, rule=rule, mend=mend)])
+    raise InvalidInput([Problem(file=file, row=row, column="throughputs.source", value=value, rule=rule, fix=fix)])
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -92,7 +92,7 @@ def _refusal(scenario: Scenario, policy: Policy, job: Job, overheads: Overheads,
         f"job {job.job_id} needs {_restart_s(job, overheads):,.10g} s for its checkpoint and to go on from it, and "
         f"{policy.info.name} lets every gang leave its seats when its lease ends: it would never end"
     )
-    mend = "give longer leases (inf: until the job ends) or cheaper [overheads], or choose a policy that renews leases"
+    fix = "give longer leases (inf: until the job ends) or cheaper [overheads], or choose a policy that renews leases"
     return InvalidInput(
-        [Problem(file=file, row=row, column="mechanism.length_s", value=f"{length:.10g}", rule=rule, mend=mend)]
+        [Problem(file=file, row=row, column="mechanism.length_s", value=f"{length:.10g}", rule=rule, fix=fix)]
     )

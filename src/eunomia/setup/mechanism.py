@@ -31,14 +31,14 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> Mechanism:
     if asked is not None and asked.name == "ideal":
         return _ideal(scenario, policy, asked.parameters)
     if asked is not None and asked.name != "leases":
-        mend = nearest(asked.name, NAMES)
-        raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", mend, asked.name)])
+        fix = nearest(asked.name, NAMES)
+        raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", fix, asked.name)])
     try:
         if asked is None:
             return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
         return Leases(length=asked.length_s, aligned=asked.aligned, recall=asked.recall, solve_gap=asked.solve_gap_s)
     except ValueError as error:
-        raise InvalidInput([_problem(scenario, "", str(error), "mend [mechanism]")]) from error
+        raise InvalidInput([_problem(scenario, "", str(error), "fix [mechanism]")]) from error
 
 
 def _gavel(scenario: Scenario, policy: Policy, said: Mapping[str, Any], jobs: int) -> GavelRounds:
@@ -142,8 +142,8 @@ def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:
     """Return what Gavel's books have no page for: they hold true speeds, and rounds in which nothing goes wrong."""
     problems = []
     if policy.info.door == "grants":
-        mend = "choose a policy that answers shares or an order"
-        problems.append(_problem(scenario, "name", f"{policy.info.name} grants seats, which Gavel's rounds do", mend))
+        fix = "choose a policy that answers shares or an order"
+        problems.append(_problem(scenario, "name", f"{policy.info.name} grants seats, which Gavel's rounds do", fix))
     wrong = _troubles(scenario) | {
         "[belief] is noisy": scenario.belief.kind != "oracle",
         "[physics] says something": scenario.physics != _OFF,
@@ -164,11 +164,11 @@ def _troubles(scenario: Scenario) -> dict[str, bool]:
 
 
 def _undone(scenario: Scenario, wrong: Mapping[str, bool], reason: str) -> list[Problem]:
-    mend = "leave that out, or choose the mechanism leases"
-    return [_problem(scenario, "name", f"{what}; {reason}", mend) for what, is_so in wrong.items() if is_so]
+    fix = "leave that out, or choose the mechanism leases"
+    return [_problem(scenario, "name", f"{what}; {reason}", fix) for what, is_so in wrong.items() if is_so]
 
 
-def _problem(scenario: Scenario, key: str, rule: str, mend: str, value: str | None = None) -> Problem:
+def _problem(scenario: Scenario, key: str, rule: str, fix: str, value: str | None = None) -> Problem:
     path = ("mechanism", key) if key else ("mechanism",)
     file, row = scenario.where(path)
-    return Problem(file=file, row=row, column=".".join(path), value=value, rule=rule, mend=mend)
+    return Problem(file=file, row=row, column=".".join(path), value=value, rule=rule, fix=fix)

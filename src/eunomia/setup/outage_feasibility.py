@@ -48,5 +48,5 @@ def _refusal(scenario: Scenario, job: Job, lost_every_s: float, needed_s: float)
         f"job {job.job_id} would be lost every {lost_every_s:,.0f} s on average, and needs {needed_s:,.0f} s to start "
         "and to save what it did: it would hardly ever end"
     )
-    mend = "give a lower rate, a shorter checkpoint_every_s, or cheaper [overheads]"
-    return InvalidInput([Problem(file=file, row=row, column=".".join(path), rule=rule, mend=mend)])
+    fix = "give a lower rate, a shorter checkpoint_every_s, or cheaper [overheads]"
+    return InvalidInput([Problem(file=file, row=row, column=".".join(path), rule=rule, fix=fix)])

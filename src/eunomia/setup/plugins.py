@@ -26,7 +26,7 @@ class PluginLoader:
     key: tuple[str, str]  # the key of a scenario that names one
     group: str  # of entry points, in which packages announce theirs
     fits: Callable[[object], bool]
-    give: str  # how to mend a class that does not fit
+    give: str  # how to fix a class that does not fit
 
     def announced(self) -> list[str]:
         """Return the names that installed packages announce, in their order."""
@@ -52,14 +52,14 @@ class PluginLoader:
         file, _, attribute = name.rpartition(":") if ".py:" in name else (name, "", "")
         path = next((path for path in (base / file, Path(file)) if path.is_file()), None)
         if path is None:
-            mend = "give path.py:Class, from here or from the scenario"
-            raise self._refusal(where, name, f"there is no file {file!r}", mend)
+            fix = "give path.py:Class, from here or from the scenario"
+            raise self._refusal(where, name, f"there is no file {file!r}", fix)
         module: ModuleType = self._loaded(lambda: _import_file(path), name)
         found = getattr(module, attribute, None)
         if not self.fits(found):
             classes = [key for key, value in vars(module).items() if self.fits(value)]
-            mend = nearest(attribute, classes) if classes else self.give
-            raise self._refusal(where, name, f"{path} has no {self.noun} {attribute!r}", mend)
+            fix = nearest(attribute, classes) if classes else self.give
+            raise self._refusal(where, name, f"{path} has no {self.noun} {attribute!r}", fix)
         fitting: Callable[..., Any] = found  # type: ignore[assignment]
         return fitting
 
@@ -73,11 +73,11 @@ class PluginLoader:
             if isinstance(error, SyntaxError) and error.filename:
                 file, row = error.filename, error.lineno
             rule = f"loading {self.noun} {name} failed: {type(error).__name__}: {error}"
-            raise InvalidInput([Problem(file=file, row=row, rule=rule, mend="mend this line")]) from error
+            raise InvalidInput([Problem(file=file, row=row, rule=rule, fix="fix this line")]) from error
 
-    def _refusal(self, where: Where, name: str, rule: str, mend: str) -> InvalidInput:
+    def _refusal(self, where: Where, name: str, rule: str, fix: str) -> InvalidInput:
         file, row = where(self.key)
-        return InvalidInput([Problem(file=file, row=row, column=".".join(self.key), value=name, rule=rule, mend=mend)])
+        return InvalidInput([Problem(file=file, row=row, column=".".join(self.key), value=name, rule=rule, fix=fix)])
 
 
 def is_in_a_file(name: str) -> bool:

@@ -43,11 +43,9 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
     for parameter in parameters:
         if parameter not in known:
             file, row = where(("policy", parameter))
-            mend = nearest(parameter, known) if known else f"{name} has no parameters"
+            fix = nearest(parameter, known) if known else f"{name} has no parameters"
             problems.append(
-                Problem(
-                    file=file, row=row, column=f"policy.{parameter}", rule=f"{name} has no such parameter", mend=mend
-                )
+                Problem(file=file, row=row, column=f"policy.{parameter}", rule=f"{name} has no such parameter", fix=fix)
             )
     if problems:
         raise InvalidInput(problems)
@@ -57,7 +55,7 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
         return cls(**parameters)
     except (TypeError, ValueError) as error:
         file, row = where(("policy", next(iter(parameters), "name")))
-        problem = Problem(file=file, row=row, column="policy", rule=str(error), mend=f"see eunomia policies {name}")
+        problem = Problem(file=file, row=row, column="policy", rule=str(error), fix=f"see eunomia policies {name}")
         raise InvalidInput([problem]) from error
 
 

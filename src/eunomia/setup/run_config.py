@@ -235,7 +235,7 @@ def _demand_prices(setup: RunConfig) -> None:
     rule = f"{setup.policy.info.name} needs the price of every type, and this one has none in the catalogue"
     problems = [
         Problem(
-            file=file, row=row, column="cluster.prices", value=name, rule=rule, mend=f"give prices = {{ {name} = … }}"
+            file=file, row=row, column="cluster.prices", value=name, rule=rule, fix=f"give prices = {{ {name} = … }}"
         )
         for name, price in setup.prices().items()
         if not price

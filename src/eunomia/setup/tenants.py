@@ -21,7 +21,7 @@ from eunomia.traces.field_rules import WEIGHT, NumberRule
 from eunomia.traces.open_table import read_sheet
 
 _QUOTA = NumberRule(
-    what="a number of accelerators, at least 0", least=0.0, mend="write it, or leave it empty", empty=math.nan
+    what="a number of accelerators, at least 0", least=0.0, fix="write it, or leave it empty", empty=math.nan
 )
 _SPREAD = 4  # number of the seed's stream
 _TOLD = 5  # names in a note
@@ -143,7 +143,7 @@ def _listed(scenario: Scenario, owners: Iterable[str]) -> dict[str, Tenant]:
             column="workload.tenant_weights",
             value=owner,
             rule=f"a tenant of the workload has no weight in {name}",
-            mend=f'add it there, or write [tenants] "{owner}" = {{ weight = 1 }}; {nearest(owner, list(table))}',
+            fix=f'add it there, or write [tenants] "{owner}" = {{ weight = 1 }}; {nearest(owner, list(table))}',
         )
         for owner in lacking
     ]
@@ -184,7 +184,7 @@ def _refuse_too_much(scenario: Scenario, tenants: Mapping[str, Tenant], capacity
                     value=str(scenario.workload.tenant_weights) if listed else f"{tree.said_quota[mine[-1]]:g}",
                     rule=f"the quotas of {', '.join(names)} add up to {said:g} accelerators, and "
                     f"{'the cluster' if parent < 0 else tree.names[parent]} has {whole:g}",
-                    mend="lower one of them, or leave it out and give it a weight",
+                    fix="lower one of them, or leave it out and give it a weight",
                 )
             )
     if problems:

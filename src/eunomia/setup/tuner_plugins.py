@@ -53,7 +53,7 @@ def outside_tuner(scenario: Scenario, number: int) -> Tuner:
             row=row,
             column="apps.parameters",
             rule=f"{said.tuner}: {type(error).__name__}: {error}",
-            mend=f"its class is made with seed = and with [apps.parameters]; it takes {taken}",
+            fix=f"its class is made with seed = and with [apps.parameters]; it takes {taken}",
         )
         raise InvalidInput([problem]) from error
     return CheckedTuner(made, said.tuner)

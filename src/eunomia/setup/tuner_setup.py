@@ -73,8 +73,8 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
                 return OptunaSearch(said.space, scenario.seed + number, parallel=parallel, most=most)
             except ImportError as error:
                 file, row = scenario.where(("apps", "tuner"))
-                rule, mend = "the package optuna is not installed", f"type {INSTALL}, or choose another tuner"
-                problem = Problem(file=file, row=row, column="apps.tuner", value="optuna", rule=rule, mend=mend)
+                rule, fix = "the package optuna is not installed", f"type {INSTALL}, or choose another tuner"
+                problem = Problem(file=file, row=row, column="apps.tuner", value="optuna", rule=rule, fix=fix)
                 raise InvalidInput([problem]) from error
         case "all":
             return Trials(parallel=parallel, most=most)

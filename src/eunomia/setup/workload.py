@@ -161,8 +161,8 @@ def _refuse_impossible(trace: Trace, job_type: tuple[str, ...], speeds: Throughp
         elif not fits:
             widest = int(capacity.max())
             rule = f"the gang is wider than every accelerator type that it can run on (at most {widest} of one type)"
-            mend = "enlarge the cluster, or leave the job out (of a generator: set multi_accelerator = false)"
-            problems.add(rule, mend, row=row, column="scale_factor", value=key[1])
+            fix = "enlarge the cluster, or leave the job out (of a generator: set multi_accelerator = false)"
+            problems.add(rule, fix, row=row, column="scale_factor", value=key[1])
     problems.raise_if_any()
 
 
@@ -176,8 +176,8 @@ def _refuse_endless(trace: Trace, job_type: tuple[str, ...], total_steps: Floats
         by_steps = not np.isnan(trace.total_steps[m])
         column, given = ("total_steps", trace.total_steps[m]) if by_steps else ("duration_s", trace.duration_s[m])
         rule = f"takes {lasts_s[m]:.3g} s on the fastest type of the cluster, and a job may take {MOST_S:g} s at most"
-        mend = "give it fewer steps" if by_steps else "give it a shorter duration"
-        problems.add(rule, f"{mend}, or leave the job out", row=int(trace.row[m]), column=column, value=float(given))
+        fix = "give it fewer steps" if by_steps else "give it a shorter duration"
+        problems.add(rule, f"{fix}, or leave the job out", row=int(trace.row[m]), column=column, value=float(given))
     problems.raise_if_any()
 
 

@@ -125,9 +125,9 @@ def _demand_slots(scenario: Scenario, topology: Topology) -> None:
     rule += f"a machine of {broken[0]} has no whole number of them" if wide else f"the largest machine has {sizes[-1]}"
     fitting = (n for n in range(1, sizes[-1] + 1) if all(size % n == 0 for size in sizes if size >= n))
     file, row = scenario.where(("physics", "accelerators_per_slot"))
-    mend = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
+    fix = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
     column = "physics.accelerators_per_slot"
-    raise InvalidInput([Problem(file=file, row=row, column=column, value=str(per_slot), rule=rule, mend=mend)])
+    raise InvalidInput([Problem(file=file, row=row, column=column, value=str(per_slot), rule=rule, fix=fix)])
 
 
 def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:
@@ -161,6 +161,6 @@ def _read(scenario: Scenario, key: str, models: Sequence[str], read: Callable[[P
     if path.is_file():
         return read(path, said)
     file, row = scenario.where(("physics", key))
-    mend = f"give a table that exists, or {nearest(said, models)}"
+    fix = f"give a table that exists, or {nearest(said, models)}"
     rule = "there is no such model and no such file"
-    raise InvalidInput([Problem(file=file, row=row, column=f"physics.{key}", value=said, rule=rule, mend=mend)])
+    raise InvalidInput([Problem(file=file, row=row, column=f"physics.{key}", value=said, rule=rule, fix=fix)])

@@ -77,12 +77,12 @@ def _baseline(sweep: SweepFile, compare: str, values: list[Label]) -> Label:
     if sweep.baseline is None:
         return values[0]
     if sweep.baseline not in values:
-        mend = nearest(str(sweep.baseline), [text(value) for value in values])
-        raise _refusal(sweep, "baseline", sweep.baseline, f"this is no value of the axis {compare}", mend)
+        fix = nearest(str(sweep.baseline), [text(value) for value in values])
+        raise _refusal(sweep, "baseline", sweep.baseline, f"this is no value of the axis {compare}", fix)
     found: Label = sweep.baseline
     return found
 
 
-def _refusal(sweep: SweepFile, key: str, value: object, rule: str, mend: str) -> InvalidInput:
+def _refusal(sweep: SweepFile, key: str, value: object, rule: str, fix: str) -> InvalidInput:
     file, row = sweep.places.where((key,))
-    return InvalidInput([Problem(file=file, row=row, column=key, value=shown(value), rule=rule, mend=mend)])
+    return InvalidInput([Problem(file=file, row=row, column=key, value=shown(value), rule=rule, fix=fix)])

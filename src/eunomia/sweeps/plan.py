@@ -128,7 +128,7 @@ class _Planner:
                 file, line = row.place
                 rule = f"is the same run as one of line {other.place[1]} ({other.name})"
                 self._problems.setdefault(
-                    Problem(file=file, row=line, value=row.name, rule=rule, mend="ask for it once")
+                    Problem(file=file, row=line, value=row.name, rule=rule, fix="ask for it once")
                 )
 
     def _refuse_unknown_axes(self) -> None:
@@ -136,9 +136,9 @@ class _Planner:
             if name is not None and name not in self._keys:
                 self._complain((key,), name, "this sweep has no such axis", nearest(name, self._keys))
 
-    def _complain(self, at: KeyPath, value: Any, rule: str, mend: str) -> None:
+    def _complain(self, at: KeyPath, value: Any, rule: str, fix: str) -> None:
         file, row = self._sweep.places.where(at)
-        problem = Problem(file=file, row=row, column=dotted(at), value=shown(value), rule=rule, mend=mend)
+        problem = Problem(file=file, row=row, column=dotted(at), value=shown(value), rule=rule, fix=fix)
         self._problems.setdefault(problem)
 
 
@@ -171,18 +171,18 @@ class _Mix:
         try:
             self._moved(put(self.data, list(axis.path), value), place, axis.key)
         except ValueError as error:
-            rule, mend = error.args
+            rule, fix = error.args
             raise InvalidInput(
-                [Problem(file=place[0], row=place[1], column=axis.key, value=shown(value), rule=rule, mend=mend)]
+                [Problem(file=place[0], row=place[1], column=axis.key, value=shown(value), rule=rule, fix=fix)]
             ) from error
 
     def _lay_cluster(self, name: str, at: KeyPath) -> None:
         clusters = self._sweep.clusters
         if name not in clusters:
             file, row = self._sweep.places.where(at)
-            mend = nearest(name, clusters) if clusters else f"write [clusters.{name}] and its keys below it"
+            fix = nearest(name, clusters) if clusters else f"write [clusters.{name}] and its keys below it"
             rule = "there is no cluster of this name in [clusters]"
-            raise InvalidInput([Problem(file=file, row=row, column="cluster", value=name, rule=rule, mend=mend)])
+            raise InvalidInput([Problem(file=file, row=row, column="cluster", value=name, rule=rule, fix=fix)])
         self.data["cluster"] = copy.deepcopy(clusters[name])
         origin: KeyPath = ("clusters", name)
         self._moved(("cluster",), self._sweep.places.where(origin), dotted(origin))

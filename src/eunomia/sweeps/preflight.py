@@ -112,16 +112,16 @@ def _placed(error: InvalidInput, scenario: Scenario, settings: Settings, order: 
         return error
     path, (file, row) = causes[0]
     rule = f"this run cannot be made: {error.problems[0].rule}"
-    first = Problem(file=file, row=row, column=dotted(path), rule=rule, mend=error.problems[0].mend)
+    first = Problem(file=file, row=row, column=dotted(path), rule=rule, fix=error.problems[0].fix)
     return InvalidInput([first, *error.problems], error.count + 1)
 
 
 def _refuse_world(scenario: Scenario) -> None:
     if scenario.world.backend != "simulated":
         file, row = scenario.where(("world", "backend"))
-        rule, mend = "a sweep simulates", 'write backend = "simulated", or leave it out'
+        rule, fix = "a sweep simulates", 'write backend = "simulated", or leave it out'
         value = scenario.world.backend
-        raise InvalidInput([Problem(file=file, row=row, column="world.backend", value=value, rule=rule, mend=mend)])
+        raise InvalidInput([Problem(file=file, row=row, column="world.backend", value=value, rule=rule, fix=fix)])
 
 
 def _refuse_load(scenario: Scenario) -> None:
@@ -129,5 +129,5 @@ def _refuse_load(scenario: Scenario) -> None:
     if not LOAD.least <= said <= LOAD.most:
         file, row = scenario.where(("workload", "load"))
         rule = f"must be {LOAD.what}"
-        problem = Problem(file=file, row=row, column="workload.load", value=f"{said:g}", rule=rule, mend=LOAD.mend)
+        problem = Problem(file=file, row=row, column="workload.load", value=f"{said:g}", rule=rule, fix=LOAD.fix)
         raise InvalidInput([problem])

@@ -42,8 +42,8 @@ def check_place(out: Path) -> None:
         raise _refusal(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
 
 
-def _refusal(out: Path, rule: str, mend: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, mend=mend)])
+def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:
+    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])
 
 
 class Store:

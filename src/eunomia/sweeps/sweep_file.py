@@ -99,15 +99,15 @@ class _Reader:
     def __init__(self, data: dict[str, Any], places: SourceLocations, problems: list[Problem]):
         self._data, self._places, self._problems = data, places, problems
         for key in data.keys() - set(KEYS):
-            mend = nearest(key, KEYS)
+            fix = nearest(key, KEYS)
             if key in SHORT or key_path(key) is None or isinstance(data[key], list):
-                mend = f"an axis stands below [axes]; {mend}"
-            self._complain((key,), data[key], "is no key of a sweep", mend)
+                fix = f"an axis stands below [axes]; {fix}"
+            self._complain((key,), data[key], "is no key of a sweep", fix)
 
-    def _complain(self, at: KeyPath, value: Any, rule: str, mend: str) -> None:
+    def _complain(self, at: KeyPath, value: Any, rule: str, fix: str) -> None:
         file, row = self._places.where(at)
         column = dotted(at) or None
-        self._problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, mend=mend))
+        self._problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
 
     def base(self, path: Path) -> tuple[dict[str, Any] | None, SourceLocations, Path]:
         """Return the base scenario's keys, their places, and the folder at which its paths start."""
@@ -137,8 +137,8 @@ class _Reader:
             return {}
         for name, cluster in found.items():
             if not isinstance(cluster, dict):
-                mend = "write accelerators = { v100 = 8 } below it"
-                self._complain(("clusters", name), cluster, "must be a table", mend)
+                fix = "write accelerators = { v100 = 8 } below it"
+                self._complain(("clusters", name), cluster, "must be a table", fix)
         return {name: cluster for name, cluster in found.items() if isinstance(cluster, dict)}
 
     def blocks(self) -> Iterator[Block]:

@@ -57,8 +57,8 @@ def read_table(source: str, base: Path | None = None) -> Measurements:
     problems = Problems(source)
     ending = next((ending for ending in READER_BY_ENDING if path.name.endswith(ending)), None)
     if not path.is_file():
-        mend = f"give a path that exists, or {nearest(source, BUILT_IN)}"
-        problems.add("there is no such file and no such built-in source", mend, value=source)
+        fix = f"give a path that exists, or {nearest(source, BUILT_IN)}"
+        problems.add("there is no such file and no such built-in source", fix, value=source)
     elif ending is None:
         problems.add("the name does not say what kind of table it is", f"end it in {', '.join(READER_BY_ENDING)}")
     problems.raise_if_any()
@@ -72,6 +72,6 @@ def _refuse_missing(types: tuple[str, ...], measurements: Measurements) -> None:
     problems = Problems(measurements.name)
     for type_name in types:
         if type_name not in measurements.types:
-            mend = f"{nearest(type_name, measurements.types)} (types: {', '.join(measurements.types)})"
-            problems.add("the table has no such accelerator type", mend, column="type", value=type_name)
+            fix = f"{nearest(type_name, measurements.types)} (types: {', '.join(measurements.types)})"
+            problems.add("the table has no such accelerator type", fix, column="type", value=type_name)
     problems.raise_if_any()

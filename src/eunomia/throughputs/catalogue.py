@@ -71,8 +71,8 @@ def resolve(types: tuple[str, ...]) -> tuple[Accelerator, ...]:
     problems = Problems("the catalogue")
     for name, accelerator in found.items():
         if accelerator is None:
-            mend = f"{nearest(name, _name_by_spelling())} (types: {', '.join(accelerators())})"
-            problems.add("this accelerator type is not in the catalogue", mend, column="type", value=name)
+            fix = f"{nearest(name, _name_by_spelling())} (types: {', '.join(accelerators())})"
+            problems.add("this accelerator type is not in the catalogue", fix, column="type", value=name)
     problems.raise_if_any()
     return tuple(accelerator for accelerator in found.values() if accelerator is not None)
 

@@ -60,9 +60,9 @@ def read_columns(path: Path, layouts: Mapping[str, Sequence[str]], problems: Pro
                 rows.append(MeasurementRow(lines.line_num, dict(zip(header, map(str.strip, values), strict=True))))
             elif values:
                 rule = f"a row has as many values as the header, {len(header)}"
-                problems.add(rule, "mend the row", row=lines.line_num, value=",".join(values)[:80])
+                problems.add(rule, "fix the row", row=lines.line_num, value=",".join(values)[:80])
     except csv.Error as error:
-        problems.add(f"the row is not CSV ({error})", "mend its quotes", row=lines.line_num)
+        problems.add(f"the row is not CSV ({error})", "fix its quotes", row=lines.line_num)
     if not rows and not problems.count:
         problems.add("the table has no rows", "give at least one measurement")
     if layout is None:
@@ -81,7 +81,7 @@ def number(row: MeasurementRow, column: str, problems: Problems, *, zero: bool =
     if math.isfinite(found) and (found > 0 or (zero and found == 0)):
         return found
     rule = "is a finite number of at least 0" if zero else "is a finite number above 0"
-    problems.add(rule, "mend the value", row=row.line, column=column, value=text)
+    problems.add(rule, "fix the value", row=row.line, column=column, value=text)
     return math.nan
 
 
@@ -90,5 +90,5 @@ def whole(row: MeasurementRow, column: str, problems: Problems) -> int:
     text = row.values[column]
     if text.isascii() and text.isdigit() and 0 < int(text) <= 1_000_000:
         return int(text)
-    problems.add("is a whole number of at least 1", "mend the value", row=row.line, column=column, value=text)
+    problems.add("is a whole number of at least 1", "fix the value", row=row.line, column=column, value=text)
     return 0

@@ -103,5 +103,5 @@ def _may_draw(mix: Mix, name: str, size: int, throughputs: Throughputs) -> bool:
     return known and (size == 1 or job_types()[name].distributed)
 
 
-def _refused(value: str, rule: str, mend: str) -> InvalidInput:
-    return InvalidInput([Problem(file="workload", column="job_types", value=value, rule=rule, mend=mend)])
+def _refused(value: str, rule: str, fix: str) -> InvalidInput:
+    return InvalidInput([Problem(file="workload", column="job_types", value=value, rule=rule, fix=fix)])

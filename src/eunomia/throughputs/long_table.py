@@ -61,7 +61,7 @@ def _csv_rows(contents: bytes, problems: Problems) -> Iterator[tuple[int, Row]]:
                 continue
             yield reader.line_num, dict(zip(header, map(str.strip, values), strict=True))
     except csv.Error as error:
-        problems.add(f"the row is not CSV ({error})", "mend its quotes", row=reader.line_num)
+        problems.add(f"the row is not CSV ({error})", "fix its quotes", row=reader.line_num)
 
 
 def _parquet_rows(contents: bytes, problems: Problems) -> Iterator[tuple[int, Row]]:
@@ -140,6 +140,6 @@ class _Found:
     def _suffix(self, line: int, row: Row) -> str:
         placement = str(row.get("placement") or "")
         if placement not in SUFFIX_BY_PLACEMENT:
-            mend = nearest(placement, filter(None, SUFFIX_BY_PLACEMENT))
-            self.problems.add("this placement is not known", mend, row=line, column="placement", value=placement)
+            fix = nearest(placement, filter(None, SUFFIX_BY_PLACEMENT))
+            self.problems.add("this placement is not known", fix, row=line, column="placement", value=placement)
         return SUFFIX_BY_PLACEMENT.get(placement, "")

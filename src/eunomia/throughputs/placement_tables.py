@@ -112,7 +112,7 @@ def _pollux(table: MeasurementColumns, problems: Problems) -> Times:
         placement, step = row.values["placement"], number(row, "step_time", problems)
         if not (placement.isascii() and placement.isdigit()) or "0" in placement:
             rule = "has a digit above 0 for each node, its accelerators"
-            problems.add(rule, "mend the placement", row=row.line, column="placement", value=placement)
+            problems.add(rule, "fix the placement", row=row.line, column="placement", value=placement)
             continue
         key = (model_of(row.values["model"]), sum(map(int, placement)), row.values["local_bsz"])
         times.setdefault(key, {}).setdefault(len(placement), []).append(step)

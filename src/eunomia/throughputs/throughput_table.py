@@ -90,8 +90,8 @@ class Throughputs:
                 rule = "there are no throughputs for this job type"
                 raise self._refused("job_type", name, rule, nearest(name, known))
 
-    def _refused(self, column: str, value: str, rule: str, mend: str) -> InvalidInput:
-        return InvalidInput([Problem(file=self.source.name, column=column, value=value, rule=rule, mend=mend)])
+    def _refused(self, column: str, value: str, rule: str, fix: str) -> InvalidInput:
+        return InvalidInput([Problem(file=self.source.name, column=column, value=value, rule=rule, fix=fix)])
 
 
 def _shared(rates: Floats) -> Floats:

@@ -24,8 +24,8 @@ FURTHER = (
     *[f"{state}_{kind}_num" for state in ("total", "running", "pending") for kind in ("job", "gpujob")],
     *[f"{state}_gpu_num_{side}_8" for state in ("running", "pending") for side in ("noless", "less")],
 )
-COUNT = NumberRule(what="a whole number, at least 0", least=0, most=MOST, whole=True, mend="write how many there were")
-SHARE = NumberRule(what="a number from 0 to 1", least=0.0, most=1.0, mend="write running over total")
+COUNT = NumberRule(what="a whole number, at least 0", least=0, most=MOST, whole=True, fix="write how many there were")
+SHARE = NumberRule(what="a number from 0 to 1", least=0.0, most=1.0, fix="write running over total")
 ROUNDING = 0.00051  # shares are published with three digits
 
 

@@ -18,7 +18,7 @@ class NumberRule:
     """A range of numbers, in words and in bounds. NaN keeps none."""
 
     what: str  # continues "must be"
-    mend: str
+    fix: str
     above: float = -inf  # the number must be greater
     least: float = -inf
     most: float = inf
@@ -47,46 +47,46 @@ class NumberRule:
 SUBMITTED = NumberRule(
     what="a finite number of seconds, at least 0",
     least=0.0,
-    mend="write the submission time as seconds since the trace began",
+    fix="write the submission time as seconds since the trace began",
 )
 SCALE_FACTOR = NumberRule(
     what="a whole number of accelerators, at least 1",
     least=1,
     most=MOST,
     whole=True,
-    mend="write 1 for a job on a single accelerator, or leave the job out",
+    fix="write 1 for a job on a single accelerator, or leave the job out",
 )
 ACCELERATORS = NumberRule(
-    what="a whole number of accelerators, at least 0", least=0, most=MOST, whole=True, mend="write 0 for none"
+    what="a whole number of accelerators, at least 0", least=0, most=MOST, whole=True, fix="write 0 for none"
 )
 TOTAL_STEPS = NumberRule(
     what="a finite number of steps above 0",
     above=0.0,
-    mend="write the steps that the job trains, over all its accelerators, or leave the job out",
+    fix="write the steps that the job trains, over all its accelerators, or leave the job out",
 )
 DURATION = NumberRule(
     what="a number of seconds above 0, at most 1e12",
     above=0.0,
     most=MOST_S,
-    mend="write how long the job runs on the reference type, or leave the job out",
+    fix="write how long the job runs on the reference type, or leave the job out",
 )
-WEIGHT = NumberRule(what="a finite number above 0", above=0.0, empty=1.0, mend="leave it empty for a weight of 1")
+WEIGHT = NumberRule(what="a finite number above 0", above=0.0, empty=1.0, fix="leave it empty for a weight of 1")
 DEADLINE = NumberRule(
     what="a finite number of seconds, at least 0",
     least=0.0,
     empty=inf,
-    mend="write seconds counted like the submission time, or leave it empty for no deadline",
+    fix="write seconds counted like the submission time, or leave it empty for no deadline",
 )
 DEMAND = NumberRule(
-    what="a finite number, at least 0", least=0.0, empty=0.0, mend="write what the whole gang needs, or leave it empty"
+    what="a finite number, at least 0", least=0.0, empty=0.0, fix="write what the whole gang needs, or leave it empty"
 )
 RETRIES = NumberRule(
-    what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, mend="leave it empty for no retries"
+    what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, fix="leave it empty for no retries"
 )
 SPAN = NumberRule(
     what="a number of seconds, at least 0 and at most 1e12",
     least=0.0,
     most=MOST_S,
-    mend="write the seconds between the first start and the last end",
+    fix="write the seconds between the first start and the last end",
 )
-FLAG = NumberRule(what="0 or 1", least=0, most=1, whole=True, mend="write 1 for yes and 0 for no")
+FLAG = NumberRule(what="0 or 1", least=0, most=1, whole=True, fix="write 1 for yes and 0 for no")

@@ -68,7 +68,7 @@ def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).rstrip(".")
 
 
-def _refused(path: Path, rule: str, mend: str, row: int | None = None) -> InvalidInput:
+def _refused(path: Path, rule: str, fix: str, row: int | None = None) -> InvalidInput:
     problems = Problems(str(path))
-    problems.add(rule, mend, row=row)
+    problems.add(rule, fix, row=row)
     return InvalidInput(problems.kept)

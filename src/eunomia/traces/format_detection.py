@@ -56,8 +56,8 @@ def guessed(path: Path, modules: Mapping[str, str]) -> str:
         where = "any of the files of this folder, by its first line" if path.is_dir() else "the first line"
         near = "" if path.is_dir() else _nearest(lines[0], modules)
         rule, names = f"the format cannot be told from {where}{near}", ", ".join(modules)
-        mend = f"{'add these columns, or ' * bool(near)}name the format: {names}"
-        raise refused(str(path), None, None, rule, mend)
+        fix = f"{'add these columns, or ' * bool(near)}name the format: {names}"
+        raise refused(str(path), None, None, rule, fix)
     rule = f"this could be in the formats {', '.join(found)}"
     raise refused(str(path), None, None, rule, "name the format, or the file")
 

@@ -28,8 +28,8 @@ NAMES = (
     "SLO",
     "arrival_time",
 )
-PRIORITY = replace(WEIGHT, empty=None, mend="write 1 for a job without priority")
-SLO = NumberRule(what="a finite number, above 0 or -1 for none", least=-1, mend="write -1 for no objective")
+PRIORITY = replace(WEIGHT, empty=None, fix="write 1 for a job without priority")
+SLO = NumberRule(what="a finite number, above 0 or -1 for none", least=-1, fix="write -1 for no objective")
 
 
 def read(path: Path) -> Trace:
@@ -60,7 +60,7 @@ def _trace(sheet: Sheet) -> Trace:
 def objectives(sheet: Sheet) -> tuple[str, ...]:
     """Check the SLO column; say how many objectives could not become deadlines."""
     factor = sheet.number("SLO", SLO)
-    sheet.refuse("SLO", (factor > -1) & (factor <= 0), f"must be {SLO.what}", SLO.mend)
+    sheet.refuse("SLO", (factor > -1) & (factor <= 0), f"must be {SLO.what}", SLO.fix)
     given = int(np.count_nonzero(factor > 0))
     if not given:
         return ()

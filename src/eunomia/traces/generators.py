@@ -24,28 +24,28 @@ JOBS = NumberRule(
     least=1,
     most=MOST_JOBS,
     whole=True,
-    mend="write how many jobs to draw",
+    fix="write how many jobs to draw",
 )
 RATE = NumberRule(
     what="a number of jobs per hour, at least 0.000001",
     least=1e-6,
     endless=True,
-    mend="write how many jobs arrive in an hour, or inf for all at time 0",
+    fix="write how many jobs arrive in an hour, or inf for all at time 0",
 )
 MEAN_DURATION = NumberRule(
     what="a number of seconds above 0, at most 1e10",  # some job of very many is drawn far longer
     above=0.0,
     most=1e10,
-    mend="write how long a job runs on average",
+    fix="write how long a job runs on average",
 )
 TENANTS = NumberRule(
     what="a whole number, at least 0",
     least=0,
     most=MOST_JOBS,
     whole=True,
-    mend="write 0 for jobs that belong to nobody",
+    fix="write 0 for jobs that belong to nobody",
 )
-SEED = NumberRule(what="a whole number, at least 0", least=0, whole=True, mend="write 0, or any other whole number")
+SEED = NumberRule(what="a whole number, at least 0", least=0, whole=True, fix="write 0, or any other whole number")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,9 +26,9 @@ NODES = NumberRule(
     most=1e6,
     whole=True,
     empty=1,
-    mend="write 1 for one machine",
+    fix="write 1 for one machine",
 )
-KIND = NumberRule(what="a number from 0 to 1", least=0, most=1, empty=0, mend="write 0.75 for pretraining, else 0.25")
+KIND = NumberRule(what="a number from 0 to 1", least=0, most=1, empty=0, fix="write 0.75 for pretraining, else 0.25")
 PRETRAINING = 0.75
 SELECTED = "evaluation jobs and all that failed or were cancelled are absent from the published extract"
 

@@ -19,13 +19,13 @@ OPTIONAL = ("iterations", "model_name", "batch_size", "interval", "iteration_tim
 SUBMITTED_MS = NumberRule(
     what="a finite number of milliseconds, at least 0",
     least=0.0,
-    mend="write the submission time as milliseconds since the trace began",
+    fix="write the submission time as milliseconds since the trace began",
 )
 DURATION_MS = NumberRule(
     what="a number of milliseconds above 0, at most 1e15",
     above=0.0,
     most=1000 * MOST_S,
-    mend="write how long the job runs, or leave the job out",
+    fix="write how long the job runs, or leave the job out",
 )
 MILLISECONDS = "submissions and durations are milliseconds in the file, read as seconds"
 

@@ -32,14 +32,14 @@ PART = NumberRule(
     least=0,
     most=WHOLE,
     whole=True,
-    mend="write 1000 for a whole one",
+    fix="write 1000 for a whole one",
 )
-ENDED = NumberRule(what="a finite number of seconds, at least 0", least=0.0, mend="write when the pod was deleted")
+ENDED = NumberRule(what="a finite number of seconds, at least 0", least=0.0, fix="write when the pod was deleted")
 STARTED = NumberRule(
     what="a finite number of seconds, at least 0",
     least=0.0,
     empty=np.nan,
-    mend="write when the pod was scheduled, or leave it empty if it never was",
+    fix="write when the pod was scheduled, or leave it empty if it never was",
 )
 
 
@@ -107,8 +107,8 @@ def _pods(sheet: Sheet) -> Pods:
         ended_s=sheet.number("deletion_time", ENDED),
     )
     split = (pods.gpus > 1) & (pods.part < WHOLE)
-    rule, mend = "only a pod on one accelerator may ask for a part of it", f"write {WHOLE}, or 1 in num_gpu"
-    sheet.refuse("gpu_milli", split, rule, mend)
+    rule, fix = "only a pod on one accelerator may ask for a part of it", f"write {WHOLE}, or 1 in num_gpu"
+    sheet.refuse("gpu_milli", split, rule, fix)
     early = pods.ended_s < pods.started_s
     sheet.refuse("deletion_time", early, "may not be before scheduled_time", "count both from the start of the trace")
     return pods

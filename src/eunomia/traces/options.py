@@ -47,11 +47,11 @@ def number(file: str, name: str, value: object, rule: NumberRule) -> None:
     """Raise InvalidInput unless the value is a number under `rule`; a whole one must be written as one."""
     kind = int if rule.whole else int | float
     if isinstance(value, bool) or not isinstance(value, kind) or not rule.allows(value):
-        raise refused(file, name, value, f"must be {rule.what}", rule.mend)
+        raise refused(file, name, value, f"must be {rule.what}", rule.fix)
 
 
-def refused(file: str, name: str | None, value: object, rule: str, mend: str) -> InvalidInput:
+def refused(file: str, name: str | None, value: object, rule: str, fix: str) -> InvalidInput:
     """Return the error for one option."""
     problems = Problems(file)
-    problems.add(rule, mend, column=name, value=value)
+    problems.add(rule, fix, column=name, value=value)
     return InvalidInput(problems.kept)

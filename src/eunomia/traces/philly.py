@@ -20,7 +20,7 @@ from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_index", "submit_s", "gpus", "span_s", "service_s", "vc", "status")
 OPTIONAL = ("submit_time", "vc_source", "status_source")
-SERVICE = replace(SPAN, empty=np.nan, mend="write the run time over all attempts, or leave it empty")
+SERVICE = replace(SPAN, empty=np.nan, fix="write the run time over all attempts, or leave it empty")
 STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed", "Unsuccessful": "failed"}
 UNKNOWN = "Unsuccessful"  # killed or failed
 PASSED = STATUS_BY_WORD["Pass"]
@@ -59,7 +59,7 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
 
 
 def _notes(trace: Trace, keep: Bools, spanned: Bools, zero: Bools, unknown: Bools) -> tuple[str, ...]:
-    """Say what was left out, estimated or mended; each count is of the jobs kept."""
+    """Say what was left out, estimated or fixed; each count is of the jobs kept."""
     vcless = np.array([not tenant for tenant in trace.tenant])
     counts = {
         "jobs did not pass and are left out": ~keep,

@@ -88,8 +88,8 @@ def _jobs(path: Path) -> list[Any]:
     except RecursionError:
         raise refused(str(path), None, None, "the JSON is nested too deeply", "write a list of jobs") from None
     except json.JSONDecodeError as error:
-        rule, mend = f"this is not JSON ({error.msg})", "copy or download it again"
-        raise InvalidInput([Problem(file=str(path), row=error.lineno, rule=rule, mend=mend)]) from None
+        rule, fix = f"this is not JSON ({error.msg})", "copy or download it again"
+        raise InvalidInput([Problem(file=str(path), row=error.lineno, rule=rule, fix=fix)]) from None
     except ValueError as error:  # a number of thousands of digits
         raise refused(str(path), None, None, f"the JSON cannot be read ({error})", "write a list of jobs") from None
     if not isinstance(found, list):
@@ -120,8 +120,8 @@ def _sheet(path: Path, jobs: list[Any]) -> Sheet:
         except (TypeError, ValueError, KeyError, AttributeError):
             summed.append(("", "", "", ""))
             rule = "must be a list of attempts with start_time, end_time and detail, and gpus a list of names in it"
-            mend = "write it as published"
-            sheet.note(row, "attempts", _text(job.get("attempts")), rule, mend)
+            fix = "write it as published"
+            sheet.note(row, "attempts", _text(job.get("attempts")), rule, fix)
     good = [cells if cells[0] else ("0", "0", "0", "0") for cells in summed]
     sheet.columns |= dict(zip(ATTEMPTS, zip(*good, strict=True), strict=True)) if good else {}
     return sheet

@@ -21,7 +21,7 @@ from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("name", "time", "application", "num_replicas", "batch_size")
 OPTIONAL = ("set", "workload")  # absent from the files as the authors published them, one for each workload
-BATCH = NumberRule(what="a whole number, at least 1", least=1, most=1e9, whole=True, mend="write the global batch size")
+BATCH = NumberRule(what="a whole number, at least 1", least=1, most=1e9, whole=True, fix="write the global batch size")
 ITERATIONS = {  # application → global batch size → iterations to the last validated epoch (Pollux' artifact)
     "bert": {12: 14774, 24: 7427, 48: 3732, 96: 1885, 192: 940, 384: 480},
     "cifar10": {128: 39062, 256: 20377, 512: 10615, 1024: 5722, 2048: 3178, 4096: 2011},

@@ -19,7 +19,7 @@ RATE = NumberRule(
     what="a number above 0, at most 100",
     above=0.0,
     most=100.0,
-    mend="write 0.1 to keep about a tenth of the jobs, 2 for twice as many",
+    fix="write 0.1 to keep about a tenth of the jobs, 2 for twice as many",
 )
 JITTER_S = 1800.0  # a copy comes within half an hour of its job: the hours of the day keep their shape
 

@@ -87,12 +87,12 @@ class Sheet:
             self.refuse(name, self.empty(name), "may not be empty", "give every job one")
         return values
 
-    def unique(self, name: str, mend: str = "give each job its own") -> tuple[str, ...]:
+    def unique(self, name: str, fix: str = "give each job its own") -> tuple[str, ...]:
         """Return a column of text in which no cell may be empty or repeat an earlier one."""
         self.filled(name)
-        return self.distinct(name, mend)
+        return self.distinct(name, fix)
 
-    def distinct(self, name: str, mend: str = "give each job its own") -> tuple[str, ...]:
+    def distinct(self, name: str, fix: str = "give each job its own") -> tuple[str, ...]:
         """Return a column of text in which no cell may repeat an earlier one, unless empty."""
         values = self.text(name)
         if name in self.columns and len(set(values)) < len(values):
@@ -102,7 +102,7 @@ class Sheet:
                 name,
                 again,
                 lambda m: f"must be unique, but row {self.line[first[values[m]]]} has it too",
-                mend,
+                fix,
             )
         return values
 
@@ -123,7 +123,7 @@ class Sheet:
         asked = ~blank if rule.empty is not None else np.ones(len(self), dtype=np.bool_)
         asked &= True if where is None else where
         broken = rule.broken_by(values)
-        self.refuse(name, asked & broken, f"must be {rule.what}", rule.mend)
+        self.refuse(name, asked & broken, f"must be {rule.what}", rule.fix)
         values[broken] = np.nan
         values[blank] = np.nan if rule.empty is None else rule.empty
         return values + 0.0  # turns -0 into 0
@@ -189,15 +189,15 @@ class Sheet:
             )
         return tuple(ours_by_theirs.get(word, "") for word in words)
 
-    def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], mend: str) -> None:
+    def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], fix: str) -> None:
         """Note a problem with column `name` in each row where `wrong`; `rule` may depend on the row."""
         rows = np.flatnonzero(wrong)
         values = self.text(name) if len(rows) else ()
         for m in rows[:SHOWN].tolist():
-            self.note(int(self.line[m]), name, values[m], rule if isinstance(rule, str) else rule(m), mend)
+            self.note(int(self.line[m]), name, values[m], rule if isinstance(rule, str) else rule(m), fix)
         self.count += max(0, len(rows) - SHOWN)
 
-    def note(self, row: int | None, column: str | None, value: str | None, rule: str, mend: str) -> None:
+    def note(self, row: int | None, column: str | None, value: str | None, rule: str, fix: str) -> None:
         """Note one problem at one place."""
         self.count += 1
         self.found.append(
@@ -207,7 +207,7 @@ class Sheet:
                 column=None if column is None else _shown(column),
                 value=None if value is None else _shown(value),
                 rule=rule,
-                mend=mend,
+                fix=fix,
             )
         )
 

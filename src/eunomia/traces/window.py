@@ -13,15 +13,15 @@ from eunomia.traces.options import number, refused
 from eunomia.traces.table import Trace
 from eunomia.traces.timestamps import date_at
 
-START = NumberRule(what="a finite number of seconds, at least 0", least=0.0, mend="leave it out to start at 0")
-END = NumberRule(what="a number of seconds above 0", above=0.0, endless=True, mend="leave it out to read to the end")
+START = NumberRule(what="a finite number of seconds, at least 0", least=0.0, fix="leave it out to start at 0")
+END = NumberRule(what="a number of seconds above 0", above=0.0, endless=True, fix="leave it out to read to the end")
 LOAD = NumberRule(
     what="a number from 0.000001 to 1,000,000",
     least=1e-6,
     most=1e6,
-    mend="write 1 for the load of the trace, 2 for twice as much",
+    fix="write 1 for the load of the trace, 2 for twice as much",
 )
-MAX_JOBS = NumberRule(what="a whole number, at least 1", least=1, whole=True, mend="leave it out for all jobs")
+MAX_JOBS = NumberRule(what="a whole number, at least 1", least=1, whole=True, fix="leave it out for all jobs")
 
 
 def window(

@@ -17,8 +17,8 @@ def run_auction(policy: Policy, spelling: str, fields: Mapping[str, object], fil
     """Return what an auction gives to each bidder. Raises InvalidInput for what is wrong with it."""
     problem = auction_of(fields, file)
     if not callable(getattr(policy, "auction", None)):
-        rule, mend = f"{policy.info.name} takes no bids", "ask a policy that holds auctions, such as themis"
-        raise InvalidInput([Problem(file=file, column="bids", rule=rule, mend=mend)])
+        rule, fix = f"{policy.info.name} takes no bids", "ask a policy that holds auctions, such as themis"
+        raise InvalidInput([Problem(file=file, column="bids", rule=rule, fix=fix)])
     auctioneer = cast(AuctionPolicy, policy)
     found, seconds, compile_seconds = timed(policy, lambda: auctioneer.auction(problem.bids))
     return AuctionResult(

@@ -72,8 +72,8 @@ def _take(raw: Any, bidder: str, row: int, offer: Offer, problems: Problems) -> 
         place = column if offer.plain else f"{column}.{name}"
         whole = _is_whole(count) and count >= 0
         if not whole:
-            rule, mend = "must be a whole number, at least 0", "count accelerators"
-            problems.add(rule, mend, row=row, column=place, value=short(count))
+            rule, fix = "must be a whole number, at least 0", "count accelerators"
+            problems.add(rule, fix, row=row, column=place, value=short(count))
         elif count > most:
             rule = f"takes more than is offered, which is {most}"
             problems.add(rule, "leave the row out, or offer more", row=row, column=place, value=short(count))
@@ -94,8 +94,8 @@ def _value(raw: Any, is_rho: bool, bidder: str, row: int, problems: Problems) ->
     good = is_number(type(raw)) and (raw > 0 if is_rho else 0 <= raw < math.inf)
     if not good:
         rule = "must be a number above 0" if is_rho else "must be a finite number, at least 0"
-        mend = "give ρ; null = it has nothing" if is_rho else "give 1/ρ; 0 = it has nothing"
-        problems.add(rule, mend, row=row, column=column, value=short(raw))
+        fix = "give ρ; null = it has nothing" if is_rho else "give 1/ρ; 0 = it has nothing"
+        problems.add(rule, fix, row=row, column=column, value=short(raw))
         return 1.0
     return 1 / min(float(raw), RHO_MAX) if is_rho else float(raw)
 
@@ -104,8 +104,8 @@ def _check(table: RawBidTable, take: Ints, value: Floats, problems: Problems) ->
     """Note a table without the row that takes nothing, a take that is said twice, and values that fall."""
     name = table.bidder
     if take.any(axis=1).all():
-        mend = "add a row that takes 0, with the rho or value of what the bidder has now"
-        problems.add("has no row that takes nothing", mend, column=name)
+        fix = "add a row that takes 0, with the rho or value of what the bidder has now"
+        problems.add("has no row that takes nothing", fix, column=name)
     for row in range(len(take)):
         less = (take <= take[row]).all(axis=1)
         more = (take >= take[row]).all(axis=1)
@@ -117,8 +117,8 @@ def _check(table: RawBidTable, take: Ints, value: Floats, problems: Problems) ->
             other = int(np.argmax(np.where(dearer, value, -1.0)))
             said, by = table.rows[row][1], "rho" if table.rows[row][2] else "value"
             rule = f"is worth less than row {other + 1}, which takes no more ({short(table.rows[other][1])})"
-            mend = "more accelerators may be left idle: give it at least that worth"
-            problems.add(rule, mend, row=row + 1, column=f"{name}.{by}", value=short(said))
+            fix = "more accelerators may be left idle: give it at least that worth"
+            problems.add(rule, fix, row=row + 1, column=f"{name}.{by}", value=short(said))
 
 
 def _logarithms(value: Floats) -> Floats:

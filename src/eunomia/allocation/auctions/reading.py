@@ -81,8 +81,8 @@ def _rest(said: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
         listed(said.get(*one)) for one in (("indivisible", "none"), ("seed", 0), ("lease_s", LEASE_S))
     )
     if mode not in INDIVISIBLE:
-        mend = nearest(str(mode), INDIVISIBLE)
-        problems.add("is no treatment", mend, column="indivisible", value=short(mode))
+        fix = nearest(str(mode), INDIVISIBLE)
+        problems.add("is no treatment", fix, column="indivisible", value=short(mode))
     if type(seed) is not int or not 0 <= seed < 2**63:
         problems.add("must be a whole number, at least 0", "leave it out for 0", column="seed", value=short(seed))
     if not is_number(type(lease_s)) or not LEAST_S <= lease_s <= MOST_S:

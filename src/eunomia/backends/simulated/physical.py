@@ -72,7 +72,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Repaired:
-    """What a gang failed for is mended on these machines."""
+    """What a gang failed for is fixed on these machines."""
 
     nodes: tuple[int, ...]
 
@@ -188,8 +188,8 @@ class PhysicalWorld:
                 return [Measured(gang.job.job_id, steps, math.nan)]
             case JobCancelled():
                 return [coming] if self.accept(coming) else []
-            case _Repaired(mended):
-                return [NodeJoined(node) for node in self._outages.let_in(mended)]
+            case _Repaired(fixed):
+                return [NodeJoined(node) for node in self._outages.let_in(fixed)]
             case Fault():
                 nodes, when, following = self._outages.happen(self._at, coming)
                 self._push(when, following)

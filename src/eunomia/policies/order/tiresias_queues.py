@@ -52,13 +52,13 @@ class Queues:
 @lru_cache(maxsize=64)
 def numbers_in(said: float | str, parameter: str, what: str) -> Floats:
     """Return a number, or those of a text such as `3250,7200`. Raises ValueError, which names the parameter."""
-    mend = f"{parameter} is {said!r}; it is {what}, such as 3250 or '3250,7200'"
+    fix = f"{parameter} is {said!r}; it is {what}, such as 3250 or '3250,7200'"
     try:
         found = np.array([float(part) for part in str(said).split(",")])
     except ValueError:
-        raise ValueError(mend) from None
+        raise ValueError(fix) from None
     if not (np.isfinite(found).all() and (found > 0).all()):
-        raise ValueError(mend)
+        raise ValueError(fix)
     found.setflags(write=False)
     return found
 

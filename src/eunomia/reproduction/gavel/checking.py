@@ -57,25 +57,25 @@ def check_run(run: Mapping[str, Any], name: str, row: int, folder: Path, problem
     """Note all that is wrong with a run, number `row` of its file."""
     for wrong in _of_run(run, folder):
         rule = f"{wrong.rule} (run {name})"
-        problems.add(rule, wrong.mend, row=row, column=wrong.column, value=wrong.shown)
+        problems.add(rule, wrong.fix, row=row, column=wrong.column, value=wrong.shown)
 
 
 def check_log(events: Any, name: str, problems: Problems) -> None:
     """Note all that is wrong with the log of a run; rows are numbers of its events."""
     if not isinstance(events, list):
         wrong = Wrong(f"logs.{name}", events, "must be a list", "give [event, …]")
-        problems.add(wrong.rule, wrong.mend, column=wrong.column, value=wrong.shown)
+        problems.add(wrong.rule, wrong.fix, column=wrong.column, value=wrong.shown)
         return
     for row, event in enumerate(events, start=1):
         for wrong in _of_event(event):
             rule = f"{wrong.rule} (log of {name})"
-            problems.add(rule, wrong.mend, row=row, column=wrong.column, value=wrong.shown)
+            problems.add(rule, wrong.fix, row=row, column=wrong.column, value=wrong.shown)
 
 
 def check_prices(prices: Any, problems: Problems) -> None:
     """Note all that is wrong with the prices of a file."""
     for wrong in wrong_entries("provenance.prices_usd_per_gpu_hour", prices, _PRICE):
-        problems.add(wrong.rule, wrong.mend, column=wrong.column, value=wrong.shown)
+        problems.add(wrong.rule, wrong.fix, column=wrong.column, value=wrong.shown)
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
@@ -100,8 +100,8 @@ def _of_cluster(cluster: Any, per_server: Any) -> Iterator[Wrong]:
         used = {kind: _SERVER for kind, count in cluster.items() if count}
         wrong += wrong_fields(per_server, used, "gpus_per_server.")
         if not wrong and not any(cluster[kind] // per_server[kind] for kind in used):
-            mend = "give at least one type as many accelerators as a server of it has"
-            wrong.append(Wrong("cluster", cluster, "must have a server", mend))
+            fix = "give at least one type as many accelerators as a server of it has"
+            wrong.append(Wrong("cluster", cluster, "must have a server", fix))
     yield from wrong
 
 
@@ -162,13 +162,13 @@ def _is_part(text: str) -> bool:
 
 
 def _of_event(event: Any) -> Iterator[Wrong]:
-    mend = 'give {"t": …, "allocation": …} or {"t": …, "assign": …}'
+    fix = 'give {"t": …, "allocation": …} or {"t": …, "assign": …}'
     if not isinstance(event, dict):
-        yield Wrong("event", event, OBJECT.rule, mend)
+        yield Wrong("event", event, OBJECT.rule, fix)
         return
     yield from wrong_fields(event, {"t": _SECONDS})
     if not event.keys() & {"allocation", "assign"}:
-        yield Wrong("event", event, "must have an allocation or an assign", mend)
+        yield Wrong("event", event, "must have an allocation or an assign", fix)
     if "allocation" in event:
         yield from _of_allocation(event["allocation"])
     if "assign" in event:

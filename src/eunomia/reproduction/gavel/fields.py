@@ -16,7 +16,7 @@ class Wrong(NamedTuple):
     column: str
     value: Any
     rule: str
-    mend: str
+    fix: str
 
     @property
     def shown(self) -> str | None:
@@ -32,7 +32,7 @@ class Field(NamedTuple):
 
     holds: Callable[[Any], bool]
     rule: str
-    mend: str
+    fix: str
     optional: bool = False  # it may be null, or left out
 
     def fits(self, value: Any) -> bool:
@@ -41,7 +41,7 @@ class Field(NamedTuple):
 
     def wrong(self, column: str, value: Any) -> Wrong:
         """Return what to say of a value that is not."""
-        return Wrong(column, value, self.rule, self.mend)
+        return Wrong(column, value, self.rule, self.fix)
 
 
 def between(low: float, high: float = _MOST) -> Callable[[Any], bool]:
@@ -68,7 +68,7 @@ def wrong_fields(said: Mapping[str, Any], fields: Mapping[str, Field], prefix: s
     """Yield the fields of an object that are missing, or not as asked."""
     for name, field in fields.items():
         if name not in said and not field.optional:
-            yield Wrong(prefix + name, None, "is missing", field.mend)
+            yield Wrong(prefix + name, None, "is missing", field.fix)
         elif not field.fits(said.get(name)):
             yield field.wrong(prefix + name, said[name])
 

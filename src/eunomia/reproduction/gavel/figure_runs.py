@@ -105,8 +105,8 @@ def throughputs_in(request: Request) -> Path:
     """Return the table of throughputs in the reference folder, absolute. Raises InvalidInput when there is none."""
     path = request.folder("data/gavel").absolute() / THROUGHPUTS
     if not path.is_file():
-        rule, mend = f"there is no {THROUGHPUTS}", "give a folder laid out like data/gavel"
-        raise InvalidInput([Problem(file=str(path), column="--reference", rule=rule, mend=mend)])
+        rule, fix = f"there is no {THROUGHPUTS}", "give a folder laid out like data/gavel"
+        raise InvalidInput([Problem(file=str(path), column="--reference", rule=rule, fix=fix)])
     return path
 
 

@@ -87,7 +87,7 @@ def of_run(one: Run, reference: Reference) -> list[FigureRow]:
 def _no_rounds(one: Run, reference: Reference) -> InvalidInput:
     rule = f"in run {one.id} shares are given out as a fluid; there are no rounds to compare"
     file = str(reference.folder / RESULTS)
-    return InvalidInput([Problem(file=file, column="generated.ideal", value="true", rule=rule, mend="leave it out")])
+    return InvalidInput([Problem(file=file, column="generated.ideal", value="true", rule=rule, fix="leave it out")])
 
 
 def _equal_jobs(one: Run, played: GavelRun) -> FigureRow:

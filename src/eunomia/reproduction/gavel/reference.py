@@ -114,8 +114,8 @@ def _check(run: Any, row: int, first: dict[str, int], folder: Path, problems: Pr
     check_run(run, name, row, folder, problems)
     if first.setdefault(name, row) == row:
         return name
-    rule, mend = f"is the id of run {first[name]} too", "give each run a name of its own"
-    problems.add(rule, mend, row=row, column="id", value=name)
+    rule, fix = f"is the id of run {first[name]} too", "give each run a name of its own"
+    problems.add(rule, fix, row=row, column="id", value=name)
     return f"{name}, run {row}"
 
 
@@ -153,5 +153,5 @@ def _json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _refusal(path: Path, rule: str, mend: str, column: str | None = None) -> InvalidInput:
-    return InvalidInput([Problem(file=str(path), column=column, rule=rule, mend=mend)])
+def _refusal(path: Path, rule: str, fix: str, column: str | None = None) -> InvalidInput:
+    return InvalidInput([Problem(file=str(path), column=column, rule=rule, fix=fix)])

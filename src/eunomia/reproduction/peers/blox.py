@@ -132,8 +132,8 @@ def _check_tracked(path: Path, lives: Collection[str], names: Sequence[str], tra
     others = [name for name in lives if name in trace and name not in names]
     if others:
         rule = f"it has results of {len(others)} jobs that are not tracked, such as {others[0]!r}"
-        mend = f"leave them out, or mend n in summary.csv, by which {len(names)} jobs from {names[0]!r} on are tracked"
-        raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, mend=mend)])
+        fix = f"leave them out, or fix n in summary.csv, by which {len(names)} jobs from {names[0]!r} on are tracked"
+        raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, fix=fix)])
 
 
 def _told(ours: Mapping[str, Life], submitted: Mapping[str, float]) -> dict[str, float]:

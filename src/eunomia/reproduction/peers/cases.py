@@ -38,7 +38,7 @@ def jobs(
     for row, (name, size, submitted, seconds) in enumerate(columns):
         if not (size == int(size) and size <= most):
             rule = f"is a whole number of at most the {most} accelerators that there are"
-            problems.add(rule, "mend the row, or the size of the cluster", row=row + 2, column="num_gpu", value=size)
+            problems.add(rule, "fix the row, or the size of the cluster", row=row + 2, column="num_gpu", value=size)
             continue
         try:
             found.append(
@@ -51,7 +51,7 @@ def jobs(
                 )
             )
         except InvalidJob as error:
-            problems.add(f"it is no job: {error}", "mend the row", row=row + 2)
+            problems.add(f"it is no job: {error}", "fix the row", row=row + 2)
     if len({job.job_id for job in found}) < len(found):
         problems.add("two rows have the same job_id", "give each job one row")
     problems.raise_if_any()
@@ -73,11 +73,11 @@ def machines(path: Path, columns: tuple[str, ...], accelerators: str) -> list[No
     for name, values in sheet.numbers.items():
         for row, value in enumerate(values, 2):
             if value != values[0]:
-                rule, mend = f"row 2 says {values[0]:g}, and there is one cluster", "give each its own folder"
-                problems.add(rule, mend, row=row, column=name, value=value)
+                rule, fix = f"row 2 says {values[0]:g}, and there is one cluster", "give each its own folder"
+                problems.add(rule, fix, row=row, column=name, value=value)
     problems.raise_if_any()
     count, size = math.prod(sheet.numbers[name][0] for name in columns), sheet.numbers[accelerators][0]
     if not (1 <= count <= MOST_MACHINES and size >= 1):
         rule = f"it tells {count:g} machines of {size:g} accelerators"
-        raise InvalidInput([Problem(file=str(path), row=2, rule=rule, mend="a cluster has at least one of each")])
+        raise InvalidInput([Problem(file=str(path), row=2, rule=rule, fix="a cluster has at least one of each")])
     return [Node(type="gpu", accelerators=int(size))] * int(count)

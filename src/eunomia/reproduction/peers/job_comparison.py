@@ -63,8 +63,8 @@ def compared(
     unknown = [name for name in published if name not in measured]
     if unknown:
         rule = f"it has results of {len(unknown)} jobs that were not run, such as {unknown[0]!r}"
-        mend = "give trace and results of one run; who asks for more than there is, or than its quota, is never run"
-        raise InvalidInput([Problem(file=source, column="job_id", rule=rule, mend=mend)])
+        fix = "give trace and results of one run; who asks for more than there is, or than its quota, is never run"
+        raise InvalidInput([Problem(file=source, column="job_id", rule=rule, fix=fix)])
     odd = odd or {}
     missing = [name for name, life in measured.items() if name not in published and not math.isnan(life.end)]
     different = [name for name, life in published.items() if not _same(life, measured[name]) or name in odd]

@@ -60,11 +60,11 @@ def _rows(path: Path) -> tuple[list[str], list[list[str]]]:
             header, *rows = list(csv.reader(file)) or [[]]
     except FileNotFoundError:
         raise InvalidInput(
-            [Problem(file=str(path), rule="there is no such file", mend="give the whole folder")]
+            [Problem(file=str(path), rule="there is no such file", fix="give the whole folder")]
         ) from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInput(
-            [Problem(file=str(path), rule=f"it cannot be read: {error}", mend="give a CSV file")]
+            [Problem(file=str(path), rule=f"it cannot be read: {error}", fix="give a CSV file")]
         ) from error
     return header, rows
 

@@ -78,6 +78,6 @@ def tell_others(
         found.notes.append(f"{system} {case.name}: not compared: {', '.join(left)}")
     for name in names:
         if name not in compared and name not in known:
-            rule, mend = f"{name!r} is none of {', '.join(compared)}", "give it one of these names, or leave it out"
-            problem = Problem(file=str(case / f"{PREFIX}{name}.csv"), rule=rule, mend=mend)
+            rule, fix = f"{name!r} is none of {', '.join(compared)}", "give it one of these names, or leave it out"
+            problem = Problem(file=str(case / f"{PREFIX}{name}.csv"), rule=rule, fix=fix)
             found.failed[f"{system} {case.name} {name}"] = InvalidInput([problem])

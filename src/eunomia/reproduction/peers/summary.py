@@ -72,8 +72,8 @@ class Summary:
             self.silent.append(key)
             return []
         if len(lines) > 1:
-            rule, mend = "a run has one line", "keep one of them"
-            raise InvalidInput([Problem(file=str(self.path), row=lines[1][0], rule=rule, mend=mend)])
+            rule, fix = "a run has one line", "keep one of them"
+            raise InvalidInput([Problem(file=str(self.path), row=lines[1][0], rule=rule, fix=fix)])
         row, line = lines[0]
         self.asked.add(key)
         pairs = [(name, line[name], value) for name, value in ours.items() if name in line]
@@ -163,13 +163,13 @@ def _words(path: Path, row: int, column: str, told: str, known: Mapping[str, flo
     for word in told.split():
         name, _, value = word.rpartition("=")
         if name not in known:
-            rule, mend = "it names nothing that the case has", f"it has {', '.join(known)}"
+            rule, fix = "it names nothing that the case has", f"it has {', '.join(known)}"
         elif not _is_number(value):
-            rule, mend = "it gives no number", "write it as NAME=1.2345"
+            rule, fix = "it gives no number", "write it as NAME=1.2345"
         else:
             found.append((name, value, known[name]))
             continue
-        problems.add(rule, mend, row=row, column=column, value=word)
+        problems.add(rule, fix, row=row, column=column, value=word)
     problems.raise_if_any()
     return found
 

@@ -25,8 +25,8 @@ def reproduce(request: Request) -> FigureTable:
     whole = JobComparison()
     places = {system: _place(folder, system) for system in SYSTEMS}
     if not any(places.values()):
-        rule, mend = f"there is none of {', '.join(SYSTEMS)}", "give a folder laid out like data/peers"
-        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
+        rule, fix = f"there is none of {', '.join(SYSTEMS)}", "give a folder laid out like data/peers"
+        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
     for system, place in places.items():
         if place is None and folder in places.values():
             continue  # one system was asked for

@@ -41,8 +41,8 @@ def read(folder: Path) -> Trace:
     """Return the trace of a folder up to the end of the three weeks. Raises InvalidInput when it is not there."""
     path = folder / "philly_jobs.csv.gz"
     if not path.is_file():
-        rule, mend = f"there is no {path.name}", f"give a folder laid out like {LIKE}"
-        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
+        rule, fix = f"there is no {path.name}", f"give a folder laid out like {LIKE}"
+        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
     return traces.window(traces.read(path, "philly"), end_s=UNTIL_S)
 
 
@@ -53,7 +53,7 @@ def owned(trace: Trace, seed: int) -> Trace:
     known = passed & (tenant != "") & ~np.isin(tenant, TOLD)
     if (tenant == "").any() and not known.any():
         rule = f"no job that passed names a virtual cluster other than {', '.join(sorted(TOLD))}"
-        raise InvalidInput([Problem(file="the trace", column="vc", rule=rule, mend="give the whole trace")])
+        raise InvalidInput([Problem(file="the trace", column="vc", rule=rule, fix="give the whole trace")])
     for one in np.unique(size[tenant == ""]).tolist():
         nameless = np.flatnonzero((tenant == "") & (size == one))
         alike = known & (size == one)

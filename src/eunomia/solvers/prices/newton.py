@@ -2,7 +2,7 @@
 
 Unknown are the value q of each column (sum 1) and the level t; wanted is that what rows ask for, D(q, t), is all
 capacity. One pass over the rows tells D and its derivative in t; that in q changes slowly: it is measured once, by
-finite differences on some of the rows, and mended after each step by what the step did (C. G. Broyden, "A Class of
+finite differences on some of the rows, and fixed after each step by what the step did (C. G. Broyden, "A Class of
 Methods for Solving Nonlinear Simultaneous Equations", Mathematics of Computation 19, 1965). Where prices are not
 smooth (rows that are alike, a column without a price) steps do not get smaller, and the caller goes another way:
 nothing here is a proof.

@@ -173,7 +173,7 @@ def _unbounded(program: Program, level: int) -> Solved:
 
 
 def _top_up(rows: Rows, x: Floats, u: Floats, need: Floats) -> None:
-    """Mend what the solver's tolerance left: a need far below a row's best speed is met to the last digits too."""
+    """Fix what the solver's tolerance left: a need far below a row's best speed is met to the last digits too."""
     reached = (rows.T * x).sum(axis=0) + rows.base * u
     lost = reached < 0.5 * need
     x[:, lost], u[lost] = 0.0, 0.0

@@ -26,7 +26,7 @@ TYPE_BY_MODEL = {  # names of the catalogue, where a publisher's name means one 
     "A10": "a10",
 }
 MACHINES = NumberRule(
-    what="a whole number of machines, at least 0", least=0, most=MOST, whole=True, mend="write 0 for no machine"
+    what="a whole number of machines, at least 0", least=0, most=MOST, whole=True, fix="write 0 for no machine"
 )
 MOST_MACHINES = 1_000_000
 

@@ -200,8 +200,8 @@ def _early(answer: http.client.HTTPResponse, came: int, file: File) -> bool:
 
 def _unreached(url: str, reason: str) -> Problem:
     said = " ".join("".join(letter if letter.isprintable() else " " for letter in reason).split())[:LONGEST]
-    mend = "check the connection and run it again, which goes on where it stopped; or name a --mirror"
-    return Problem(file=url, rule=f"this could not be downloaded: {said}", mend=mend)
+    fix = "check the connection and run it again, which goes on where it stopped; or name a --mirror"
+    return Problem(file=url, rule=f"this could not be downloaded: {said}", fix=fix)
 
 
 def _provenance(source: TraceSource, draft: Path, mirror: str | None) -> str:

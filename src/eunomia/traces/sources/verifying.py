@@ -36,8 +36,8 @@ def verify(file: File, copy: Path) -> Problem | None:
 
 
 def _other(file: File, value: str, rule: str) -> Problem:
-    mend = "nothing was kept; run it again, and if it stays so the source has changed: do not use it unseen"
-    return Problem(file=file.here, value=value, rule=rule, mend=mend)
+    fix = "nothing was kept; run it again, and if it stays so the source has changed: do not use it unseen"
+    return Problem(file=file.here, value=value, rule=rule, fix=fix)
 
 
 def counted(copy: Path) -> tuple[str, int, int]:

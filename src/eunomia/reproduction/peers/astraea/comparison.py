@@ -38,8 +38,8 @@ def parity(request: Request) -> FigureTable:
     """Compare with the runs in the reference folder, laid out like data/peers/astraea. Raises InvalidInput."""
     folder = request.folder("data/peers/astraea")
     if not is_here(folder):
-        rule, mend = "there is no case of ASTRAEA's artifact", "give a folder laid out like data/peers/astraea"
-        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, mend=mend)])
+        rule, fix = "there is no case of ASTRAEA's artifact", "give a folder laid out like data/peers/astraea"
+        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
     found = reproduce(folder, request)
     return FigureTable(rows=tuple(found.rows), notes=tuple(found.notes))
 
@@ -61,8 +61,8 @@ def _compare(case: Path, request: Request, found: JobComparison) -> None:
     runs: list[Path] = []
     results = sorted(case.glob("jobs_*.csv"))
     if not results:
-        mend = "put its jobs_*.csv there, or take the folder away"
-        raise InvalidInput([Problem(file=str(case), rule="it has no result", mend=mend)])
+        fix = "put its jobs_*.csv there, or take the folder away"
+        raise InvalidInput([Problem(file=str(case), rule="it has no result", fix=fix)])
     for path in results:
         with found.trying(_series(path)):
             if options(path, upstream=False).quota == DRAWN:

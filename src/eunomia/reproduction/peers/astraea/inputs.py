@@ -98,14 +98,14 @@ def _tenants(case: Path) -> tuple[list[str], Floats]:
     try:
         names = [name for name in path.read_text(encoding="utf-8").split() if name in share]
     except OSError as error:
-        mend = "write there the names of the tenants in the order in which they are served, one a line"
-        raise InvalidInput([Problem(file=str(path), rule=f"it cannot be read: {error.strerror}", mend=mend)]) from None
+        fix = "write there the names of the tenants in the order in which they are served, one a line"
+        raise InvalidInput([Problem(file=str(path), rule=f"it cannot be read: {error.strerror}", fix=fix)]) from None
     except UnicodeDecodeError as error:
-        problem = Problem(file=str(path), rule=f"it is no UTF-8: {error.reason}", mend="save it as UTF-8")
+        problem = Problem(file=str(path), rule=f"it is no UTF-8: {error.reason}", fix="save it as UTF-8")
         raise InvalidInput([problem]) from None
     if not names:
-        rule, mend = "it names nobody who has a share in share.csv", "write the name of one tenant a line"
-        raise InvalidInput([Problem(file=str(path), rule=rule, mend=mend)])
+        rule, fix = "it names nobody who has a share in share.csv", "write the name of one tenant a line"
+        raise InvalidInput([Problem(file=str(path), rule=rule, fix=fix)])
     return names, np.array([share[name] for name in names])
 
 
@@ -121,8 +121,8 @@ def options(path: Path, *, upstream: bool) -> ArtifactOptions:
     chosen = next((name for name in SELECTIONS if name == selection), None)
     if chosen is None or not known:
         rule = "its name says no run of the artifact"
-        mend = "call it jobs_<case>.<selection>.<quota>.<lease>.csv, and .noblock or .nodelay before the end"
-        raise InvalidInput([Problem(file=str(path), rule=rule, mend=mend)])
+        fix = "call it jobs_<case>.<selection>.<quota>.<lease>.csv, and .noblock or .nodelay before the end"
+        raise InvalidInput([Problem(file=str(path), rule=rule, fix=fix)])
     if lease == "inf":
         return ArtifactOptions(chosen, quota, length, starvation=math.inf)
     if upstream:

@@ -56,7 +56,7 @@ def setting(case: Path, jobs: ArtifactWorkload, runs: Sequence[Path]) -> Cluster
             return best
     if best.equal < 0:
         rule = f"it has results of {of} jobs, and no cluster of up to {MOST} accelerators admits so many of the trace"
-        raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, mend="give the whole file of one run")])
+        raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, fix="give the whole file of one run")])
     return best
 
 

@@ -107,9 +107,9 @@ def _jct(path: Path, published: PeerSheet, workload: str, policy: str) -> dict[s
 
 def _strangers(path: Path, published: PeerSheet, known: Collection[str]) -> dict[str, InvalidInput]:
     """Return, by their names, the workloads of the results that nobody can run."""
-    rule, mend = "there is no such workload", f"it is one of {', '.join(known)}"
+    rule, fix = "there is no such workload", f"it is one of {', '.join(known)}"
     return {
-        f"pollux {name}": InvalidInput([Problem(file=str(path), column="workload", value=name, rule=rule, mend=mend)])
+        f"pollux {name}": InvalidInput([Problem(file=str(path), column="workload", value=name, rule=rule, fix=fix)])
         for name in dict.fromkeys(published.texts["workload"])
         if name not in known
     }

@@ -84,8 +84,8 @@ def _sizes(folder: Path) -> list[int]:
     sizes = sorted({int(match[1]) for match in named if match})
     if not sizes or sizes[0] < 1:
         rule = "it holds no results: no folder upstream_sim_<accelerators>gpu with at least 1 accelerator"
-        mend = "name the folder of results so, for example upstream_sim_32gpu"
-        raise InvalidInput([Problem(file=str(folder), rule=rule, mend=mend)])
+        fix = "name the folder of results so, for example upstream_sim_32gpu"
+        raise InvalidInput([Problem(file=str(folder), rule=rule, fix=fix)])
     return sizes
 
 
@@ -130,8 +130,8 @@ def _refuse_wide(trace: Path, jobs: Sequence[BatchScalingJob], capacity: int) ->
     if wide:
         size = jobs[wide[0] - 1].accelerators
         rule = f"a job of {size} accelerators never runs on {capacity}"
-        mend = "give the trace of these results"
-        raise InvalidInput([Problem(file=str(trace), row=wide[0], value=str(size), rule=rule, mend=mend)])
+        fix = "give the trace of these results"
+        raise InvalidInput([Problem(file=str(trace), row=wide[0], value=str(size), rule=rule, fix=fix)])
 
 
 def _simulated(path: Path, run: str) -> tuple[float, float] | None:
@@ -141,8 +141,8 @@ def _simulated(path: Path, run: str) -> tuple[float, float] | None:
     summary = read(path, numbers=("avg_jct_s", "makespan_s"), texts=("run",))
     places = [place for place, name in enumerate(summary.texts["run"]) if name == run]
     if len(places) > 1:
-        rule, mend = "a run has one line", "keep one of them"
-        raise InvalidInput([Problem(file=str(path), row=places[1] + 2, column="run", value=run, rule=rule, mend=mend)])
+        rule, fix = "a run has one line", "keep one of them"
+        raise InvalidInput([Problem(file=str(path), row=places[1] + 2, column="run", value=run, rule=rule, fix=fix)])
     return next(((summary.numbers["avg_jct_s"][at], summary.numbers["makespan_s"][at]) for at in places), None)
 
 
@@ -154,7 +154,7 @@ def _by_job(path: Path, run: str, jobs: list[BatchScalingJob]) -> list[float] | 
     jct = sheet.numbers.get(run)
     if jct is not None and len(jct) != len(jobs):
         rule = f"it has {len(jct)} jobs, the trace {len(jobs)}"
-        raise InvalidInput([Problem(file=str(path), rule=rule, mend="give results of this trace")])
+        raise InvalidInput([Problem(file=str(path), rule=rule, fix="give results of this trace")])
     return jct
 
 

@@ -24,7 +24,7 @@ def read_rates(path: Path) -> Rates:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         rule = f"it holds no steps/s by job type on {TYPE!r}: {error!r}"
-        raise InvalidInput([Problem(file=str(path), rule=rule, mend="give the file as it was")]) from error
+        raise InvalidInput([Problem(file=str(path), rule=rule, fix="give the file as it was")]) from error
     return {(m[1], int(m[2]), int(m[3])): rate for m, rate in named.items() if m is not None}
 
 
@@ -36,8 +36,8 @@ def read_trace(path: Path, rates: Rates) -> list[BatchScalingJob]:
         try:
             jobs.append(_job(len(jobs), text.split("\t"), rates))
         except (ValueError, LookupError) as error:
-            rule, mend = f"it says no job of Shockwave's format: {error}", f"give {FIELDS} fields parted by tabs"
-            problems.append(Problem(file=str(path), row=line, rule=rule, mend=mend))
+            rule, fix = f"it says no job of Shockwave's format: {error}", f"give {FIELDS} fields parted by tabs"
+            problems.append(Problem(file=str(path), row=line, rule=rule, fix=fix))
     if problems:
         raise InvalidInput(problems)
     return jobs
