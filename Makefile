@@ -81,5 +81,5 @@ lock: ## choose new versions and write requirements*.lock (needs the network and
 .PHONY: clean
 clean: ## remove all that was made, .venv too
 	rm -rf .venv build dist out demo-out bench.json .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf src/*.egg-info
+	find src reproduction tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info reproduction/src/*.egg-info

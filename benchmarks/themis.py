@@ -15,9 +15,9 @@ from benchmarks.side_by_side import on_one_thread
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.policy import Themis
-from eunomia.reproduction.themis import scenario_of
 from eunomia.runs.simulation import simulate
 from eunomia.traces.searches import Searches
+from eunomia_reproduction.themis import scenario_of
 
 APPS, RATE_PER_HOUR = 2000, 3.75
 MOST_TRIALS = 101  # more than any app has

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from eunomia import traces
-from eunomia.reproduction.gavel.parity import AGNOSTIC, AWARE, EXACT, of_log, of_run
-from eunomia.reproduction.gavel.reference import Reference, Run, read_reference
-from eunomia.reproduction.table import FigureRow
 from eunomia.throughputs import load
+from eunomia_reproduction.gavel.parity import AGNOSTIC, AWARE, EXACT, of_log, of_run
+from eunomia_reproduction.gavel.reference import Reference, Run, read_reference
+from eunomia_reproduction.table import FigureRow
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 LONG = 2200  # rounds; a run with more is for the slow tests

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.reproduction.gavel.ecos_emulation import NotSolved, solve
-from eunomia.reproduction.gavel.shared_time import SharedTime
 from eunomia.solvers.level import highest_level
+from eunomia_reproduction.gavel.ecos_emulation import NotSolved, solve
+from eunomia_reproduction.gavel.shared_time import SharedTime
 
 CLOSE = 1e-6
 

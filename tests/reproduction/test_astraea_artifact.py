@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from eunomia.model.problems import InvalidInput
-from eunomia.reproduction.peers import astraea
-from eunomia.reproduction.peers.astraea.comparison import parity
-from eunomia.reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload, options, workload
-from eunomia.reproduction.peers.astraea.sizing import at_once, setting
-from eunomia.reproduction.peers.astraea.ticks import TickOutcome, Ticks
-from eunomia.reproduction.peers.peer_sheet import PeerSheet
-from eunomia.reproduction.table import Request
+from eunomia_reproduction.peers import astraea
+from eunomia_reproduction.peers.astraea.comparison import parity
+from eunomia_reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload, options, workload
+from eunomia_reproduction.peers.astraea.sizing import at_once, setting
+from eunomia_reproduction.peers.astraea.ticks import TickOutcome, Ticks
+from eunomia_reproduction.peers.peer_sheet import PeerSheet
+from eunomia_reproduction.table import Request
 
 
 def some_of(peers: Path, folder: Path, case: str, runs: Sequence[str]) -> Path:

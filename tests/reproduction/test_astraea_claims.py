@@ -19,12 +19,12 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 from eunomia.records.run import InlinePolicyRunner, run
-from eunomia.reproduction import astraea, philly_window
-from eunomia.reproduction.run_cache import RunRequest
-from eunomia.reproduction.table import FigureTable, Request
-from eunomia.reproduction.tenancy import Tenancy
 from eunomia.throughputs import load
 from eunomia.traces.table import trace_of
+from eunomia_reproduction import astraea, philly_window
+from eunomia_reproduction.run_cache import RunRequest
+from eunomia_reproduction.table import FigureTable, Request
+from eunomia_reproduction.tenancy import Tenancy
 
 HOUR = 3600.0
 TWO = {"ann": Tenant(weight=3.0), "bo": Tenant(weight=1.0)}

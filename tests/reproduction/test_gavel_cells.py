@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from eunomia import traces
-from eunomia.reproduction.gavel.figure_runs import FigureRun, show
-from eunomia.reproduction.gavel.published import FINISH_TIME, MAKESPAN, MEAN_FTF, MULTI, SINGLE
 from eunomia.setup.run_config import set_up
+from eunomia_reproduction.gavel.figure_runs import FigureRun, show
+from eunomia_reproduction.gavel.published import FINISH_TIME, MAKESPAN, MEAN_FTF, MULTI, SINGLE
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 DATA = FOLDER / "simulation_throughputs.json.gz"

@@ -11,10 +11,10 @@ import pytest
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.view import View
-from eunomia.reproduction.gavel.packing import PublishedGandiva
-from eunomia.reproduction.gavel.parity import of_run
-from eunomia.reproduction.gavel.published_fifo import PublishedFifo
-from eunomia.reproduction.gavel.reference import RESULTS, read_reference
+from eunomia_reproduction.gavel.packing import PublishedGandiva
+from eunomia_reproduction.gavel.parity import of_run
+from eunomia_reproduction.gavel.published_fifo import PublishedFifo
+from eunomia_reproduction.gavel.reference import RESULTS, read_reference
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 TYPES = ("k80", "p100", "v100")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from eunomia.model.problems import InvalidInput
-from eunomia.reproduction.gavel.logged import of_log
-from eunomia.reproduction.gavel.reference import read_reference
+from eunomia_reproduction.gavel.logged import of_log
+from eunomia_reproduction.gavel.reference import read_reference
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 RUN: dict[str, Any] = {

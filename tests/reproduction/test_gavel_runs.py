@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.reproduction.gavel import batch, cost_figures, curves, runs, sharing
-from eunomia.reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
-from eunomia.reproduction.gavel.reference import THROUGHPUTS
-from eunomia.reproduction.gavel.runs import Runs, measure
-from eunomia.reproduction.table import Request
 from eunomia.setup.run_config import set_up
+from eunomia_reproduction.gavel import batch, cost_figures, curves, runs, sharing
+from eunomia_reproduction.gavel.figure_runs import FigurePoint, FigureRun, throughputs_in
+from eunomia_reproduction.gavel.reference import THROUGHPUTS
+from eunomia_reproduction.gavel.runs import Runs, measure
+from eunomia_reproduction.table import Request
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 with_data = pytest.mark.skipif(not (FOLDER / THROUGHPUTS).is_file(), reason=f"there are no throughputs in {FOLDER}")

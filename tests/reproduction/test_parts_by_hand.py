@@ -11,17 +11,17 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node
-from eunomia.reproduction.peers import blox, systems
-from eunomia.reproduction.peers.pollux import scattered
-from eunomia.reproduction.peers.pollux.profile import Profile, Validation, split
-from eunomia.reproduction.peers.pollux.training import PolluxJob as EpochTraining
-from eunomia.reproduction.peers.preemption_cost_sim import CostlyStops
-from eunomia.reproduction.peers.running import lives
-from eunomia.reproduction.peers.shockwave.inputs import read_trace
-from eunomia.reproduction.peers.shockwave.regimes import foreseen, grown
-from eunomia.reproduction.peers.shockwave.rounds import ShockwaveRounds
-from eunomia.reproduction.peers.shockwave.training import BatchScalingJob as StepTraining
-from eunomia.reproduction.table import Request
+from eunomia_reproduction.peers import blox, systems
+from eunomia_reproduction.peers.pollux import scattered
+from eunomia_reproduction.peers.pollux.profile import Profile, Validation, split
+from eunomia_reproduction.peers.pollux.training import PolluxJob as EpochTraining
+from eunomia_reproduction.peers.preemption_cost_sim import CostlyStops
+from eunomia_reproduction.peers.running import lives
+from eunomia_reproduction.peers.shockwave.inputs import read_trace
+from eunomia_reproduction.peers.shockwave.regimes import foreseen, grown
+from eunomia_reproduction.peers.shockwave.rounds import ShockwaveRounds
+from eunomia_reproduction.peers.shockwave.training import BatchScalingJob as StepTraining
+from eunomia_reproduction.table import Request
 
 RECALL = Leases(recall=True)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.reproduction.peers import blox, helios, pollux, shockwave, tiresias
-from eunomia.reproduction.peers.job_comparison import JobComparison
-from eunomia.reproduction.peers.peer_sheet import read
-from eunomia.reproduction.peers.pollux.comparison import RESULTS, completions
-from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings
-from eunomia.reproduction.table import Request
+from eunomia_reproduction.peers import blox, helios, pollux, shockwave, tiresias
+from eunomia_reproduction.peers.job_comparison import JobComparison
+from eunomia_reproduction.peers.peer_sheet import read
+from eunomia_reproduction.peers.pollux.comparison import RESULTS, completions
+from eunomia_reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings
+from eunomia_reproduction.table import Request
 
 REQUEST = Request()
 

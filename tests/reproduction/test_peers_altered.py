@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 
 from eunomia.cli.app import app
 from eunomia.model.problems import InvalidInput
-from eunomia.reproduction.peers import astraea, blox, helios, pollux, shockwave, tiresias
-from eunomia.reproduction.peers.blox import tracked
-from eunomia.reproduction.peers.job_comparison import JobComparison, compared
-from eunomia.reproduction.peers.pollux.comparison import RESULTS as POLLUX
-from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS
-from eunomia.reproduction.peers.running import Life
-from eunomia.reproduction.rounding import half_a_digit
-from eunomia.reproduction.table import FigureRow, Request
+from eunomia_reproduction.peers import astraea, blox, helios, pollux, shockwave, tiresias
+from eunomia_reproduction.peers.blox import tracked
+from eunomia_reproduction.peers.job_comparison import JobComparison, compared
+from eunomia_reproduction.peers.pollux.comparison import RESULTS as POLLUX
+from eunomia_reproduction.peers.pollux.inputs import MEASURED, WORKLOADS
+from eunomia_reproduction.peers.running import Life
+from eunomia_reproduction.rounding import half_a_digit
+from eunomia_reproduction.table import FigureRow, Request
 
 Change = Callable[[str], str]
 

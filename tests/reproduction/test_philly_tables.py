@@ -16,19 +16,19 @@ from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
 from eunomia.policies.grants.philly import Philly
-from eunomia.reproduction.philly import delays, failures, played, reproduce, traced
-from eunomia.reproduction.philly.averages import told
-from eunomia.reproduction.philly.filled import running_jobs
-from eunomia.reproduction.philly.owners import GPU_HOURS, DrawnOwners
-from eunomia.reproduction.philly.played import Waited
-from eunomia.reproduction.philly.tries import Tallied
-from eunomia.reproduction.philly.tries import size_class as size_of
-from eunomia.reproduction.table import Request
 from eunomia.setup.tenants import PHILLY as WEIGHT
 from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 from eunomia.traces import Trace
 from eunomia.traces.distributions import philly
 from eunomia.traces.table import trace_of
+from eunomia_reproduction.philly import delays, failures, played, reproduce, traced
+from eunomia_reproduction.philly.averages import told
+from eunomia_reproduction.philly.filled import running_jobs
+from eunomia_reproduction.philly.owners import GPU_HOURS, DrawnOwners
+from eunomia_reproduction.philly.played import Waited
+from eunomia_reproduction.philly.tries import Tallied
+from eunomia_reproduction.philly.tries import size_class as size_of
+from eunomia_reproduction.table import Request
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "traces" / "philly" / "philly_jobs.csv.gz"
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
-from eunomia.reproduction import EXPERIMENTS
-from eunomia.reproduction.figure import Figure, FigureCurve
-from eunomia.reproduction.table import COLUMNS, FigureRow, FigureTable
+from eunomia_reproduction import EXPERIMENTS
+from eunomia_reproduction.figure import Figure, FigureCurve
+from eunomia_reproduction.table import COLUMNS, FigureRow, FigureTable
 
 TRACE = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,2,0,1,vgg,100,10\n1,2,10,1,vgg,50,0\n"
 CLUSTER = "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node\n1,1,2,8,8\n"
@@ -118,7 +118,7 @@ def test_why_rows_are_outside_is_printed_once_for_all_of_them(reference: Path, t
 def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eunomia.reproduction.load", lambda name: lambda request: FigureTable(rows=(row(None, 1.0),)))
+    monkeypatch.setattr("eunomia_reproduction.load", lambda name: lambda request: FigureTable(rows=(row(None, 1.0),)))
     words = ["reproduce", "some", "--out", str(tmp_path / "out"), "--force"]
     assert CliRunner().invoke(app, words).exit_code == 0
     checked = CliRunner().invoke(app, [*words, "--check"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from eunomia.reproduction import themis
-from eunomia.reproduction.table import Request
 from eunomia.runs.simulation import simulate
+from eunomia_reproduction import themis
+from eunomia_reproduction.table import Request
 
 
 def told(worst: list[float]) -> list[dict[str, Any]]:

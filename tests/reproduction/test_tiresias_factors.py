@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from eunomia.reproduction.tiresias import POLICY, RIVALS, Shown, _ahead, _drawn, _factors
+from eunomia_reproduction.tiresias import POLICY, RIVALS, Shown, _ahead, _drawn, _factors
 
 
 def shown(fifo: list[float], others: list[float]) -> Shown:

@@ -16,8 +16,8 @@ from eunomia import __version__
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, answering_errors, fail_if_unfinished
 from eunomia.cli.failures import app as failures
+from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
-from eunomia.cli.reproduce import reproduce
 from eunomia.cli.run import run
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
@@ -288,11 +288,11 @@ def schema(
 
 app.command()(run)
 app.command()(policies)
-app.command()(reproduce)
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.command()(sweep)
+add_commands(app)
 
 
 def _one_option_each(words: list[str]) -> list[str]:

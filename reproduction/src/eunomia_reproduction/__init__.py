@@ -1,0 +1,105 @@
+"""Published results measured again: each name is an experiment that writes its numbers beside the published ones.
+
+This registry holds names; an experiment is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from eunomia_reproduction.table import FigureTable, Request
+
+
+class Entry(NamedTuple):
+    """One experiment: where its function is, one line that says what it measures, and how its folder is laid out."""
+
+    place: str  # module:function
+    about: str
+    reference: str = ""  # what the folder given as --reference looks like; empty = none is needed
+
+
+EXPERIMENTS: dict[str, Entry] = {
+    "peers": Entry(
+        "eunomia_reproduction.peers:reproduce",
+        "job by job beside the simulators of Tiresias, Blox, Helios, Pollux, Shockwave and ASTRAEA",
+        "data/peers",
+    ),
+    "astraea": Entry(
+        "eunomia_reproduction.astraea:reproduce",
+        "ASTRAEA against FIFO, static quotas, Tiresias and Themis on how fairly Philly's tenants are served",
+        "data/traces/philly",
+    ),
+    "astraea-parity": Entry(
+        "eunomia_reproduction.peers.astraea.comparison:parity",
+        "run by run and job by job beside ASTRAEA's artifact",
+        "data/peers/astraea",
+    ),
+    "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
+    "philly-tables": Entry(
+        "eunomia_reproduction.philly:reproduce",
+        "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
+    ),
+    "themis-w1": Entry("eunomia_reproduction.themis:w1", "Themis' worst ρ against its rivals', searches by HyperDrive"),
+    "themis-w2": Entry("eunomia_reproduction.themis:w2", "the same with wide gangs and successive halving"),
+    "themis-sweep": Entry("eunomia_reproduction.themis:sweep", "Themis' worst ρ by f and length of leases"),
+    "gavel-parity": Entry(
+        "eunomia_reproduction.gavel.parity:reproduce",
+        "run by run and round by round beside Gavel's own simulator",
+        "data/gavel",
+    ),
+    "gavel-fig8": Entry(
+        "eunomia_reproduction.gavel.curves:fig8",
+        "average JCT against load, one accelerator a job, LAS and its rivals",
+        "data/gavel",
+    ),
+    "gavel-fig9": Entry(
+        "eunomia_reproduction.gavel.curves:fig9",
+        "the same with gangs",
+        "data/gavel",
+    ),
+    "gavel-fig10": Entry(
+        "eunomia_reproduction.gavel.curves:fig10",
+        "the same with gangs, finish-time fairness",
+        "data/gavel",
+    ),
+    "gavel-cdf": Entry(
+        "eunomia_reproduction.gavel.curves:cdf",
+        "the distribution of JCTs at 5.6 jobs per hour",
+        "data/gavel",
+    ),
+    "gavel-ftf": Entry(
+        "eunomia_reproduction.gavel.sharing:ftf",
+        "mean JCT relative to an even split of the cluster",
+        "data/gavel",
+    ),
+    "gavel-cost": Entry(
+        "eunomia_reproduction.gavel.cost_figures:cost",
+        "cost and late jobs, with and without deadlines",
+        "data/gavel",
+    ),
+    "gavel-ideal": Entry(
+        "eunomia_reproduction.gavel.ideal:ideal",
+        "what rounds cost against shares as a fluid",
+        "data/gavel",
+    ),
+    "gavel-makespan": Entry(
+        "eunomia_reproduction.gavel.batch:makespan",
+        "makespan against the number of jobs",
+        "data/gavel",
+    ),
+}
+
+
+def load(name: str) -> Callable[[Request], FigureTable]:
+    """Return the function behind a name of `EXPERIMENTS`. Raises InvalidInput for another name."""
+    if name not in EXPERIMENTS:
+        from eunomia.model.problems import InvalidInput, Problem
+        from eunomia.model.spelling_suggestions import nearest
+
+        rule, fix = "there is no such experiment", nearest(name, EXPERIMENTS)
+        raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, fix=fix)])
+    module, _, function = EXPERIMENTS[name].place.partition(":")
+    return cast("Callable[[Request], FigureTable]", getattr(import_module(module), function))

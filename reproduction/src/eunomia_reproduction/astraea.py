@@ -1,0 +1,189 @@
+"""ASTRAEA against its rivals on how fairly tenants are served, on Philly's virtual clusters.
+
+Z. Ye et al., "ASTRAEA", TPDS 2022: tenant fairness up to 9.42 times that of other schedulers, and no worse a mean JCT.
+As in its evaluation the tenants are Philly's virtual clusters, with the weights of its artifact; `reproduction.week`
+says what is played and how fairness is measured. Its own slice was modified in ways that are not told, so the factor is
+a yardstick, not a target; what must hold is that no rival serves its worst-off tenant better.
+
+A seed is another half of a week of the trace, of which it has ten busy ones, and another draw of who owns the jobs that
+name no virtual cluster. Leases that end together are measured beside those that end one by one, which are the policy's
+own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eunomia import traces
+from eunomia.metrics.statistics import estimate, paired
+from eunomia.model import elementary
+from eunomia.model.problems import InvalidInput, Problem
+from eunomia.traces import Trace
+from eunomia_reproduction.philly_window import WindowFairness, played
+from eunomia_reproduction.run_cache import RunRequest, failures, make_all
+from eunomia_reproduction.table import FigureRow, FigureTable, Request
+
+WORKER = "eunomia_reproduction.philly_window_worker"
+DAYS = 3.5
+FIRST_DAYS = tuple(49 + DAYS * seed for seed in range(10))  # of the trace; before and after them few jobs come
+POLICIES: Mapping[str, tuple[str, Mapping[str, Any] | None]] = {  # and its leases; None: as the policy wants them
+    "Themis": ("themis", None),
+    "ASTRAEA": ("astraea", None),
+    "ASTRAEA, common ends": ("astraea", {"length": 900.0, "aligned": True}),
+    "Tiresias": ("tiresias", None),
+    "static quotas": ("astraea?selection=fifo&quota=static", {}),
+    "FIFO": ("fifo", None),
+}
+OURS, PUBLISHED = "ASTRAEA", 9.42
+SOURCE = "Ye et al., TPDS 2022, abstract"
+Shown = Mapping[str, Mapping[int, WindowFairness]]  # policy and seed -> what it came to
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    policy: str  # as people call it
+    seed: int
+
+    def order(self, trace: Path, digest: str) -> RunRequest:
+        """Return what a worker is told. digest: of the trace."""
+        policy, leases = POLICIES[self.policy]
+        task = {"first": FIRST_DAYS[self.seed], "days": DAYS, "seed": self.seed, "policy": policy, "leases": leases}
+        name = f"{self.policy}, {DAYS} days from day {FIRST_DAYS[self.seed]:g}"
+        return RunRequest(name, repr((digest, task)), {**task, "trace": str(trace.absolute())})
+
+
+def reproduce(request: Request) -> FigureTable:
+    """Play every policy on parts of the trace in the reference folder, laid out like data/traces/philly."""
+    path = _table_in(request.folder("data/traces/philly"))
+    trace, digest = traces.read(path, "philly"), sha256(path.read_bytes()).hexdigest()
+    seeds = min(request.seeds, len(FIRST_DAYS))
+    notes = _notes(path, trace, seeds)
+    runs = [_Run(policy, seed) for policy in POLICIES for seed in range(seeds)]
+    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _told, request)
+    shown: dict[str, dict[int, WindowFairness]] = {policy: {} for policy in POLICIES}
+    for run, one in found.items():
+        shown[run.policy][run.seed] = one
+    if request.seeds > seeds:
+        notes.append(f"{request.seeds} seeds were asked for, and the trace has {seeds} busy halves of weeks")
+    lost = failures({run.order(path, digest).name: why for run, why in failed.items()})
+    return FigureTable(rows=(*_values(shown), *_means(shown), *_ahead(shown), *lost), notes=tuple(notes))
+
+
+def _notes(path: Path, trace: Trace, seeds: int) -> list[str]:
+    """Return what was left out or cut of each part of the trace. Raises InvalidInput for one without a job to play."""
+    notes, problems = [], []
+    for seed, day in enumerate(FIRST_DAYS[:seeds]):
+        work = played(trace, day, DAYS, seed)
+        notes += [f"from day {day:g}: {note}" for note in work.notes]
+        if not work.jobs:
+            rule = f"there is no job of a tenant with a weight from day {day:g} to day {day + DAYS:g}"
+            fix = "give the whole trace, as data/traces/philly has it, or ask for fewer --seeds"
+            problems.append(Problem(file=str(path), column="submit_s", rule=rule, fix=fix))
+    if problems:
+        raise InvalidInput(problems)
+    return notes
+
+
+def _read(file: Path) -> WindowFairness:
+    return WindowFairness(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def _told(found: WindowFairness) -> str:
+    return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
+
+
+def _table_in(folder: Path) -> Path:
+    path = folder / "philly_jobs.csv.gz"
+    if not path.is_file():
+        rule, fix = f"there is no {path.name}", "give a folder laid out like data/traces/philly"
+        raise InvalidInput([Problem(file=str(folder), column="--reference", rule=rule, fix=fix)])
+    return path
+
+
+def _values(shown: Shown) -> list[FigureRow]:
+    """Return what each policy came to in each part of the trace."""
+    return [
+        FigureRow(series=name, x=FIRST_DAYS[seed], quantity=quantity, unit=unit, measured=_known(value))
+        for name, parts in shown.items()
+        for seed, found in sorted(parts.items())
+        for quantity, unit, value in _quantities(found)
+    ]
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _quantities(found: WindowFairness) -> tuple[tuple[str, str, float], ...]:
+    return (
+        ("tenant_fairness_min", "", found.least),
+        ("tenant_fairness_max_over_min", "", found.spread),
+        ("tenant_hours_losing", "", found.losing),
+        ("jct_mean", "s", found.jct_mean),
+    )
+
+
+def _means(shown: Shown) -> list[FigureRow]:
+    """Return each policy's means over the parts, with their 95 % intervals in words."""
+    rows = []
+    for name, parts in shown.items():
+        for values in zip(*(_quantities(found) for _, found in sorted(parts.items())), strict=True):
+            mean = estimate(np.array([value for _, _, value in values]))
+            if mean is None or not np.isfinite(mean.mean):
+                continue
+            told = "one seed" if mean.low is None else f"95 % interval {mean.low:.4g} to {mean.high:.4g}"
+            quantity, unit, _ = values[0]
+            rows.append(FigureRow(series=name, x="mean", quantity=quantity, unit=unit, measured=mean.mean, note=told))
+    return rows
+
+
+def _ahead(shown: Shown) -> list[FigureRow]:
+    """Return ASTRAEA over each rival: the worst-off tenant has to be no worse off, under each seed."""
+    rows, ours = [], shown[OURS]
+    for name, theirs in shown.items():
+        if name == OURS:
+            continue
+        series = f"{OURS} beside {name}"
+        rival = not name.startswith(OURS)
+        both = {seed: (ours[seed], found) for seed, found in theirs.items() if seed in ours}
+        fairness, told = _factor({seed: (one.least, other.least) for seed, (one, other) in both.items()})
+        rows.append(
+            FigureRow(
+                series=series,
+                quantity="tenant_fairness_min",
+                unit="times",
+                published=PUBLISHED if rival else None,
+                measured=fairness,
+                source=SOURCE if rival else "",
+                note=f"{told}; published: up to that, of a modified trace" if rival else told,
+            )
+        )
+        if rival:
+            ahead = sum(one.least >= other.least for one, other in both.values())
+            about = {"published": len(both), "measured": ahead, "tolerance": 0.0, "source": SOURCE}
+            rows.append(FigureRow(series=series, quantity="seeds ahead", unit="", **about))  # type: ignore[arg-type]
+        jct, told = _factor({seed: (one.jct_mean, other.jct_mean) for seed, (one, other) in both.items()})
+        rows.append(FigureRow(series=series, quantity="jct_mean", unit="times", measured=jct, note=told))
+    return rows
+
+
+def _factor(pairs: Mapping[int, tuple[float, float]]) -> tuple[float | None, str]:
+    """Return the geometric mean of ours ÷ theirs over the seeds, and the 95 % interval in words."""
+    ours, theirs = ({seed: pair[side] for seed, pair in pairs.items()} for side in (0, 1))
+    found = paired(ours, theirs)
+    if found is None or found.log_ratio is None:
+        return None, "somebody got nothing at all under a seed"
+    low, high = found.log_ratio.low, found.log_ratio.high
+    told = (
+        "one seed"
+        if low is None or high is None
+        else f"95 % interval {elementary.exp(low):.2f} to {elementary.exp(high):.2f}"
+    )
+    return elementary.exp(found.log_ratio.mean), told

@@ -1,0 +1,177 @@
+"""A logged run round by round: allocations come from the log, and who then sits where is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.mechanisms.gavel import GavelScheduler
+from eunomia.model.answers import Answer, Rows, Shares
+from eunomia.model.decisions import Ask, Decision, Start, Stop, one_by_one
+from eunomia.model.events import JobFinished, Moment
+from eunomia.model.view import View
+from eunomia_reproduction.gavel.objectives import Objective
+
+Members = tuple[str, ...]  # a job, or two that share
+Sitting = dict[Members, tuple[int, ...]]  # accelerators, numbered by type in alphabetical order
+
+
+class Diverged(Exception):
+    """The log asks its policy at another time, or about other jobs, than we do."""
+
+
+class FromLog:
+    """An adviser that answers what the log says; with `objective` it also asks the policy, and compares the two.
+
+    An allocation without jobs answers no question, as when the last job has ended.
+    """
+
+    def __init__(self, events: Sequence[Mapping[str, Any]], objective: Objective | None = None):
+        self._allocations = [event for event in events if "allocation" in event]
+        self._objective = objective
+        self._next = 0
+        self.cpu_s = 0.0
+        self.shortfall = 0.0  # the most that one of our answers is worse than the log's, relative
+
+    def answer(self, ask: Ask) -> Answer:
+        """Return the next allocation of the log. Raises Diverged when it is of another time or of other jobs."""
+        view = ask.view
+        self._skip_empty(view.at)
+        if self._next == len(self._allocations):
+            raise Diverged(f"the log holds {self._next} allocations, and one more is asked for at {view.at:.3f} s")
+        event = self._allocations[self._next]
+        self._next += 1
+        if abs(event["t"] - view.at) > 1e-6:
+            raise Diverged(f"allocation {self._next} is of {event['t']:.6f} s there, of {view.at:.6f} s here")
+        shares = _shares(event["allocation"], view)
+        if self._objective is not None:
+            shortfall, memory = self._objective.judge(view, shares)
+            self.shortfall = max(self.shortfall, shortfall)
+            shares = replace(shares, memory=memory)
+        return shares
+
+    @property
+    def left(self) -> int:
+        """Return how many allocations of the log nobody asked for, but for those without jobs."""
+        return sum(bool(event["allocation"]) for event in self._allocations[self._next :])
+
+    def _skip_empty(self, at: float) -> None:
+        """Pass over allocations without jobs from before the next one, or from before `at`."""
+        while self._next < len(self._allocations) and not self._allocations[self._next]["allocation"]:
+            following = self._allocations[self._next + 1 : self._next + 2]
+            due = bool(following) and following[0]["t"] <= at + 1e-6
+            if not due and self._allocations[self._next]["t"] >= at - 1e-6:
+                return
+            self._next += 1
+
+
+def _members(key: str) -> Members:
+    return tuple(part.strip() for part in key.strip("()").split(","))
+
+
+def _shares(allocation: Mapping[str, Mapping[str, float]], view: View) -> Shares:
+    """Return an allocation as shares; its jobs in order of their ids are the rows of the view."""
+    names = sorted((key for key in allocation if "," not in key), key=int)
+    if len(names) != view.jobs:
+        raise Diverged(f"the allocation of {view.at:.3f} s is of {len(names)} jobs there, of {view.jobs} here")
+    row = {name: m for m, name in enumerate(names)}
+    found = [
+        (row[members[0]], row[members[1]] if len(members) > 1 else -1, view.types.index(kind), x)
+        for members, shares in ((_members(key), shares) for key, shares in allocation.items())
+        for kind, x in shares.items()
+        if kind in view.types
+    ]
+    first, second, kind = np.array([places for *places, _ in found], dtype=np.int64).reshape(-1, 3).T
+    x = np.array([share for *_, share in found], dtype=float)
+    return Shares(x, Rows(first, kind, partner=second))
+
+
+@dataclass(slots=True)
+class RoundDifference:
+    """The first round that differs."""
+
+    round: int
+    at: float
+    text: str
+
+
+class LoggedRounds:
+    """An observer that compares every round with the log, from the decisions that reach the world."""
+
+    def __init__(self, scheduler: GavelScheduler, events: Sequence[Mapping[str, Any]]):
+        self._scheduler = scheduler
+        self._logged = [event for event in events if "assign" in event]
+        self._sits: Sitting = {}
+        self.compared = self.equal = 0
+        self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which somebody runs, there or here
+        self.first: RoundDifference | None = None
+
+    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        """Take in who sits where; at a new round, compare."""
+        for event in moment.events:
+            if isinstance(event, JobFinished):
+                self._part(event.job_id)
+        for decision in one_by_one(decisions):
+            match decision:
+                case Stop():
+                    for name in decision.job_ids:
+                        self._part(name)
+                case Start():
+                    members = (decision.job_id,) + ((decision.partner_id,) if decision.partner_id else ())
+                    self._sits[tuple(sorted(members, key=int))] = decision.seats
+        if self._scheduler.clock.opened > self.compared:
+            self.compared = self._scheduler.clock.opened
+            self._compare(moment.at)
+
+    def _part(self, name: str) -> None:
+        for members in [members for members in self._sits if name in members]:
+            del self._sits[members]
+
+    def close(self, stopped: str = "") -> None:
+        """The run is over, or it `stopped` for this reason: what the log has beyond our last round differs."""
+        for event in self._logged[self.compared :]:
+            self.compared += 1
+            if there := _seated(event["assign"]):
+                members = _first(there)
+                text = f"{_told(members, there)} there, and there is no such round here"
+                self._differ(event["t"], stopped or text, there)
+        if stopped and self.first is None:
+            self.compared += 1
+            self._differ(self._scheduler.clock.ended_at, stopped)
+
+    def _compare(self, at: float) -> None:
+        here: Sitting = {members: tuple(sorted(seats)) for members, seats in self._sits.items()}
+        if self.compared > len(self._logged):
+            if here:
+                self._differ(at, f"the log has no such round, and {_told(_first(here), here)} here")
+            return
+        event = self._logged[self.compared - 1]
+        there = _seated(event["assign"])
+        if abs(event["t"] - at) > 1e-6:
+            self._differ(at, f"it begins at {event['t']:.6f} s there", there)
+        elif here != there:
+            members = _first({m for m in here.keys() | there.keys() if here.get(m) != there.get(m)})
+            self._differ(at, f"{_told(members, there)} there, {here.get(members)} here", there)
+        else:
+            self.equal += bool(there)
+
+    def _differ(self, at: float, text: str, there: Sitting | None = None) -> None:
+        self.rounds += not there
+        if self.first is None:
+            self.first = RoundDifference(self.compared, at, text)
+
+
+def _seated(assign: Mapping[str, Sequence[int]]) -> Sitting:
+    return {_members(key): tuple(sorted(seats)) for key, seats in assign.items()}
+
+
+def _first(some: Iterable[Members]) -> Members:
+    """Return the oldest job of some, or pair with the oldest job."""
+    return min(some, key=lambda members: [int(name) for name in members])
+
+
+def _told(members: Members, sitting: Sitting) -> str:
+    return f"{' and '.join(members)} on {sitting.get(members)}"

@@ -1,0 +1,65 @@
+"""Our policies, asked by the rounds of Shockwave's simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eunomia.model.answers import Shares
+from eunomia.model.arrays import Array, Floats
+from eunomia.model.equal_share import alone_throughput
+from eunomia.model.view import View
+from eunomia.policies import build
+from eunomia_reproduction.peers.shockwave.rounds import Allocate
+from eunomia_reproduction.peers.shockwave.training import BatchScalingJob
+
+
+def asking(policy: str, accelerator: str, capacity: int) -> Allocate:
+    """Return a function that asks a policy of shares, such as `makespan?types=agnostic`, about one type.
+
+    It hands the policy what its last answer asked to keep, and what it asked to keep of each job.
+    """
+    asked = build(policy)
+    by_job: dict[str, dict[str, float]] = {name: {} for name in asked.info.remembers}
+    kept: dict[str, Array] = {}
+
+    def allocate(trainings: Sequence[BatchScalingJob], now: float) -> Floats:
+        columns = _columns(trainings, float(capacity))
+        names = [training.name for training in trainings]
+        remembered = {
+            column: np.array([by_job[column].get(name, new) for name in names])
+            for column, new in asked.info.remembers.items()
+        }
+        view = View(
+            at=now,
+            types=(accelerator,),
+            jobs=len(names),
+            columns={name: columns[name] for name in asked.info.needs},
+            memory={**kept, **remembered},
+        )
+        answer = asked.decide(view)
+        assert isinstance(answer, Shares) and answer.rows is None
+        for column, values in answer.memory.items():
+            if column in by_job:
+                by_job[column].update(zip(names, values.tolist(), strict=True))
+            else:
+                kept[column] = values
+        return np.asarray(answer.x[:, 0])
+
+    return allocate
+
+
+def _columns(trainings: Sequence[BatchScalingJob], capacity: float) -> dict[str, Array]:
+    """Return what a policy of shares may need to see of these jobs."""
+    throughput = np.array([[training.rate] for training in trainings])
+    size, all_of_it = np.array([training.accelerators for training in trainings]), np.array([capacity])
+    return {
+        "throughput": throughput,
+        "scale_factor": size,
+        "weight": np.array([training.weight for training in trainings]),
+        "submitted": np.array([training.submitted for training in trainings]),
+        "remaining": np.array([float(max(training.total - training.done, 0)) for training in trainings]),
+        "capacity": all_of_it,
+        "isolated": alone_throughput(throughput, size, all_of_it),
+    }

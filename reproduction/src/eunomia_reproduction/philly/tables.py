@@ -1,0 +1,49 @@
+"""Philly's Tables 2, 6 and 7 beside what a synthetic workload gives, and Table 2 beside what the trace itself gives."""
+
+from __future__ import annotations
+
+from eunomia_reproduction.philly import traced
+from eunomia_reproduction.philly.delays import delays, orderings
+from eunomia_reproduction.philly.failures import drawn, reasons, statuses
+from eunomia_reproduction.philly.played import BUSY, DESCRIBED, LOAD, NEVER, waited
+from eunomia_reproduction.table import FigureRow, FigureTable, Request
+
+LEAST_SEEDS = 10
+PLAYS = {  # load, and the part of the cluster in use from which on jobs are preempted
+    "at Philly's load": (LOAD, DESCRIBED),
+    "at load 1.4": (1.4, DESCRIBED),
+    "at load 1.4 without preemption": (1.4, NEVER),
+}
+ORDERED = "at load 1.4"  # at less, few gangs wait
+OF_THE_TRACE = {"from the trace": DESCRIBED, "from the trace without preemption": NEVER}
+NOTES = (
+    "Tables 6 and 7 are inputs of the generator: that they come back says that it draws what it was given.",
+    "a job whose virtual cluster cannot take it within its quota waits for fair share, even where it may borrow; tries "
+    "are counted as Table 2 has more waits than there were jobs",
+    "racks, quotas, owners and load are modelled; Table 2 depends on all of them, and nothing was fitted to it",
+    f"load {LOAD:g} is Philly's; the cluster is {BUSY:.0%} busy at first",
+)
+OF_ITS_OWNERS = (
+    "from the trace: jobs from 2017-10-03 to 2017-10-23; the owners of those that name none drawn with seed 0"
+)
+
+
+def reproduce(request: Request) -> FigureTable:
+    """Draw and play with ten seeds, or more if asked; with the trace in the reference folder, play that too."""
+    trace = traced.read(request.folder(traced.LIKE)) if request.reference is not None else None
+    seeds = max(request.seeds, LEAST_SEEDS)
+    found = [drawn(seed) for seed in range(seeds)]
+    rows: list[FigureRow] = [*statuses(found), *reasons(found, seeds)]
+    for how, (load, above) in PLAYS.items():
+        played = []
+        for seed in range(seeds):
+            request.tell(f"philly-tables: {how}, seed {seed + 1} of {seeds}")
+            played.append(waited(seed, preempt_above=above, load=load))
+        rows += delays(played, how)
+        rows += orderings(played, how) if how == ORDERED else []
+    if trace is None:
+        return FigureTable(rows=tuple(rows), notes=NOTES)
+    for how, above in OF_THE_TRACE.items():
+        request.tell(f"philly-tables: {how}")
+        rows += delays([traced.waited(trace, 0, above)], how)
+    return FigureTable(rows=tuple(rows), notes=(*NOTES, OF_ITS_OWNERS, *trace.notes))

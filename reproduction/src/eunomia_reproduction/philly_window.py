@@ -1,0 +1,117 @@
+"""Some days of Philly's virtual clusters as tenants, and how fairly a policy serves them then.
+
+The jobs are those of these days, none longer than a day, on so many machines of 8 accelerators that they ask for LOAD
+times what the cluster can do in that time. A job that names no virtual cluster gets one by a draw in proportion to
+those of the others. A stopped job loses 25 s (checkpoint and resume), and nobody renewed in place loses any. A tenant's
+fairness is what it used over min(demand, quota) in the last 24 hours, looked at every hour from the second day on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.backends.simulated import SimulatedWorld
+from eunomia.core.belief import Belief
+from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.scheduler import Scheduler
+from eunomia.metrics import Metrics
+from eunomia.model.arrays import Ints
+from eunomia.model.job import Job
+from eunomia.model.overheads import Overheads
+from eunomia.model.tenants import Tenant, Tenants
+from eunomia.model.topology import Node, Topology
+from eunomia.policies import build
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.setup.tenants import PHILLY, owned
+from eunomia.throughputs import load
+from eunomia.traces import Trace
+from eunomia_reproduction.tenancy import HOUR_S, Tenancy
+
+ACCELERATORS, WINDOW_H = 8, 24
+DAY_S = 86400.0  # no job lasts longer
+LOAD = 1.2
+COSTS = Overheads(checkpoint_s=5.0, restore_s=20.0)
+LOSS = 0.95  # below it a tenant loses by sharing
+TENANTS = {name: Tenant(weight=weight) for name, weight in PHILLY.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRun:
+    """What every policy is given; `notes` say what was left out or cut."""
+
+    jobs: tuple[Job, ...]
+    machines: int
+    tenants: Mapping[str, Tenant]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFairness:
+    """What one run came to; fairness is that of the tenants that deserved anything."""
+
+    jct_mean: float  # seconds
+    least: float  # of the worst-off tenant, averaged over the hours
+    spread: float  # most ÷ least, averaged over the hours
+    losing: float  # part of all tenants and hours below LOSS
+
+
+def played(trace: Trace, first: float, days: float, seed: int, tenants: Mapping[str, Tenant] = TENANTS) -> WindowRun:
+    """Return the jobs of some days that fit the quota of a known tenant, and machines for them."""
+    begin, span = first * DAY_S, days * DAY_S
+    there = (trace.submitted_s >= begin) & (trace.submitted_s < begin + span)
+    trace, told = owned(trace.take(np.flatnonzero(there)), "spread", seed)
+    seconds = np.minimum(trace.duration_s, DAY_S)
+    known = np.isin(trace.tenant, list(tenants))
+    work = float((trace.scale_factor * seconds)[known].sum())
+    machines = max(round(work / (LOAD * span * ACCELERATORS)), 1)
+    tree = Tenants.of((), tenants)
+    quotas = dict(zip(tree.names, tree.quota(float(machines * ACCELERATORS)).tolist(), strict=True))
+    fits = trace.scale_factor <= np.array([quotas.get(name, 0.0) for name in trace.tenant])
+    kept: Ints = np.flatnonzero(known & fits)
+    notes = (
+        f"{machines} machines of {ACCELERATORS} accelerators",
+        *told,
+        f"{int((~known).sum())} of {len(known)} jobs are of nobody who has a weight and are left out",
+        f"{int((known & ~fits).sum())} ask for more than their tenant's quota and are left out",
+        f"{int((trace.duration_s[kept] > DAY_S).sum())} last longer than a day and are cut to that",
+    )
+    jobs = tuple(
+        Job(
+            job_id=trace.job_id[m],
+            sequence=row,
+            submitted=float(trace.submitted_s[m] - begin),
+            total_steps=float(seconds[m]),
+            scale_factor=int(trace.scale_factor[m]),
+            tenant=trace.tenant[m],
+        )
+        for row, m in enumerate(kept.tolist())
+    )
+    return WindowRun(jobs, machines, tenants, notes)
+
+
+def measure(work: WindowRun, policy: str, leases: Leases | None) -> WindowFairness:
+    """Run the jobs to their ends; fairness is measured while they come. None: time is cut as the policy wants it."""
+    topology, asked = Topology.of([Node(type="gpu", accelerators=ACCELERATORS)] * work.machines), build(policy)
+    speeds, own = load("uniform", topology.types), asked.info.mechanism
+    mechanism = leases or Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
+    scheduler = Scheduler(topology, asked.info, mechanism, Belief(speeds, COSTS), tenants=work.tenants)
+    scheduler.state.keep_claims(frozenset({"hourly"}))
+    assert scheduler.state.claims is not None
+    metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
+    tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
+    world = SimulatedWorld(work.jobs, topology, speeds, overheads=COSTS)
+    run(scheduler, world, InlinePolicyRunner(asked), [metrics, tenancy])
+    seen = metrics.figures().jobs
+    rho = tenancy.fairness(WINDOW_H)[WINDOW_H : int(work.jobs[-1].submitted // HOUR_S)]
+    rho = rho[~np.isnan(rho).all(axis=1)]
+    least, most = np.nanmin(rho, axis=1), np.nanmax(rho, axis=1)
+    some = least > 0
+    return WindowFairness(
+        jct_mean=float(np.nanmean(seen["finished_s"] - seen["submitted_s"])),
+        least=float(least.mean()),
+        spread=float((most[some] / least[some]).mean()) if some.any() else float("inf"),
+        losing=float((rho < LOSS).sum() / (~np.isnan(rho)).sum()),
+    )

@@ -1,7 +1,0 @@
-"""Parity with the simulators of other systems, job by job."""
-
-from __future__ import annotations
-
-from eunomia.reproduction.peers.systems import reproduce
-
-__all__ = ["reproduce"]

@@ -1,5 +1,0 @@
-"""What was measured on Philly, from a synthetic workload."""
-
-from eunomia.reproduction.philly.tables import reproduce
-
-__all__ = ["reproduce"]
