@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.model.answers import Answer, Shares
-from eunomia.model.view import View
-from eunomia.policies import POLICIES, load
+from eunomia import Answer, Order, PolicyInfo, Rows, Shares, UndeclaredColumn, View, policies
 from eunomia.testing import PolicyContract
 from eunomia.testing.policy_contract import CUTS, SEEDS
 from eunomia.testing.small_worlds import NeverEnds, draw, play
@@ -142,7 +140,7 @@ def _base(policy: Any, parameters: dict[str, Any]) -> type[PolicyContract]:
 
 
 def _suite(name: str, parameters: dict[str, Any]) -> type[PolicyContract]:
-    policy = load(name)(**parameters)
+    policy = policies.load(name)(**parameters)
     reason = ROW_ORDER_DECIDES.get(name, "")
     if name == "hierarchical" and "fifo" in parameters.values():
         reason = ROW_ORDER_DECIDES["fifo"]
@@ -155,7 +153,7 @@ def _suite(name: str, parameters: dict[str, Any]) -> type[PolicyContract]:
     return type(f"Test{label}", (base,), {"policy": policy, "row_order_decides": reason, "__module__": __name__})
 
 
-for _name in POLICIES:
+for _name in policies.POLICIES:
     for _parameters in VARIANTS.get(_name, [{}]):
         _class = _suite(_name, _parameters)
         globals()[_class.__name__] = _class
@@ -165,10 +163,6 @@ class TestTheSuiteItself:
     """The suite finds the mistakes it is there to find."""
 
     def test_a_policy_that_reads_what_it_does_not_declare_fails(self) -> None:
-        from eunomia.model.answers import Order, Rows
-        from eunomia.model.policy import PolicyInfo
-        from eunomia.model.view import UndeclaredColumn
-
         class Peeks:
             info = PolicyInfo(
                 name="peeks", door="order", objective="", technique="", paper="", needs=frozenset({"weight"})
@@ -186,10 +180,10 @@ class TestTheSuiteItself:
 
     def test_a_policy_that_wants_to_be_asked_at_once_again_and_again_fails(self) -> None:
         class Impatient:
-            info = load("las").info
+            info = policies.load("las").info
 
             def decide(self, view: View) -> Answer:
-                return replace(load("las")().decide(view), again_at=view.at + 1e-9)
+                return replace(policies.load("las")().decide(view), again_at=view.at + 1e-9)
 
         class Joined(PolicyContract):
             policy = Impatient()
@@ -199,7 +193,7 @@ class TestTheSuiteItself:
 
     def test_an_answer_that_gives_a_job_more_than_its_time_fails(self) -> None:
         class Greedy:
-            info = load("max_min_fairness").info
+            info = policies.load("max_min_fairness").info
 
             def decide(self, view: View) -> Shares:
                 return Shares(np.ones((view.jobs, len(view.types))))

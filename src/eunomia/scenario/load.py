@@ -21,11 +21,12 @@ from eunomia.scenario.pydantic_errors import findings
 from eunomia.scenario.source_locations import Finding, KeyPath, SourceLocations, dotted, shown
 
 
-def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
+def load_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
     """Read a TOML file, lay `key.path=value` overrides over it, and check the whole.
 
     Relative paths in it start at its folder. Raises `InvalidInput` with file, line and key of all that is wrong.
     """
+    path = Path(path)
     data, places = toml.read_file(path)
     places = override(data, places, overrides)
     base = path.resolve().parent

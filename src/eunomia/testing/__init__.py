@@ -1,6 +1,6 @@
 """The published contract: what every policy keeps, as a suite that outside policies join with one class.
 
-    from eunomia.contract import PolicyContract
+    from eunomia.testing import PolicyContract
 
     class TestMine(PolicyContract):
         policy = Mine()

@@ -61,8 +61,8 @@ def read(path: Path | str, format: str = "native", **options: object) -> Trace:
     return reader(file_of(path, FORMATS[format], format), **options)
 
 
-def write_native(trace: Trace, path: Path) -> None:
+def write_native(trace: Trace, path: Path | str) -> None:
     """Write the trace in the native format: .csv, .csv.gz or .parquet, as the name says."""
     from eunomia.traces.writing import write_native as write
 
-    write(trace, path)
+    write(trace, Path(path))
