@@ -12,6 +12,7 @@ from eunomia.core.mechanisms.leases import Leases
 from eunomia.model.nearest import nearest
 from eunomia.model.policy import Policy, check_values
 from eunomia.model.problems import InvalidInput, Problem
+from eunomia.policies.presets import PRESET_MECHANISMS
 from eunomia.scenario import Scenario
 from eunomia.scenario.places import shown
 from eunomia.scenario.sections import Physics
@@ -19,8 +20,6 @@ from eunomia.scenario.sections import Physics
 Mechanism = Leases | GavelRounds | Ideal
 NAMES = ("leases", "gavel", "ideal")
 _OFF = Physics()
-# Gavel asks whether a policy's own name holds "Perf" or "Packing"; these do, though their names here do not show it.
-_AWARE = frozenset({"allox", "gandiva", "proportional", "max_min_fairness_strategy_proof"})
 
 
 def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> Mechanism:
@@ -129,13 +128,8 @@ def unused_types(mechanism: Mechanism, types: Sequence[str]) -> tuple[str, ...]:
 
 def _habits(name: str, policy: Policy) -> dict[str, Any]:
     """Return what Gavel's clock does differently from policy to policy."""
-    spelled = name.partition("?")[0].removeprefix("gavel:")
-    blind = name.startswith("gavel:") and "perf" not in spelled and "packed" not in spelled and spelled not in _AWARE
-    return {
-        "shuffled": blind,
-        "pairs": "paired" in policy.info.needs,
-        "fill": not policy.info.name.startswith("fifo"),
-    }
+    own = PRESET_MECHANISMS.get(name.partition("?")[0], {}).get("gavel", {})
+    return {"pairs": "paired" in policy.info.needs, "fill": policy.info.backfills, **own}
 
 
 def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:

@@ -26,8 +26,6 @@ from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 
-LEAVING = ("locality", "consolidated", "quincy", "gandiva_original")  # they do not look at whose leases have ended
-
 
 def demand_time_to_work(
     scenario: Scenario,
@@ -39,7 +37,7 @@ def demand_time_to_work(
     overheads: Overheads,
 ) -> None:
     """Raise InvalidInput when jobs would spend every lease but their first on starting again."""
-    if not isinstance(mechanism, Leases) or math.isinf(mechanism.length) or policy.info.name not in LEAVING:
+    if not isinstance(mechanism, Leases) or math.isinf(mechanism.length) or policy.info.may_renew_in_time:
         return
     if scenario.world.backend != "simulated" or _may_end_otherwise(scenario):
         return

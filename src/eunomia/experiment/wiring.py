@@ -41,8 +41,6 @@ from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
 
-OF_THE_TOP = ("quotas", "kueue_fair_share", "philly")  # policies that know no quotas of tenants below others
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
@@ -207,7 +205,7 @@ def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[st
     if scenario.apps.tuner != "off" and not any(job.app for job in jobs):
         found.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
     below = [name for name, said in scenario.tenants.items() if "/" in name and said.quota is not None]
-    if below and policy.info.name in OF_THE_TOP:
+    if below and not policy.info.reads_nested_quotas:
         found.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {below[0]}.")
     return tuple(found)
 
