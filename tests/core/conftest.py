@@ -9,8 +9,8 @@ import pytest
 
 from eunomia.contract.worlds import one_type
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision, one_by_one
 from eunomia.model.events import Answered, Event, JobSubmitted, Moment

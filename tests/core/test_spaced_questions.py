@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eunomia.contract.worlds import line_up, one_type
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Shares
 from eunomia.model.decisions import Ask, WakeAt
 from eunomia.model.events import Answered, JobSubmitted, Moment, Woken

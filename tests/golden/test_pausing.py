@@ -15,8 +15,8 @@ import pytest
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.contract.worlds import one_type
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.answers import Order, Rows

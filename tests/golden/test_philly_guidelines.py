@@ -21,11 +21,11 @@ from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.contract.worlds import Rates, draw, play
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.experiment.physics import mishaps_of
 from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
 from eunomia.failures.table7 import REASONS
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.decisions import Decision, Refuse, Start, one_by_one

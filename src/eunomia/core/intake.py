@@ -7,6 +7,8 @@ import numpy as np
 from eunomia.core.books import Books
 from eunomia.model.decisions import Decision, Refuse, Stop
 from eunomia.model.events import (
+    Answered,
+    AppFinished,
     Event,
     JobCancelled,
     JobFailed,
@@ -19,14 +21,25 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
+    Woken,
 )
 from eunomia.model.life import Cause, Stage
 
 _WAITS, _RUNS, _PAUSED = int(Stage.WAITING), int(Stage.RUNNING), int(Stage.PAUSED)
 
 
+class UnknownEvent(AssertionError):
+    """An event that a mechanism cannot account for: a mistake of a world or of its setup, never of a user."""
+
+    def __init__(self, event: object, mechanism: str = "the core") -> None:
+        super().__init__(f"{mechanism} does not know the event {event!r}")
+
+
 def take(event: Event, at: float, books: Books) -> list[Decision]:
-    """Take in one event; return the orders that follow from it whatever the policy says."""
+    """Write one event into the state; return what follows from it whatever the policy says.
+
+    Raises `UnknownEvent` for an event that it does not know.
+    """
     match event:
         case JobSubmitted(job):
             books.submit(job)
@@ -49,10 +62,15 @@ def take(event: Event, at: float, books: Books) -> list[Decision]:
             books.state.hear_loss(books.state.row_of[name], steps, loss)
         case Progressed(names, steps):
             books.belief.hear_progress(books.state.register.rows(names), np.asarray(steps, dtype=float), at)
-        case NodeLost(node) if books.state.floor.up[node]:
-            return _lose(node, at, books)
-        case NodeJoined(node) if not books.state.floor.up[node]:
-            books.restore(node)
+        case NodeLost(node):
+            return _lose(node, at, books) if books.state.floor.up[node] else []
+        case NodeJoined(node):
+            if not books.state.floor.up[node]:
+                books.restore(node)
+        case Answered() | AppFinished() | Woken():
+            pass  # answers are matched with asks by the scheduler; the others change nothing that it keeps
+        case _:
+            raise UnknownEvent(event)
     return []
 
 

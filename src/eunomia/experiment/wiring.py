@@ -10,11 +10,10 @@ import numpy as np
 
 from eunomia import __version__
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
-from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.experiment import physics
-from eunomia.experiment.mechanism import Mechanism, mechanism_of, unused_types
+from eunomia.experiment.mechanism import mechanism_of
 from eunomia.experiment.noise import NoisySpeeds
 from eunomia.experiment.outages import demand_progress
 from eunomia.experiment.policy import find_policy
@@ -53,7 +52,7 @@ class Setup:
     believed: Speeds
     jobs: tuple[Job, ...]
     policy: Policy
-    mechanism: Mechanism
+    mechanism: MechanismConfig
     overheads: Overheads
     notes: tuple[str, ...]
     tenants: dict[str, Tenant]  # who owns jobs, and whoever the scenario names
@@ -69,10 +68,6 @@ class Setup:
             "price": self.price(),
             "tenants": self.tenants,
         }
-        if isinstance(self.mechanism, GavelRounds):
-            return GavelScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
-        if isinstance(self.mechanism, Ideal):
-            return IdealScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
         said = self.scenario.world
         again = Adaptive(by_tenant=said.retry_by == "tenant") if said.retry == "adaptive" else None
         return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=again, **common)
@@ -166,7 +161,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> Setup:
             *physics.notes(scenario),
             *_idle(scenario, policy, work.jobs),
             *_exceeded(policy, mechanism, topology, work.jobs),
-            *unused_types(mechanism, topology.types),
+            *mechanism.notes(topology.types),
         ),
         neighbours=physics.neighbours_of(scenario),
     )
@@ -210,9 +205,9 @@ def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[st
     return tuple(found)
 
 
-def _exceeded(policy: Policy, mechanism: Mechanism, topology: Topology, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+def _exceeded(policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]) -> tuple[str, ...]:
     """Return a note where gangs may hold more CPUs or memory at once than there are, though their shares do not."""
-    if policy.info.door != "shares" or "demand" not in policy.info.needs or isinstance(mechanism, Ideal):
+    if policy.info.door != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
         return ()
     room = topology.room(np.ones(topology.nodes, dtype=bool))
     together = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)

@@ -8,7 +8,6 @@ from typing import Any
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.backends.simulated.fluid import FluidWorld
 from eunomia.backends.simulated.physical import PhysicalWorld
-from eunomia.core.mechanisms.ideal import Ideal
 from eunomia.experiment.physics import mishaps_of
 from eunomia.experiment.wiring import Setup
 from eunomia.metrics import Figures, Metrics
@@ -20,7 +19,7 @@ from eunomia.throughputs.situated import Situated
 def simulated_world(setup: Setup) -> SimulatedWorld | PhysicalWorld | FluidWorld:
     """Return a fresh world."""
     said, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
-    if isinstance(setup.mechanism, Ideal):
+    if setup.mechanism.divides_time:
         return FluidWorld(setup.jobs, setup.topology, setup.truth, mishaps=mishaps, seed=setup.scenario.seed)
     common: dict[str, Any] = {
         "overheads": setup.overheads,

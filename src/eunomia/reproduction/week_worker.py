@@ -24,7 +24,7 @@ def work(asked: dict[str, Any]) -> None:
     """Make one run and write its file, whole."""
     from dataclasses import asdict
 
-    from eunomia.core.mechanisms.leases import Leases
+    from eunomia.mechanisms.leases import Leases
     from eunomia.reproduction.making import keep
     from eunomia.reproduction.week import measure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from eunomia.core.mechanisms.gavel import GavelScheduler
+from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
 from eunomia.reproduction.gavel.ends import ends_of, no_jobs
 from eunomia.reproduction.gavel.objectives import VALUES, Objective
 from eunomia.reproduction.gavel.playing import play, set_up_run
@@ -24,8 +24,8 @@ def of_log(one: Run, reference: Reference) -> list[Row]:
     adviser = FromLog(events, Objective.of(one.family, setup.policy))
     heard: list[Rounds] = []
 
-    def watch(scheduler: GavelScheduler) -> Rounds:
-        heard.append(Rounds(scheduler, events))
+    def watch(rounds: GavelMechanism) -> Rounds:
+        heard.append(Rounds(rounds, events))
         return heard[0]
 
     stopped, ended, equal, first = "", len(one.jct), 0, ""

@@ -20,7 +20,7 @@ from functools import partial
 from operator import add
 from pathlib import Path
 
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.mechanisms.leases import Leases
 from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia.reproduction.peers.comparing import Found, compared
 from eunomia.reproduction.peers.costly import CostlyStops

@@ -10,7 +10,7 @@ _FIRST = 64
 _LATER = 1 << 31  # above every row of the job table
 
 
-class Entries:
+class JobPairs:
     """Rows in the order in which they came: a job, then its pairs with those that were there, earliest first.
 
     Every array is longer than `len(self)`. `second` is -1 for a job alone.

@@ -17,7 +17,7 @@ _ROUNDING = 1e-6  # of a share and of a type; what more than that is too much is
 _NO_FLOATS: Floats = np.empty(0)
 
 
-class Stream:
+class FluidShares:
     """The shares that hold, one entry a job on a type; of a pair each has an entry of its own."""
 
     def __init__(self, books: Books) -> None:

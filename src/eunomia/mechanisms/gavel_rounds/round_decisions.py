@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.books import Books
-from eunomia.core.mechanisms.gavel.changes import HEAD, OF_START, turn
-from eunomia.core.mechanisms.gavel.clock import Round
+from eunomia.mechanisms.gavel_rounds.round_diff import HEAD, OF_START, turn
+from eunomia.mechanisms.gavel_rounds.round_progress import Round
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
 
 
-class Seats:
+class RoundSeats:
     """Writes each round into the core's state, and tells what changed."""
 
     def __init__(self, books: Books):
