@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
 from eunomia.core.books import Books
+from eunomia.core.history import History
 from eunomia.core.mechanism import Core, MechanismConfig
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Floats
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Answered, Moment
+from eunomia.model.life import IllegalStep
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -41,7 +43,7 @@ class Scheduler:
     ):
         books = Books(topology, belief, price, tenants)
         books.comes_again = comes_again or books.comes_again
-        self._books, self._checked = books, checked
+        self._books, self._checked, self._history = books, checked, History()
         self.info, self.state, self.ledger, self.belief = info, books.state, books.ledger, belief
         self.state.keep_claims(info.needs)
         self.state.lease = mechanism.lease_s
@@ -50,8 +52,17 @@ class Scheduler:
 
     def handle(self, moment: Moment) -> list[Decision]:
         """Take in all that happened at one instant, then decide once."""
-        at, mechanism = moment.at, self.mechanism
         decisions: list[Decision] = []
+        self._history.add(moment, decisions)
+        try:
+            self._handle(moment, decisions)
+        except IllegalStep as error:
+            text = f"{error}; its last events: {self._history.of(error.job_id)}"
+            raise IllegalStep(error.job_id, text) from error
+        return decisions
+
+    def _handle(self, moment: Moment, decisions: list[Decision]) -> None:
+        at, mechanism = moment.at, self.mechanism
         self._books.reckon(at)
         mechanism.receive(moment, decisions)
         self.asks.add_jobs()
@@ -68,7 +79,6 @@ class Scheduler:
         mechanism.set_timer(at, decisions)
         if self._checked:
             mechanism.check()
-        return decisions
 
     def _answer(self, moment: Moment) -> Answer | None:
         """Return the answer that is waited for, if the moment brings it."""

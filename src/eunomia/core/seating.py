@@ -95,6 +95,7 @@ class Seating:
                 self.at, self._until, state.passes, MISFIT[misfit], opening, fill, line, named.job, named.type, size,
                 named.partner, named.shape, named.within, run_time, paper, seats, words, *self._books.arrays,
             )  # fmt: skip
+            self._books.demand_legal()
             told = Told.of(words[:length].copy())
             self._tell(told)
             if not len(told.misplaced):
@@ -230,6 +231,7 @@ def seat_only_one(books: Books, at: float, until: float) -> tuple[int, Starts | 
     fits = seat_only(at, until, words, *books.arrays)
     if fits != 1:
         return fits, None
+    books.demand_legal()
     size, names = words.item(2), books.state.names
     told = words[: 3 + size].copy()
     return 1, Starts(

@@ -26,6 +26,7 @@ class RoundSeats:
             at, found.end, self.state.passes, found.first, found.second, found.on, found.start, found.seats, found.kept,
             found.steps, found.mate_steps, np.empty(n, dtype=np.bool_), told, limits, *self._books.arrays,
         )  # fmt: skip
+        self._books.demand_legal()
         told = told[:length].copy()
         stops, renewals, starts, _ = told[:HEAD].tolist()
         orders: list[Decision] = []
