@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.books import Books
-from eunomia.model.decisions import Decision, Refuse, Stop
+from eunomia.model.decisions import Decision, GiveUp, Refuse, Stop
 from eunomia.model.events import (
     Answered,
     AppFinished,
@@ -81,14 +81,15 @@ def _runs(name: str, epoch: int, books: Books) -> bool:
 
 
 def _fail(name: str, reason: str, at: float, books: Books) -> list[Decision]:
-    """Let a job wait again while it has retries; the world is told when one is given up before they are used up."""
+    """Let a job wait again while it may be tried again; else say that it is over."""
     row, failures = books.state.row_of[name], books.state.jobs.failures
     job, hopeless = books.state.submitted[row], books.comes_again(books.state.submitted[row].tenant, reason)
     failures[row] += 1
-    left = failures[row] <= job.retries
-    again = left and not hopeless
-    books.leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
-    return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if left and not again else []
+    left = job.may_retry(int(failures[row]))
+    books.leave(row, at, Cause.FAILED if left and not hopeless else Cause.FAILED_AGAIN)
+    if not left:
+        return [GiveUp(name)]
+    return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if hopeless else []
 
 
 def _cancel(name: str, at: float, books: Books) -> list[Decision]:

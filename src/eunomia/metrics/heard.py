@@ -13,7 +13,7 @@ from eunomia.metrics.flows import Flows
 from eunomia.metrics.lives import BUSY, CANCELLED, FAILED, FINISHED, LIFE, NARROWEST, POINT, PRESENT, REJECTED, RUNNING
 from eunomia.metrics.pauses import Pauses
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop
+from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop, given_up
 from eunomia.model.events import (
     AppFinished,
     JobCancelled,
@@ -71,7 +71,8 @@ class Heard:
                 case JobFinished(name, epoch):
                     self._end(name, at, FINISHED, epoch)
                 case JobFailed(name, epoch):
-                    self.ended += lives.fail(*self._books(), at, self._register.row(name), epoch)
+                    over = name in given_up(decisions)
+                    self.ended += lives.fail(*self._books(), at, self._register.row(name), epoch, over)
                 case JobCancelled(name, by_tuner):
                     if self._end(name, at, CANCELLED) and by_tuner:
                         self.given_up.append(self._register.row(name))
@@ -186,7 +187,7 @@ class Heard:
         if job.scale_factor >= len(self._waiting):
             self._waiting = np.concatenate((self._waiting, np.zeros(job.scale_factor, dtype=np.int64)))
         owner = self._owner(job.tenant or NOBODY)
-        lives.submit(*self._books(), at, row, job.scale_factor, job.retries, owner)
+        lives.submit(*self._books(), at, row, job.scale_factor, owner)
 
     def _owner(self, name: str) -> int:
         """Return the number of a tenant; a new one gets its curves."""
