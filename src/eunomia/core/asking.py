@@ -15,7 +15,7 @@ from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, Refuse
-from eunomia.model.events import Answered
+from eunomia.model.events import Answered, Moment
 from eunomia.model.life import Cause, Stage
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
@@ -51,14 +51,10 @@ class Asks:
         """Count all that happened as known: the last answer holds for it."""
         self._changes_known, self.again_at = self._books.changes, math.inf
 
-    def add_jobs(self) -> None:
-        """Give the policy's memory a row for every new job."""
-        if self.info.remembers:
-            while len(self._columns) < len(self._books.state.jobs):
-                self._columns.add()
-
     def ask(self, at: float, rows: Ints, columns: dict[str, Any]) -> Ask:
         """Ask about these jobs."""
+        if self.info.remembers:
+            self._columns.add_many(len(self._books.state.jobs) - len(self._columns))
         memory = {**self._scalars, **{name: getattr(self._columns, name)[rows] for name in self.info.remembers}}
         types, seed = self._books.state.topology.types, (self._seed, self.count)
         view = View(at=at, types=types, jobs=len(rows), columns=columns, seed=seed, memory=memory)
@@ -68,10 +64,14 @@ class Asks:
         self.note_changes()
         return Ask(self.pending.asked, view)
 
-    def answered(self, event: Answered) -> Answer | None:
-        """Return the answer if it is the one that is waited for."""
-        waited = self.pending is not None and self.pending.asked == event.asked
-        return event.answer if waited else None
+    def answer_in(self, moment: Moment) -> Answer | None:
+        """Return the answer that is waited for, if the moment brings it."""
+        assert self.pending is not None
+        answer = None
+        for event in moment.events:
+            if isinstance(event, Answered):
+                answer = event.answer if event.asked == self.pending.asked else None
+        return answer
 
     def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> Question:
         """Note what an answer says besides its candidates, refuse whom it refuses, and return what was asked.

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eunomia.model.decisions import Decision
 from eunomia.model.events import JobSubmitted, Moment
 
+Happened = tuple[Moment, Sequence[Decision]]
 MOMENTS = 200  # that are kept
 SHOWN = 6  # of what concerns one job
 
 
-class History:
-    """The last moments of a run, and what was decided then."""
-
-    def __init__(self) -> None:
-        self._moments: deque[tuple[Moment, Sequence[Decision]]] = deque(maxlen=MOMENTS)
-
-    def add(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Note a moment; decisions may be added to the list later."""
-        self._moments.append((moment, decisions))
-
-    def of(self, job_id: str) -> str:
-        """Return the last events and decisions that name a job, in words."""
-        found = [
-            f"{type(one).__name__} at {moment.at:,.9g} s"
-            for moment, decisions in self._moments
-            for one in (*moment.events, *decisions)
-            if _names(one, job_id)
-        ]
-        return ", ".join(found[-SHOWN:]) or f"none in the last {len(self._moments)} moments"
+def last_events(moments: Iterable[Happened], job_id: str) -> str:
+    """Return the last events and decisions that name a job, in words."""
+    found = [
+        f"{type(one).__name__} at {moment.at:,.9g} s"
+        for moment, decisions in moments
+        for one in (*moment.events, *decisions)
+        if _names(one, job_id)
+    ]
+    return ", ".join(found[-SHOWN:]) or f"none in the last {MOMENTS} moments"
 
 
 def _names(one: Any, job_id: str) -> bool:

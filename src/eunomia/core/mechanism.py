@@ -57,8 +57,9 @@ class Mechanism(ABC):
 
         Raises `UnknownEvent` for an event that the mechanism cannot account for.
         """
+        at, books = moment.at, self.books
         for event in moment.events:
-            decisions += take(event, moment.at, self.books)
+            decisions += take(event, at, books)
 
     # ---- what is decided -------------------------------------------------------------------------------------
 

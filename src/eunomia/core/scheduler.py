@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
 from eunomia.core.books import Books
-from eunomia.core.history import History
+from eunomia.core.history import MOMENTS, Happened, last_events
 from eunomia.core.mechanism import Core, MechanismConfig
-from eunomia.model.answers import Answer
 from eunomia.model.arrays import Floats
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Decision
-from eunomia.model.events import Answered, Moment
+from eunomia.model.events import Moment
 from eunomia.model.life import IllegalStep
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
@@ -43,7 +43,7 @@ class Scheduler:
     ):
         books = Books(topology, belief, price, tenants)
         books.comes_again = comes_again or books.comes_again
-        self._books, self._checked, self._history = books, checked, History()
+        self._books, self._checked, self._history = books, checked, deque[Happened](maxlen=MOMENTS)
         self.info, self.state, self.ledger, self.belief = info, books.state, books.ledger, belief
         self.state.keep_claims(info.needs)
         self.state.lease = mechanism.lease_s
@@ -52,43 +52,29 @@ class Scheduler:
 
     def handle(self, moment: Moment) -> list[Decision]:
         """Take in all that happened at one instant, then decide once."""
+        at, mechanism, asks = moment.at, self.mechanism, self.asks
         decisions: list[Decision] = []
-        self._history.add(moment, decisions)
+        self._history.append((moment, decisions))
         try:
-            self._handle(moment, decisions)
+            self._books.reckon(at)
+            mechanism.receive(moment, decisions)
+            answer, more = None if asks.pending is None else asks.answer_in(moment), True
+            if answer is not None:
+                mechanism.order(answer, asks.accept(answer, at, decisions), at)
+                more = mechanism.settle(at, decisions)
+            while more and mechanism.opens(at, decisions):
+                if mechanism.asks(at, decisions):
+                    rows = mechanism.shown()
+                    decisions.append(asks.ask(at, rows, mechanism.columns(at, rows)))
+                    break
+                more = mechanism.settle(at, decisions)
+            mechanism.set_timer(at, decisions)
         except IllegalStep as error:
-            text = f"{error}; its last events: {self._history.of(error.job_id)}"
+            text = f"{error}; its last events: {last_events(self._history, error.job_id)}"
             raise IllegalStep(error.job_id, text) from error
-        return decisions
-
-    def _handle(self, moment: Moment, decisions: list[Decision]) -> None:
-        at, mechanism = moment.at, self.mechanism
-        self._books.reckon(at)
-        mechanism.receive(moment, decisions)
-        self.asks.add_jobs()
-        answer, more = self._answer(moment), True
-        if answer is not None:
-            mechanism.order(answer, self.asks.accept(answer, at, decisions), at)
-            more = mechanism.settle(at, decisions)
-        while more and mechanism.opens(at, decisions):
-            if mechanism.asks(at, decisions):
-                rows = mechanism.shown()
-                decisions.append(self.asks.ask(at, rows, mechanism.columns(at, rows)))
-                break
-            more = mechanism.settle(at, decisions)
-        mechanism.set_timer(at, decisions)
         if self._checked:
             mechanism.check()
-
-    def _answer(self, moment: Moment) -> Answer | None:
-        """Return the answer that is waited for, if the moment brings it."""
-        if self.asks.pending is None:
-            return None
-        answer = None
-        for event in moment.events:
-            if isinstance(event, Answered):
-                answer = self.asks.answered(event)
-        return answer
+        return decisions
 
     @property
     def why(self) -> dict[int, str]:

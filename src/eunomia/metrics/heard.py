@@ -15,6 +15,7 @@ from eunomia.metrics.pauses import Pauses
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop, given_up
 from eunomia.model.events import (
+    Answered,
     AppFinished,
     JobCancelled,
     JobFailed,
@@ -26,6 +27,8 @@ from eunomia.model.events import (
     Moment,
     NodeJoined,
     NodeLost,
+    Progressed,
+    Woken,
 )
 from eunomia.model.job import Job
 from eunomia.model.register import Register
@@ -63,9 +66,12 @@ class Heard:
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note what happened and what was decided."""
         at = moment.at
-        self._make_room()
+        if self._last.item(-1) + len(self._now) > len(self._points):
+            self._make_room()
         for event in moment.events:
             match event:
+                case Answered() | Woken() | Progressed():
+                    continue
                 case JobSubmitted(job):
                     self._submit(job, at)
                 case JobFinished(name, epoch):
