@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.draws import Table, draw
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.gavel_rounds import GavelRounds
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, WakeAt
 from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
@@ -61,7 +61,7 @@ def capacity_of(table: Table) -> Floats:
 def _scheduler(way: str, table: Table, start_s: float) -> Scheduler:
     belief, cluster = Belief(Listed(table.throughput), Overheads(restore_s=start_s)), _cluster(table)
     if way == "gavel":
-        return GavelScheduler(cluster, MaxMinFairness.info, GavelRounds(), belief)
+        return Scheduler(cluster, MaxMinFairness.info, GavelRounds(), belief)
     return Scheduler(cluster, MaxMinFairness.info, Leases(length=ROUND_S, aligned=True), belief)
 
 

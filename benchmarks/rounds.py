@@ -17,9 +17,9 @@ from benchmarks.plain_rounds import PlainRounds
 from benchmarks.side_by_side import Comparison, demand_equal, on_one_thread
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.gavel_rounds import GavelRounds
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
@@ -118,7 +118,7 @@ def scheduler(crowd: Crowd, mechanism: str) -> Scheduler:
     """Return a fresh core that cuts time so."""
     belief, info = Belief(crowd.speeds()), Fixed(crowd.shares()).info
     if mechanism == "gavel":
-        return GavelScheduler(crowd.topology, info, GavelRounds(solve_gap_s=1e9, visit=()), belief)
+        return Scheduler(crowd.topology, info, GavelRounds(solve_gap_s=1e9, visit=()), belief)
     return Scheduler(crowd.topology, info, Leases(length=ROUND_S, aligned=True), belief)
 
 

@@ -11,8 +11,8 @@ from benchmarks import plain_loop
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eunomia.core.mechanisms.gavel import GavelRounds
+from eunomia.mechanisms.gavel_rounds import GavelRounds
 from eunomia.model.job import Job
 
 Members = tuple[int, ...]  # rows of a job, or of two that share

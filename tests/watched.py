@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Order, Rows
 from eunomia.model.decisions import Ask
 from eunomia.model.events import Answered, Event, Moment

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision, one_by_one
 from eunomia.model.events import Answered, Event, JobSubmitted, Moment

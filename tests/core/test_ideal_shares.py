@@ -12,7 +12,8 @@ import pytest
 from eunomia.backends.simulated import Mishaps
 from eunomia.backends.simulated.fluid import FluidWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
+from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.fluid import Fluid
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.losses import losses_of
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Rows, Shares
@@ -51,7 +52,7 @@ def played(
     """Play the jobs on two v100 and two k80; return the figures, and where the accelerator-seconds went."""
     speeds = DrawnRates(types=("v100", "k80"), by_kind={"even": (1.0, 1.0), "apt": (4.0, 1.0)})
     topology = Topology.of([Node(type=name, accelerators=2) for name in speeds.types])
-    core = IdealScheduler(topology, policy.info, Ideal(solve_gap_s=gap_s), Belief(speeds), checked=True)
+    core = Scheduler(topology, policy.info, Fluid(solve_gap_s=gap_s), Belief(speeds), checked=True)
     metrics = Metrics(topology, speeds, {"v100": 3600.0, "k80": 360.0})
     world = FluidWorld(jobs, topology, speeds, mishaps=mishaps)
     run(core, world, InlinePolicyRunner(policy), [metrics])

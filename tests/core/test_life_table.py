@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.job_lifecycle import FINAL, LIFE, Cause, IllegalStep, Stage, diagram, step
+from eunomia.model.events import JobFinished, Moment
+from eunomia.model.job_lifecycle import CAUSES, FINAL, LIFE, NEXT_STAGE, Cause, IllegalStep, Stage, diagram, step
+from eunomia.policies.order.fifo import Fifo
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "jobs.md"
 
@@ -49,3 +52,20 @@ def test_the_diagram_of_the_documentation_is_drawn_from_the_table() -> None:
     page = PAGE.read_text(encoding="utf-8")
     drawn = page.split("```mermaid\n")[1].split("\n```")[0]
     assert drawn == diagram()
+
+
+def test_compiled_steps_have_the_same_table() -> None:
+    for number, cause in enumerate(CAUSES):
+        for stage in Stage:
+            assert NEXT_STAGE[number, stage] == LIFE.get((stage, cause), -1)
+
+
+def test_a_start_that_the_table_does_not_have_is_told_with_the_last_events_of_the_job(sit: Any) -> None:
+    desk = sit(Fifo(), (2,))
+    desk.submit(0, "a")
+    desk.submit(1, "b", "c")
+    core = desk.scheduler
+    core.state.jobs.stage[2] = Stage.RUNNING  # no step of ours does that
+    told = r"job 'c' is running; Start cannot happen to it; its last events: JobSubmitted at 1 s"
+    with pytest.raises(IllegalStep, match=told):
+        core.handle(Moment(5.0, (JobFinished("a", 1),)))

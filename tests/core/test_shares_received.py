@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Starts

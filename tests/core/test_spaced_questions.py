@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Shares
 from eunomia.model.decisions import Ask, WakeAt
 from eunomia.model.events import Answered, JobSubmitted, Moment, Woken

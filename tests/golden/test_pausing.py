@@ -14,8 +14,8 @@ import pytest
 
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.answers import Order, Rows

@@ -20,10 +20,10 @@ from eunomia.backends.simulated.fates import Fates
 from eunomia.backends.simulated.mishaps import Mishaps
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
 from eunomia.failures.table7 import REASONS
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.decisions import Decision, Refuse, Start, one_by_one

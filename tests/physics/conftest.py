@@ -10,8 +10,8 @@ import pytest
 from eunomia.backends.simulated import Mishaps
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.decisions import Decision, Start, Starts, Stop
 from eunomia.model.events import Event, JobCancelled, JobFailed, JobFinished, Moment

@@ -17,8 +17,8 @@ from eunomia.backends.simulated.fates import Fates
 from eunomia.backends.simulated.physical import PhysicalWorld
 from eunomia.backends.simulated.reports import Reports
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.events import JobCancelled, NodeJoined, NodeLost
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy

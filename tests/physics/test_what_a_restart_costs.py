@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Event, JobFailed, JobSubmitted, Moment, NodeJoined, NodeLost
 from eunomia.model.job import Job

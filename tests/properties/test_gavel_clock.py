@@ -14,8 +14,10 @@ from tests.gavel_rounds import Allocation, Members, Obvious
 
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
-from eunomia.core.mechanisms.gavel.accounts import DONE, DROPPED
+from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.gavel_rounds import GavelRounds
+from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
+from eunomia.mechanisms.gavel_rounds.progress_accounting import DONE, DROPPED
 from eunomia.model.answers import Answer, Rows, Shares
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
@@ -100,11 +102,11 @@ def worlds(draw: st.DrawFn, *, slow: bool = True) -> tuple[list[Job], list[str],
 class Watch:
     """Notes every round that the clock opens, and demands that the core's state is that round."""
 
-    def __init__(self, scheduler: GavelScheduler):
-        self.scheduler, self.rounds = scheduler, list[tuple[float, dict[Members, tuple[int, ...]]]]()
+    def __init__(self, mechanism: GavelMechanism):
+        self.mechanism, self.rounds = mechanism, list[tuple[float, dict[Members, tuple[int, ...]]]]()
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        clock = self.scheduler.clock
+        clock = self.mechanism.clock
         if clock.opened > len(self.rounds):
             sits: dict[Members, tuple[int, ...]] = {}
             if clock.now is not None:
@@ -115,7 +117,7 @@ class Watch:
             self.rounds += [(moment.at, sits)] * (clock.opened - len(self.rounds))
 
     def demand(self, sits: dict[Members, tuple[int, ...]]) -> None:
-        state = self.scheduler.state
+        state = self.mechanism.state
         assert {m for members in sits for m in members} == set(state.running().tolist())
         for (first, *mates), seats in sits.items():
             assert sorted(state.seats_of(first).tolist()) == sorted(seats)
@@ -149,11 +151,13 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     rounds = GavelRounds(**rules, expected=len(jobs))
     topology = Topology.of([Node(type=kind, accelerators=1) for kind in devices])
     policy = Drawn(pairs=rounds.pairs)
-    scheduler = GavelScheduler(topology, policy.info, rounds, Belief(rates), seed=seed, checked=True)
-    watch = Watch(scheduler)
+    scheduler = Scheduler(topology, policy.info, rounds, Belief(rates), seed=seed, checked=True)
+    mechanism = scheduler.mechanism
+    assert isinstance(mechanism, GavelMechanism)
+    watch = Watch(mechanism)
     runnable = all((rates.alone(job.job_type, 1) > 0).any() for job in jobs)
     run(scheduler, SimulatedWorld(jobs, topology, rates), InlinePolicyRunner(policy), [watch])
-    scheduler.clock.close()
+    mechanism.clock.close()
 
     def rate(members: Members, kind: str) -> tuple[float, ...]:
         j, (first, *others) = TYPES.index(kind), members
@@ -176,8 +180,8 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     assert [(at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in seen] == [
         (at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in told
     ]
-    fate, ended = scheduler.clock.jobs.fate, scheduler.clock.jobs.ended
+    fate, ended = mechanism.clock.jobs.fate, mechanism.clock.jobs.ended
     here = {m: float(ended[m]) if fate[m] == DONE else None for m in range(len(jobs)) if fate[m] in (DONE, DROPPED)}
     assert here == obvious.ended
-    assert scheduler.clock.busy.sum() == pytest.approx(obvious.busy)
+    assert mechanism.clock.busy.sum() == pytest.approx(obvious.busy)
     assert runnable or len(here) < len(jobs)

@@ -9,7 +9,8 @@ import pytest
 
 from eunomia.backends.simulated.fluid import FluidWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
+from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.fluid import Fluid
 from eunomia.model.decisions import Decision
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.policy import Policy
@@ -34,7 +35,7 @@ class Ended:
 
 def unfinished(policy: Policy, world: SmallWorld) -> set[str]:
     """Return the jobs that did not end."""
-    core, ended = IdealScheduler(world.topology, policy.info, Ideal(), Belief(world.speeds), checked=True), Ended()
+    core, ended = Scheduler(world.topology, policy.info, Fluid(), Belief(world.speeds), checked=True), Ended()
     run(core, FluidWorld(world.jobs, world.topology, world.speeds), InlinePolicyRunner(policy), [ended])
     return {job.job_id for job in world.jobs} - ended.names
 

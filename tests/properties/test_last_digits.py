@@ -99,7 +99,7 @@ def decided(policy: Policy) -> list[tuple[float, Decision]]:
 def test_a_small_simulation_is_the_same_when_every_view_is_off_by_last_digits(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy, look = load(name)(), scheduler.build_view
+    policy, look = load(name)(), scheduler.look
     plain = decided(policy)
     monkeypatch.setattr(scheduler, "look", lambda *args: nudged_columns(look(*args), 7))
     assert repr(decided(load(name)())) == repr(plain)

@@ -11,8 +11,8 @@ import pytest
 
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node

@@ -15,8 +15,8 @@ import numpy as np
 
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.arrays import Ints
 from eunomia.model.job import Job

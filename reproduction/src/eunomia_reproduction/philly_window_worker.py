@@ -24,7 +24,7 @@ def work(asked: dict[str, Any]) -> None:
     """Make one run and write its file, whole."""
     from dataclasses import asdict
 
-    from eunomia.core.mechanisms.leases import Leases
+    from eunomia.mechanisms.leases import Leases
     from eunomia_reproduction.philly_window import measure
     from eunomia_reproduction.run_cache import keep
 

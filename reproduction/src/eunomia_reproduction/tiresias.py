@@ -21,7 +21,7 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.backends.simulated import SimulatedWorld
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from eunomia.core.answer_rows import PendingAsk, run_times, sizes_of
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.placement_pass import HEAD, MISPLACED, NOBODY, ODD, RENEWALS, SEATS, STARTS, STOPS, follow, place_one
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import Grants, InvalidAnswer, Misfit
@@ -66,14 +65,16 @@ class PassResult(NamedTuple):
 
 
 class AnswerPlacer:
-    """One decision: opens the seats that may change hands, fills them, and says what changed."""
+    """One decision: opens the seats that may change hands, fills them, and adds to `decisions` what changed.
 
-    def __init__(self, books: SchedulerState, mechanism: Leases, at: float):
+    `until` is the end of the leases that are given, `opening` which seats may be given anew, as `core.passes` numbers
+    it. Decisions are added in the order stops, renewals, starts.
+    """
+
+    def __init__(self, books: SchedulerState, at: float, until: float, opening: int, decisions: list[Decision]):
         self._books, self.state, self.at = books, books.state, at
-        self._until = mechanism.until(at)
-        self._opening = mechanism.opening(at)
-        self.orders: list[Decision] = []  # what changed: first who stops, then who goes on, then who starts
-        self.put_out = False  # a lease ended that the grants did not speak of
+        self._until, self._opening, self._decisions = until, opening, decisions
+        self.put_out = False  # a lease ended that the grants did not name
 
     # ---- by an order -----------------------------------------------------------------------------------------
 
@@ -94,6 +95,7 @@ class AnswerPlacer:
                 self.at, self._until, state.passes, MISFIT[misfit], opening, fill, line, named.job, named.type, size,
                 named.partner, named.shape, named.within, run_time, paper, seats, words, *self._books.arrays,
             )  # fmt: skip
+            self._books.demand_legal()
             told = PassResult.of(words[:length].copy())
             self._tell(told)
             if not len(told.misplaced):
@@ -105,11 +107,11 @@ class AnswerPlacer:
         """Write down what a pass changed."""
         names = self.state.names
         if len(told.stops):
-            self.orders.append(Stop(names(told.stops), told.stop_epochs))
+            self._decisions.append(Stop(names(told.stops), told.stop_epochs))
         if len(told.renewed):
-            self.orders.append(Renew(names(told.renewed), self._until))
+            self._decisions.append(Renew(names(told.renewed), self._until))
         if len(told.lead):
-            self.orders.append(self._starts(told))
+            self._decisions.append(self._starts(told))
         if told.odd:
             type = self.state.jobs.on_type[told.lead]
             self._books.correct_rates(told.lead, type, told.shape, np.diff(told.first), told.partner)
@@ -129,13 +131,13 @@ class AnswerPlacer:
 
     # ---- by grants -------------------------------------------------------------------------------------------
 
-    def grant(self, grants: Grants, named: PendingAsk, question: PendingAsk) -> None:
+    def grant(self, grants: Grants, named: PendingAsk) -> None:
         """Carry out grants. A gang of which a job or a device went since the ask is dropped whole.
 
         Raises InvalidAnswer for a gang of the wrong size, a seat of another type, or a seat given twice.
         """
         state = self.state
-        stop = question.active[grants.stop]
+        stop = named.active[grants.stop]
         granted: set[int] = set()
         going_on: set[int] = set()
         gangs = self._gangs(grants, named)
@@ -162,7 +164,7 @@ class AnswerPlacer:
                 self._books.start(job, self.at, int(named.type[row]), int(named.shape[row]), seats, until, mate)
                 started.append(job)
         if started:
-            self.orders.append(self._granted(np.array(started)))
+            self._decisions.append(self._granted(np.array(started)))
 
     def _gangs(self, grants: Grants, named: PendingAsk) -> list[tuple[int, Ints]]:
         """Return each granted row with its seats, whole."""
@@ -191,14 +193,14 @@ class AnswerPlacer:
         both = [job for row in rows for job in (row, int(jobs.partner[row])) if job >= 0]
         stops = np.array(list(dict.fromkeys(both)), dtype=np.int64)
         if len(stops):
-            self.orders.append(Stop(self.state.names(stops), jobs.epoch[stops]))
+            self._decisions.append(Stop(self.state.names(stops), jobs.epoch[stops]))
             self._books.stop_all(stops, self.at)
 
     def _prolong(self, job: int, until: float) -> None:
         mate = int(self.state.jobs.partner[job])
         jobs = [job] if mate < 0 else [job, mate]
         self.state.jobs.until[jobs], self.state.jobs.resting[jobs] = until, False
-        self.orders.append(Renew(self.state.names(np.array(jobs)), until))
+        self._decisions.append(Renew(self.state.names(np.array(jobs)), until))
 
     def _granted(self, lead: Ints) -> Starts:
         """Return the starts of these gangs as one decision, read off the state."""
@@ -229,6 +231,7 @@ def place_one_gang(books: SchedulerState, at: float, until: float) -> tuple[int,
     fits = place_one(at, until, words, *books.arrays)
     if fits != 1:
         return fits, None
+    books.demand_legal()
     size, names = words.item(2), books.state.names
     told = words[: 3 + size].copy()
     return 1, Starts(

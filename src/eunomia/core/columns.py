@@ -66,6 +66,22 @@ class GrowingColumns:
         self._length += 1
         return self._length - 1
 
+    def add_many(self, count: int) -> slice:
+        """Open so many new rows and return where they are."""
+        while self._length + count > self.room:
+            self._double()
+        self._length += count
+        return slice(self._length - count, self._length)
+
+    def keep(self, stays: Bools) -> None:
+        """Drop the rows that do not stay, (row,); the order of the others holds."""
+        count = int(stays.sum())
+        for name in self._spec:
+            column = getattr(self, name)
+            column[:count] = column[: self._length][stays]
+            column[count : self._length] = self._spec[name][1]
+        self._length = count
+
     def _double(self) -> None:
         for table, names in self._tables.items():
             fresh = self._fresh_table(names, table, self.room + 8)

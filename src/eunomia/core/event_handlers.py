@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.decisions import Decision, Refuse, Stop
+from eunomia.model.decisions import Decision, GiveUp, Refuse, Stop
 from eunomia.model.events import (
+    Answered,
+    AppFinished,
     Event,
     JobCancelled,
     JobFailed,
@@ -19,41 +24,29 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
+    Woken,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
 
 _WAITS, _RUNS, _PAUSED = int(Stage.WAITING), int(Stage.RUNNING), int(Stage.PAUSED)
 
 
+class UnknownEvent(AssertionError):
+    """An event that a mechanism cannot account for: a mistake of a world or of its setup, never of a user."""
+
+    def __init__(self, event: object, mechanism: str = "the core") -> None:
+        super().__init__(f"{mechanism} does not know the event {event!r}")
+
+
 def apply_event(event: Event, at: float, books: SchedulerState) -> list[Decision]:
-    """Take in one event; return the orders that follow from it whatever the policy says."""
-    match event:
-        case JobSubmitted(job):
-            books.submit(job)
-        case JobFinished(name, epoch):
-            if _runs(name, epoch, books):
-                books.leave(books.state.row_of[name], at, Cause.FINISHED)
-        case JobFailed(name, epoch, reason):
-            if _runs(name, epoch, books):
-                return _fail(name, reason, at, books)
-        case JobCancelled(name):
-            return _cancel(name, at, books)
-        case JobPaused(name):
-            return _pause(name, at, books)
-        case JobResumed(name):
-            if books.state.jobs.stage[books.state.row_of[name]] == _PAUSED:
-                books.resume(books.state.row_of[name], at)
-        case JobUpdated(name, weight, total_steps):
-            books.update(books.state.row_of[name], weight, total_steps)
-        case Measured(name, steps, loss):
-            books.state.hear_loss(books.state.row_of[name], steps, loss)
-        case Progressed(names, steps):
-            books.belief.hear_progress(books.state.register.rows(names), np.asarray(steps, dtype=float), at)
-        case NodeLost(node) if books.state.floor.up[node]:
-            return _lose(node, at, books)
-        case NodeJoined(node) if not books.state.floor.up[node]:
-            books.restore(node)
-    return []
+    """Write one event into the state; return what follows from it whatever the policy says.
+
+    Raises `UnknownEvent` for an event that it does not know.
+    """
+    handler = HANDLERS.get(type(event))
+    if handler is None:
+        raise UnknownEvent(event)
+    return handler(event, at, books) or []
 
 
 def _runs(name: str, epoch: int, books: SchedulerState) -> bool:
@@ -62,18 +55,60 @@ def _runs(name: str, epoch: int, books: SchedulerState) -> bool:
     return bool(jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch)
 
 
-def _fail(name: str, reason: str, at: float, books: SchedulerState) -> list[Decision]:
-    """Let a job wait again while it has retries; the world is told when one is given up before they are used up."""
+def _submit(event: JobSubmitted, at: float, books: SchedulerState) -> None:
+    books.submit(event.job)
+
+
+def _finish(event: JobFinished, at: float, books: SchedulerState) -> None:
+    if _runs(event.job_id, event.epoch, books):
+        books.leave(books.state.row_of[event.job_id], at, Cause.FINISHED)
+
+
+def _resume(event: JobResumed, at: float, books: SchedulerState) -> None:
+    row = books.state.row_of[event.job_id]
+    if books.state.jobs.stage[row] == _PAUSED:
+        books.resume(row, at)
+
+
+def _update(event: JobUpdated, at: float, books: SchedulerState) -> None:
+    books.update(books.state.row_of[event.job_id], event.weight, event.total_steps)
+
+
+def _measure(event: Measured, at: float, books: SchedulerState) -> None:
+    books.state.hear_loss(books.state.row_of[event.job_id], event.steps, event.loss)
+
+
+def _progress(event: Progressed, at: float, books: SchedulerState) -> None:
+    rows = books.state.register.rows(event.job_ids)
+    books.belief.hear_progress(rows, np.asarray(event.steps, dtype=float), at)
+
+
+def _join(event: NodeJoined, at: float, books: SchedulerState) -> None:
+    if not books.state.floor.up[event.node]:
+        books.restore(event.node)
+
+
+def _change_nothing(event: Event, at: float, books: SchedulerState) -> None:
+    """Answers are matched with asks by the scheduler; the others change nothing that the core keeps."""
+
+
+def _fail(event: JobFailed, at: float, books: SchedulerState) -> list[Decision]:
+    """Let a job wait again while it may be tried again; else say that it is over."""
+    name, reason = event.job_id, event.reason
+    if not _runs(name, event.epoch, books):
+        return []
     row, failures = books.state.row_of[name], books.state.jobs.failures
     job, hopeless = books.state.submitted[row], books.comes_again(books.state.submitted[row].tenant, reason)
     failures[row] += 1
-    left = failures[row] <= job.retries
-    again = left and not hopeless
-    books.leave(row, at, Cause.FAILED if again else Cause.FAILED_AGAIN)
-    return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if left and not again else []
+    left = job.may_retry(int(failures[row]))
+    books.leave(row, at, Cause.FAILED if left and not hopeless else Cause.FAILED_AGAIN)
+    if not left:
+        return [GiveUp(name)]
+    return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if hopeless else []
 
 
-def _cancel(name: str, at: float, books: SchedulerState) -> list[Decision]:
+def _cancel(event: JobCancelled, at: float, books: SchedulerState) -> list[Decision]:
+    name = event.job_id
     row, jobs = books.state.row_of[name], books.state.jobs
     stage, epoch = jobs.stage[row], int(jobs.epoch[row])
     if stage in (_RUNS, _WAITS, _PAUSED):
@@ -81,8 +116,9 @@ def _cancel(name: str, at: float, books: SchedulerState) -> list[Decision]:
     return [Stop((name,), (epoch,), save=False)] if stage == _RUNS else []
 
 
-def _pause(name: str, at: float, books: SchedulerState) -> list[Decision]:
+def _pause(event: JobPaused, at: float, books: SchedulerState) -> list[Decision]:
     """Take a job out of the running; one that has ended, or rests already, is left as it is."""
+    name = event.job_id
     row, jobs = books.state.row_of[name], books.state.jobs
     stage, epoch = jobs.stage[row], int(jobs.epoch[row])
     if stage in (_RUNS, _WAITS):
@@ -90,9 +126,11 @@ def _pause(name: str, at: float, books: SchedulerState) -> list[Decision]:
     return [Stop((name,), (epoch,))] if stage == _RUNS else []
 
 
-def _lose(node: int, at: float, books: SchedulerState) -> list[Decision]:
+def _lose(event: NodeLost, at: float, books: SchedulerState) -> list[Decision]:
     """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
-    state = books.state
+    state, node = books.state, event.node
+    if not state.floor.up[node]:
+        return []
     first, size = state.topology.first[node], state.topology.size[node]
     leads = np.unique(state.holder[first : first + size])
     leads = leads[leads >= 0]
@@ -103,3 +141,21 @@ def _lose(node: int, at: float, books: SchedulerState) -> list[Decision]:
         books.leave(row, at, Cause.NODE_LOST)
     books.lose(node)
     return [stop] if len(hit) else []
+
+
+HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision] | None]] = {
+    JobSubmitted: _submit,
+    JobFinished: _finish,
+    JobFailed: _fail,
+    JobCancelled: _cancel,
+    JobPaused: _pause,
+    JobResumed: _resume,
+    JobUpdated: _update,
+    Measured: _measure,
+    Progressed: _progress,
+    NodeLost: _lose,
+    NodeJoined: _join,
+    Answered: _change_nothing,
+    AppFinished: _change_nothing,
+    Woken: _change_nothing,
+}

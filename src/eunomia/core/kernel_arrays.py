@@ -27,7 +27,7 @@ SERVICE, SERVED_SINCE = range(2)
 KIND = 0
 TOTAL, DONE, RATE, RATE_SINCE = range(4)
 # State.counts
-ALIVE, WAITING = range(2)
+ALIVE, WAITING, ILLEGAL_JOB, ILLEGAL_CAUSE = range(4)  # the last two: row + 1 and cause of a step that is not allowed
 
 
 class KernelArrays(NamedTuple):

@@ -9,15 +9,18 @@ import numpy as np
 
 from eunomia.core.belief import Belief
 from eunomia.core.entitlements import OF_TENANTS, ActiveJobs
+from eunomia.core.kernel_arrays import ILLEGAL_CAUSE, ILLEGAL_JOB, WAITING
 from eunomia.core.ledger import Ledger
 from eunomia.core.placement_pass import scratch_arrays
 from eunomia.core.state import State
 from eunomia.core.transitions import leave, requeue, start_all, stop_all
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.job import Job
-from eunomia.model.job_lifecycle import FINAL, PRESENT, Cause, Stage, step
+from eunomia.model.job_lifecycle import CAUSES, FINAL, NEXT_STAGE, PRESENT, Cause, Stage, step
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
+
+_NUMBER = {cause: number for number, cause in enumerate(CAUSES)}
 
 
 def _never(tenant: str, reason: str) -> bool:
@@ -100,7 +103,26 @@ class SchedulerState:
     ) -> None:
         """Give free seats to many gangs: gang g sits on seats[first[g]:first[g + 1]]; partner -1 = alone."""
         start_all(lead, partner, type, shape, first, seats, at, until, *self.arrays)
+        self.demand_legal()
         self.correct_rates(lead, type, shape, np.diff(first), partner)
+
+    def demand_legal(self) -> None:
+        """Raise `IllegalStep` if compiled code has taken a step that the life of a job does not have."""
+        counts = self.state.counts
+        if counts.item(ILLEGAL_JOB):
+            row, cause = counts.item(ILLEGAL_JOB) - 1, CAUSES[counts.item(ILLEGAL_CAUSE)]
+            counts[ILLEGAL_JOB] = 0
+            step(int(self.state.jobs.stage[row]), cause, self.state.ids[row])
+
+    def step_all(self, rows: Ints, cause: Cause) -> None:
+        """Let jobs that hold no seats go from stage to stage. Raises `IllegalStep` where that cannot happen."""
+        state = self.state
+        before = state.jobs.stage[rows]
+        after = NEXT_STAGE[_NUMBER[cause]][before]
+        for place in np.flatnonzero(after < 0)[:1].tolist():
+            step(int(before[place]), cause, state.ids[int(rows[place])])
+        state.jobs.stage[rows] = after
+        state.counts[WAITING] += int((after == Stage.WAITING).sum()) - int((before == Stage.WAITING).sum())
 
     def correct_rates(self, lead: Ints, type: Ints, shape: Ints, size: Ints, partner: Ints) -> None:
         """Believe of gangs that have just started what pairs and other shapes make of their speed."""
@@ -111,13 +133,14 @@ class SchedulerState:
     def stop_all(self, rows: Ints, at: float) -> None:
         """Take running jobs off their seats; a partner that is not among them goes on alone."""
         stop_all(rows, at, *self.arrays)
+        self.demand_legal()
 
     def leave(self, row: int, at: float, cause: Cause) -> None:
         """Take a job off its seats, if it has any; a partner goes on alone."""
         state = self.state
         before = int(state.jobs.stage[row])
         stage = step(before, cause, state.ids[row])
-        leave(row, at, int(stage), stage not in PRESENT and before in PRESENT, *self.arrays)
+        leave(row, at, _NUMBER[cause], stage not in PRESENT and before in PRESENT, *self.arrays)
         if stage in FINAL and state.claims is not None:
             if before == Stage.PAUSED:
                 state.claims.resume(row)

@@ -76,7 +76,7 @@ class State:
         self.floor = Floor(topology, np.ones(topology.devices, dtype=bool))
         self.capacity = topology.capacity()  # (type,) in service
         self.rows = np.empty(self.jobs.room, dtype=np.int64)  # the active ones, ascending; see `active`
-        self.counts = np.zeros(2, dtype=np.int64)  # active jobs, and those of them that wait
+        self.counts = np.zeros(4, dtype=np.int64)  # see `core.tables`: active jobs, those of them that wait, …
         self.ends_apart = False  # a policy gave a lease an end of its own
         self.passes = 0  # choosing passes so far
         self.lease = math.inf  # seconds that a lease given now lasts at most
@@ -143,7 +143,8 @@ class State:
         self.submitted.append(job)
         self.register.add(job.job_id)
         self.rows[self.counts[ALIVE]] = row
-        self.counts += 1
+        self.counts[ALIVE] += 1
+        self.counts[WAITING] += 1
         return row
 
     def hear_loss(self, row: int, steps: float, loss: float) -> None:

@@ -13,6 +13,8 @@ from eunomia.core.kernel_arrays import (
     FIRST_SEAT,
     FIRST_STARTED,
     HELD,
+    ILLEGAL_CAUSE,
+    ILLEGAL_JOB,
     LAST_TYPE,
     ON_TYPE,
     PARTNER,
@@ -33,10 +35,23 @@ from eunomia.core.kernel_arrays import (
 )
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
-from eunomia.model.job_lifecycle import Stage
+from eunomia.model.job_lifecycle import CAUSES, NEXT_STAGE, Cause, Stage
 from eunomia.placing.index import free_chain, take
 
-_WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
+_WAITS = int(Stage.WAITING)
+_STARTED, _STOPPED, _RESUMED = (CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED))
+
+
+@kernel(allocates=False, forceinline=True)
+def _step(t: KernelArrays, row: int, cause: int) -> None:
+    """Let a job go from stage to stage by the table of its life; a step that the table does not have is noted."""
+    before = t.ints[STAGE, row]
+    after = NEXT_STAGE[cause, before]
+    if after < 0:
+        t.counts[ILLEGAL_JOB], t.counts[ILLEGAL_CAUSE] = row + 1, cause
+        return
+    t.ints[STAGE, row] = after
+    t.counts[WAITING] += int(after == _WAITS) - int(before == _WAITS)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -71,8 +86,8 @@ def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def release(t: KernelArrays, row: int, at: float) -> None:
-    """Take a job off its seats: it waits. A partner stays on them alone."""
+def _release(t: KernelArrays, row: int, at: float) -> None:
+    """Take a job off its seats. A partner stays on them alone."""
     ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
     _receive(t, row, at)
     _reckon(t, row, at)
@@ -81,11 +96,16 @@ def release(t: KernelArrays, row: int, at: float) -> None:
         _leave_alone(t, row, mate, at)
     else:
         free_chain(t.floor, seat, t.after, t.holder, t.up)
-    ints[STAGE, row] = _WAITS
     ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_SEAT, row] = -1
     ints[SHAPE, row] = ints[HELD, row] = 0
     t.floats[UNTIL, row], t.flags[RESTING, row] = np.inf, False
-    t.counts[WAITING] += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def release(t: KernelArrays, row: int, at: float) -> None:
+    """Stop a job: it leaves its seats and waits."""
+    _release(t, row, at)
+    _step(t, row, _STOPPED)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -99,10 +119,10 @@ def _sit_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first:
     t.ledger_ints[WIDTH, row], t.ledger_ints[LAST_TYPE, row] = size, kind
     t.belief_floats[RATE, row] = t.throughput[row, kind]
     t.belief_floats[RATE_SINCE, row] = at + t.cost[begun, size]
-    ints[STAGE, row], ints[ON_TYPE, row], ints[SHAPE, row] = _RUNS, kind, shape
+    ints[ON_TYPE, row], ints[SHAPE, row] = kind, shape
     ints[PARTNER, row], ints[FIRST_SEAT, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
     t.flags[RAN, row], t.flags[UNSAVED, row] = True, False
-    t.counts[WAITING] -= 1
+    _step(t, row, _STARTED)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -127,19 +147,18 @@ def _forget(t: KernelArrays, row: int) -> None:
     for i in range(place, alive - 1):
         t.active[i] = t.active[i + 1]
     t.counts[ALIVE] = alive - 1
-    t.counts[WAITING] -= 1
 
 
 # ---- steps called from outside --------------------------------------------------------------------------------------
 
 
 @kernel(allocates=False)
-def leave(row: int, at: float, stage: int, gone: bool, *arrays: Any) -> None:
-    """Take a job off its seats, if it has any; it is in `stage` now, and no longer among the active rows if `gone`."""
+def leave(row: int, at: float, cause: int, gone: bool, *arrays: Any) -> None:
+    """Take a job off its seats, if it has any, for that cause; if `gone`, out of the active rows, too."""
     t = kernel_arrays(*arrays)
     if t.ints[ON_TYPE, row] >= 0:
-        release(t, row, at)
-    t.ints[STAGE, row] = stage
+        _release(t, row, at)
+    _step(t, row, cause)
     if gone:
         _forget(t, row)
 
@@ -154,8 +173,7 @@ def requeue(row: int, at: float, *arrays: Any) -> None:
         t.active[i] = t.active[i - 1]
     t.active[place] = row
     t.counts[ALIVE] = alive + 1
-    t.counts[WAITING] += 1
-    t.ints[STAGE, row] = _WAITS
+    _step(t, row, _RESUMED)
     t.ledger_floats[SERVED_SINCE, row] = at
 
 

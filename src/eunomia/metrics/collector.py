@@ -24,8 +24,9 @@ from eunomia.metrics.job_timelines import (
 )
 from eunomia.metrics.pauses import Pauses
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop
+from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop, given_up
 from eunomia.model.events import (
+    Answered,
     AppFinished,
     JobCancelled,
     JobFailed,
@@ -37,6 +38,8 @@ from eunomia.model.events import (
     Moment,
     NodeJoined,
     NodeLost,
+    Progressed,
+    Woken,
 )
 from eunomia.model.job import Job
 from eunomia.model.row_index import RowIndex
@@ -74,15 +77,19 @@ class MetricsCollector:
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note what happened and what was decided."""
         at = moment.at
-        self._make_room()
+        if self._last.item(-1) + len(self._now) > len(self._points):
+            self._make_room()
         for event in moment.events:
             match event:
+                case Answered() | Woken() | Progressed():
+                    continue
                 case JobSubmitted(job):
                     self._submit(job, at)
                 case JobFinished(name, epoch):
                     self._end(name, at, FINISHED, epoch)
                 case JobFailed(name, epoch):
-                    self.ended += job_timelines.fail(*self._books(), at, self._register.row(name), epoch)
+                    over = name in given_up(decisions)
+                    self.ended += job_timelines.fail(*self._books(), at, self._register.row(name), epoch, over)
                 case JobCancelled(name, by_tuner):
                     if self._end(name, at, CANCELLED) and by_tuner:
                         self.given_up.append(self._register.row(name))
@@ -197,7 +204,7 @@ class MetricsCollector:
         if job.scale_factor >= len(self._waiting):
             self._waiting = np.concatenate((self._waiting, np.zeros(job.scale_factor, dtype=np.int64)))
         owner = self._owner(job.tenant or NOBODY)
-        job_timelines.submit(*self._books(), at, row, job.scale_factor, job.retries, owner)
+        job_timelines.submit(*self._books(), at, row, job.scale_factor, owner)
 
     def _owner(self, name: str) -> int:
         """Return the number of a tenant; a new one gets its curves."""

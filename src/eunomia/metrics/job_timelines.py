@@ -31,7 +31,6 @@ LIFE = np.dtype(
         ("type", np.int32),  # of its seats
         ("preemptions", np.int32),
         ("failures", np.int32),
-        ("retries", np.int32),
         ("status", np.int32),
         ("owner", np.int32),  # number of its tenant
         ("paused", np.int32),  # 1 = its user wants it to rest
@@ -78,11 +77,10 @@ def submit(
     at: float,
     row: int,
     size: int,
-    retries: int,
     owner: int,
 ) -> None:
     """A job comes, and waits."""
-    lives[row]["size"], lives[row]["retries"], lives[row]["owner"] = size, retries, owner
+    lives[row]["size"], lives[row]["owner"] = size, owner
     change(points, last, now, at, PRESENT, 1)
     _wait(waiting, now, points, last, at, size, 1)
 
@@ -262,16 +260,25 @@ def end(
 
 @kernel(allocates=False)
 def fail(
-    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int, epoch: int
+    lives: Array,
+    received: Floats,
+    waiting: Ints,
+    now: Ints,
+    points: Array,
+    last: Ints,
+    at: float,
+    row: int,
+    epoch: int,
+    over: bool,
 ) -> bool:
-    """A gang that sits in that epoch fails. Say whether the job is over, as it has no retry left."""
+    """A gang that sits in that epoch fails; with `over` that is the end of the job. Say whether the job is over."""
     life = lives[row]
     if life["held"] == 0 or life["epoch"] != epoch:
         return False
     life["failures"] += 1
-    if life["failures"] > life["retries"]:
-        over: bool = end(lives, received, waiting, now, points, last, at, row, FAILED, epoch)
-        return over
+    if over:
+        ended: bool = end(lives, received, waiting, now, points, last, at, row, FAILED, epoch)
+        return ended
     _unseat(lives, received, now, points, last, at, row)
     _wait(waiting, now, points, last, at, int(life["size"]), 1)
     return False

@@ -14,7 +14,7 @@ import numpy as np
 from eunomia.core.columns import GrowingColumns
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop
+from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop, given_up
 from eunomia.model.events import (
     Answered,
     JobCancelled,
@@ -41,7 +41,6 @@ class _Lives(GrowingColumns):
     waits: Bools
     alive: Bools
     epoch: Ints  # of the run that is going on; -1 = it waits
-    failures: Ints
 
     def __init__(self) -> None:
         super().__init__(
@@ -53,7 +52,6 @@ class _Lives(GrowingColumns):
                 "waits": (np.bool_, True),
                 "alive": (np.bool_, True),
                 "epoch": (np.int64, -1),
-                "failures": (np.int64, 0),
             }
         )
 
@@ -83,7 +81,7 @@ class WaitCauses:
                 case JobFinished(name, epoch):
                     self._leave(self._register.row(name), at, epoch)
                 case JobFailed(name, epoch):
-                    self._fail(self._register.row(name), at, epoch)
+                    self._fail(self._register.row(name), at, epoch, over=name in given_up(decisions))
                 case JobCancelled(name):
                     self._leave(self._register.row(name), at)
                 case JobPaused(name):
@@ -166,12 +164,11 @@ class WaitCauses:
             lives.waits[row], lives.since[row], lives.epoch[row] = True, at, -1
             self._waiting.add(row)
 
-    def _fail(self, row: int, at: float, epoch: int) -> None:
+    def _fail(self, row: int, at: float, epoch: int, *, over: bool) -> None:
         lives = self._lives
         if epoch == lives.epoch[row] and not lives.waits[row]:
-            lives.failures[row] += 1
             lives.cause[row] = OTHER
-            if lives.failures[row] > self.jobs[row].retries:
+            if over:
                 self._leave(row, at)
             else:
                 self._wait(row, at)

@@ -142,18 +142,34 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveUp:
+    """This job failed once more than it may be tried again: it is over. A failed job that is not given up waits.
+
+    It follows from the failure, so records do not hold it.
+    """
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class WakeAt:
     """Send `Woken` at that time; a later order replaces an earlier one. inf = do not wake."""
 
     at: float
 
 
-Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Flow | Refuse | WakeAt
+Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Flow | Refuse | GiveUp | WakeAt
+
+
+def given_up(decisions: Sequence[Decision]) -> frozenset[str]:
+    """Return the jobs that failed at this moment and have no retry left."""
+    return frozenset(decision.job_id for decision in decisions if isinstance(decision, GiveUp))
 
 
 def one_by_one(decisions: Sequence[Decision]) -> list[Decision]:
-    """Return the same decisions with every `Starts` taken apart."""
+    """Return the decisions as a record holds them: every `Starts` taken apart, and no `GiveUp`."""
     apart: list[Decision] = []
     for decision in decisions:
-        apart += decision.each() if isinstance(decision, Starts) else [decision]
+        if not isinstance(decision, GiveUp):
+            apart += decision.each() if isinstance(decision, Starts) else [decision]
     return apart

@@ -37,6 +37,10 @@ class Job:
     checkpoint_dir: str = ""
     loss: tuple[float, float, float] | None = None  # its learning curve (`model.curves`), where it is told
 
+    def may_retry(self, failures: int) -> bool:
+        """Say whether the job may be tried again after so many failed runs."""
+        return failures <= self.retries
+
     def __post_init__(self) -> None:
         if self.scale_factor < 1 or any(size < 1 for size in self.other_shapes):
             raise InvalidJob(

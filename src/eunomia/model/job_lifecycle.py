@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 
+import numpy as np
+
+from eunomia.model.arrays import Ints
+
 
 class Stage(IntEnum):
     """Where a job is in its life. The numbers are what the core's arrays hold."""
@@ -49,11 +53,18 @@ LIFE: dict[tuple[Stage, Cause], Stage] = {
 }
 NEXT: dict[tuple[int, Cause], Stage] = {(int(stage), cause): end for (stage, cause), end in LIFE.items()}
 PRESENT = frozenset({Stage.WAITING, Stage.RUNNING})  # asks for seats or has some
+CAUSES = tuple(Cause)
+# The same for compiled steps, (cause, stage): the number of the stage after, -1 = it cannot happen.
+NEXT_STAGE: Ints = np.array([[NEXT.get((int(stage), cause), -1) for stage in Stage] for cause in CAUSES])
 FINAL = frozenset(stage for stage in Stage if not any(start == stage for start, _ in LIFE))
 
 
 class IllegalStep(AssertionError):
     """A step that the table does not have: a mistake of ours or of a world, never of a user."""
+
+    def __init__(self, job_id: str, text: str) -> None:
+        super().__init__(text)
+        self.job_id = job_id
 
 
 def step(stage: int, cause: Cause, job_id: str) -> Stage:
@@ -61,7 +72,8 @@ def step(stage: int, cause: Cause, job_id: str) -> Stage:
     try:
         return NEXT[stage, cause]
     except KeyError:
-        raise IllegalStep(f"job {job_id!r} is {Stage(stage).name.lower()}; {cause.value} cannot happen to it") from None
+        text = f"job {job_id!r} is {Stage(stage).name.lower()}; {cause.value} cannot happen to it"
+        raise IllegalStep(job_id, text) from None
 
 
 def diagram() -> str:

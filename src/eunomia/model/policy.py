@@ -51,11 +51,19 @@ class PolicyInfo:
     renews: bool = False  # while nobody waits, whoever sits goes on where it is
     complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses nobody
     separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there
+    # Capabilities that callers go by; none of them asks for the name.
+    backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
+    reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
 
     def __post_init__(self) -> None:
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
+
+    @property
+    def may_renew_in_time(self) -> bool:
+        """Whether an answer can renew a lease that ends now: grants must name the job, so they must see the ends."""
+        return self.door != "grants" or not self.needs.isdisjoint({"until", "lease"})
 
 
 class Policy(Protocol):

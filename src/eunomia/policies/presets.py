@@ -42,3 +42,15 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "gavel:allox": ("allox", {"queues": "machines"}),
     "gavel:gandiva": ("gandiva", {}),
 }
+
+# What a preset sets of a mechanism, by the mechanism's name. Gavel draws the order of types anew in each round for the
+# policies that do not read throughputs, which it tells by their names.
+_SHUFFLED: dict[str, dict[str, Any]] = {"gavel": {"shuffled": True}}
+PRESET_MECHANISMS: dict[str, dict[str, dict[str, Any]]] = {
+    "gavel:max_min_fairness": _SHUFFLED,
+    "gavel:max_min_fairness_water_filling": _SHUFFLED,
+    "gavel:finish_time_fairness": _SHUFFLED,
+    "gavel:min_total_duration": _SHUFFLED,
+    "gavel:isolated": _SHUFFLED,
+    "gavel:fifo": _SHUFFLED,
+}

@@ -128,7 +128,9 @@ def _note(waits: list[Wait], now: Wait) -> None:
 
 def _free(scheduler: Scheduler) -> dict[str, int]:
     """Return the accelerators of each type that nobody uses."""
-    return {name: int(count) for name, count in zip(scheduler.state.topology.types, scheduler.free, strict=True)}
+    return {
+        name: int(count) for name, count in zip(scheduler.state.topology.types, scheduler.mechanism.free, strict=True)
+    }
 
 
 def _resting(scheduler: Scheduler, at: float) -> Wait:
@@ -177,7 +179,7 @@ def _reason(
     usable = runs & (state.capacity >= size)
     if not usable.any():
         return "cannot_run", f"no type in service that it can run on has {size} accelerators"
-    held = scheduler.holdup(row, at)
+    held = scheduler.mechanism.wait_reason(row, at)
     if held is not None:
         return held
     holds = usable & (state.floor.free >= size)
@@ -206,7 +208,7 @@ def _reason(
 
 def _ahead(scheduler: Scheduler, row: int) -> list[int]:
     """Return the waiting jobs that come before it in the last order, first come first."""
-    named = scheduler.last_order
+    named = scheduler.mechanism.candidates
     jobs = scheduler.state.jobs
     if named is None or scheduler.info.door == "grants":
         waiting = [int(m) for m in scheduler.state.active if m < row]
@@ -218,7 +220,7 @@ def _ahead(scheduler: Scheduler, row: int) -> list[int]:
 
 def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
     """Return the running jobs on types that it could use, first come in the last order first."""
-    state, named = scheduler.state, scheduler.last_order
+    state, named = scheduler.state, scheduler.mechanism.candidates
     running = [job for job in state.running().tolist() if runs[state.jobs.on_type[job]]]
     place = {} if named is None else {job: i for i, job in reversed(list(enumerate(named.job.tolist())))}
     return sorted(running, key=lambda job: (place.get(job, len(place)), job))
@@ -226,7 +228,7 @@ def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:
     """Return the types that the last order names for it."""
-    named = scheduler.last_order
+    named = scheduler.mechanism.candidates
     return [] if named is None else sorted(set(named.type[named.job == row].tolist()))
 
 
@@ -240,9 +242,5 @@ def _worth(scheduler: Scheduler) -> str:
 
 def _spent_share(scheduler: Scheduler, row: int) -> str:
     """Return what it was owed and received beyond, when it is owed nothing now; else nothing."""
-    dues = scheduler.dues
-    mine = dues.job == row
-    if scheduler.info.door != "shares" or not mine.any() or (dues.lag[mine] > 0).any():
-        return ""
     types = scheduler.state.topology.types
-    return ", ".join(f"{x:.0%} of {types[j]}" for x, j in zip(dues.x[mine], dues.type[mine], strict=True))
+    return ", ".join(f"{x:.0%} of {types[j]}" for j, x in scheduler.mechanism.spent_share(row))

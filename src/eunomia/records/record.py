@@ -22,7 +22,7 @@ import numpy as np
 from eunomia.model import answers, decisions
 from eunomia.model.arrays import Array
 from eunomia.model.certificate import Certificate
-from eunomia.model.decisions import Ask, Decision, Starts, Stop
+from eunomia.model.decisions import Ask, Decision, GiveUp, Starts, Stop
 from eunomia.model.events import EVENTS, Moment, Progressed
 from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList
@@ -160,6 +160,8 @@ def step_lines(moment: Moment, decisions: Sequence[Decision]) -> Iterator[str]:
     """Yield the lines of one moment and of what was decided then."""
     yield moment_line(moment)
     for decision in decisions:
+        if isinstance(decision, GiveUp):
+            continue
         if isinstance(decision, Starts):
             yield from _lines(moment.at, decision)
         else:

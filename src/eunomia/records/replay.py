@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
-from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
+from eunomia.mechanisms import as_dict, from_dict
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, one_by_one
 from eunomia.model.events import Moment
@@ -47,18 +46,14 @@ def header(
     jobs: list[Job],
     nodes: list[Node],
     info: PolicyInfo,
-    mechanism: Leases | GavelRounds | Ideal,
+    mechanism: MechanismConfig,
     overheads: Overheads,
     speeds: Speeds,
     seed: int,
 ) -> dict[str, Any]:
     """Return what a fresh core needs: everything that it was built from, in JSON."""
     kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
-    sharing, clock = "paired" in info.needs, {}
-    if isinstance(mechanism, GavelRounds):
-        sharing, clock = sharing or mechanism.pairs, {"name": "gavel"}
-    if isinstance(mechanism, Ideal):
-        clock = {"name": "ideal"}
+    sharing = "paired" in info.needs or mechanism.pairs
     return {
         "seed": seed,
         "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
@@ -70,7 +65,7 @@ def header(
             "separable": info.separable,
             "renews": info.renews,
         },
-        "mechanism": to_json({**asdict(mechanism), **clock}),
+        "mechanism": to_json(as_dict(mechanism)),
         "overheads": asdict(overheads),
         "alone": [[kind, size, speeds.alone(kind, size).tolist()] for kind, size in kinds],
         "beside": [
@@ -104,14 +99,9 @@ def fresh_scheduler(record: Record) -> Scheduler:
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
-        cut = dict(from_json(head["mechanism"]))
-        name = cut.pop("name", "leases")
-        if name == "gavel":
-            return GavelScheduler(topology, info, GavelRounds(**cut), belief, seed=head["seed"])
-        if name == "ideal":
-            return IdealScheduler(topology, info, Ideal(**cut), belief, seed=head["seed"])
         again = Adaptive(by_tenant=head.get("retry_by") == "tenant") if head.get("retry") == "adaptive" else None
-        return Scheduler(topology, info, Leases(**cut), belief, seed=head["seed"], comes_again=again)
+        mechanism = from_dict(from_json(head["mechanism"]))
+        return Scheduler(topology, info, mechanism, belief, seed=head["seed"], comes_again=again)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         problem = Problem(
             file=str(record.path), row=1, rule=f"the header is not complete ({error})", fix="record again"

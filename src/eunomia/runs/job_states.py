@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from eunomia.model.decisions import Ask, Decision, Refuse, Start, Starts, Stop
+from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, Start, Starts, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
@@ -110,7 +110,7 @@ class JobStates:
             case JobFailed(job_id, epoch, reason) if self._runs(job_id, epoch):
                 state = self.by_id[job_id]
                 state.failures, state.reason = state.failures + 1, reason
-                self._turn(job_id, "waiting" if state.failures <= state.job.retries else "failed")
+                self._turn(job_id, "waiting")
             case JobCancelled(job_id) if self.by_id[job_id].state not in ENDED:
                 self._turn(job_id, "cancelled")
             case JobPaused(job_id) if self.by_id[job_id].state not in ENDED:
@@ -132,6 +132,8 @@ class JobStates:
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     if self._runs(job_id, int(epoch)):
                         self._turn(job_id, "waiting")
+            case GiveUp(job_id):
+                self._turn(job_id, "failed")
             case Refuse(job_id, why):
                 state = self.by_id[job_id]
                 state.reason = why if not state.failures else state.reason

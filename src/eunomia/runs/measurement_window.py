@@ -11,8 +11,8 @@ from eunomia.backends.door import Backend
 from eunomia.metrics import Figures
 from eunomia.metrics.job_summary import job_numbers
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.decisions import Decision, Refuse
-from eunomia.model.events import JobCancelled, JobFailed, JobFinished, Moment
+from eunomia.model.decisions import Decision, GiveUp, Refuse
+from eunomia.model.events import JobCancelled, JobFinished, Moment
 from eunomia.model.job import Job
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
@@ -67,7 +67,7 @@ class StopWhenMeasured:
 
     def __init__(self, world: Backend, jobs: Iterable[Job]):
         self._world = world
-        self._retries = {job.job_id: job.retries for job in jobs}  # of those that have not ended
+        self._left = {job.job_id for job in jobs}  # those that have not ended
 
     def moments(self) -> Iterator[Moment]:
         """Yield the world's moments up to that of the last end."""
@@ -75,22 +75,16 @@ class StopWhenMeasured:
             for event in moment.events:
                 match event:
                     case JobFinished(name) | JobCancelled(name):
-                        self._retries.pop(name, None)
-                    case JobFailed(name):
-                        self._fail(name)
+                        self._left.discard(name)
             yield moment
-            if not self._retries:
+            if not self._left:
                 return
 
-    def _fail(self, name: str) -> None:
-        left = self._retries.pop(name, 0)
-        if left > 0:
-            self._retries[name] = left - 1
-
     def carry_out(self, decision: Decision) -> None:
-        """Hand the decision on; a job that is refused has ended."""
-        if isinstance(decision, Refuse):
-            self._retries.pop(decision.job_id, None)
+        """Hand the decision on; a job that is refused or given up has ended."""
+        match decision:
+            case Refuse(name) | GiveUp(name):
+                self._left.discard(name)
         self._world.carry_out(decision)
 
 

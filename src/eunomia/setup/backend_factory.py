@@ -8,7 +8,6 @@ from typing import Any
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.backends.simulated.fluid import FluidWorld
 from eunomia.backends.simulated.physical import PhysicalWorld
-from eunomia.core.mechanisms.ideal import Ideal
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.losses import losses_of
 from eunomia.model.losses import Losses
@@ -20,7 +19,7 @@ from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 def simulated_world(setup: RunConfig) -> SimulatedWorld | PhysicalWorld | FluidWorld:
     """Return a fresh world."""
     said, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
-    if isinstance(setup.mechanism, Ideal):
+    if setup.mechanism.divides_time:
         return FluidWorld(setup.jobs, setup.topology, setup.truth, mishaps=mishaps, seed=setup.scenario.seed)
     common: dict[str, Any] = {
         "overheads": setup.overheads,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
@@ -24,31 +24,28 @@ from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
-from eunomia.setup.mechanism import Mechanism
-
-LEAVING = ("locality", "consolidated", "quincy", "gandiva_original")  # they do not look at whose leases have ended
 
 
 def demand_time_to_work(
     scenario: Scenario,
     policy: Policy,
-    mechanism: Mechanism,
+    mechanism: MechanismConfig,
     jobs: Sequence[Job],
     speeds: Speeds,
     topology: Topology,
     overheads: Overheads,
 ) -> None:
     """Raise InvalidInput when jobs would spend every lease but their first on starting again."""
-    if not isinstance(mechanism, Leases) or math.isinf(mechanism.length) or policy.info.name not in LEAVING:
+    if math.isinf(mechanism.lease_s) or policy.info.may_renew_in_time:
         return
     if scenario.world.backend != "simulated" or _may_end_otherwise(scenario):
         return
-    least = [(job, _least_s(job, speeds, topology)) for job in jobs if _restart_s(job, overheads) >= mechanism.length]
-    first_s = max(mechanism.length - overheads.start_s, 0.0)  # of work in its first lease
+    least = [(job, _least_s(job, speeds, topology)) for job in jobs if _restart_s(job, overheads) >= mechanism.lease_s]
+    first_s = max(mechanism.lease_s - overheads.start_s, 0.0)  # of work in its first lease
     stuck = [(job, seconds) for job, seconds in least if first_s < seconds < math.inf]
     room = float(topology.capacity().sum()) * (2 if "paired" in policy.info.needs and _may_share(stuck, speeds) else 1)
-    if stuck and (not mechanism.aligned or _most_at_an_end(stuck, mechanism.length) > room):
-        raise _refusal(scenario, policy, stuck[0][0], overheads, mechanism.length)
+    if stuck and (not mechanism.aligned or _most_at_an_end(stuck, mechanism.lease_s) > room):
+        raise _refusal(scenario, policy, stuck[0][0], overheads, mechanism.lease_s)
 
 
 def _may_end_otherwise(scenario: Scenario) -> bool:

@@ -10,8 +10,7 @@ import numpy as np
 
 from eunomia import __version__
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
-from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
+from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
 from eunomia.metrics import Metrics
@@ -31,7 +30,7 @@ from eunomia.scenario.machine_list import listed
 from eunomia.setup import world_models
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.lease_feasibility import demand_time_to_work
-from eunomia.setup.mechanism import Mechanism, mechanism_of, unused_types
+from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.outage_feasibility import demand_progress
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
@@ -40,8 +39,6 @@ from eunomia.setup.workload import Workload, workload_of
 from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
-
-OF_THE_TOP = ("quotas", "kueue_fair_share", "philly")  # policies that know no quotas of tenants below others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +52,7 @@ class RunConfig:
     believed: Speeds
     jobs: tuple[Job, ...]
     policy: Policy
-    mechanism: Mechanism
+    mechanism: MechanismConfig
     overheads: Overheads
     notes: tuple[str, ...]
     tenants: dict[str, Tenant]  # who owns jobs, and whoever the scenario names
@@ -71,10 +68,6 @@ class RunConfig:
             "price": self.price(),
             "tenants": self.tenants,
         }
-        if isinstance(self.mechanism, GavelRounds):
-            return GavelScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
-        if isinstance(self.mechanism, Ideal):
-            return IdealScheduler(self.topology, self.policy.info, self.mechanism, belief, **common)
         said = self.scenario.world
         again = Adaptive(by_tenant=said.retry_by == "tenant") if said.retry == "adaptive" else None
         return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=again, **common)
@@ -168,7 +161,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
             *world_models.notes(scenario),
             *_idle(scenario, policy, work.jobs),
             *_exceeded(policy, mechanism, topology, work.jobs),
-            *unused_types(mechanism, topology.types),
+            *mechanism.notes(topology.types),
         ),
         neighbours=world_models.neighbours_of(scenario),
     )
@@ -207,14 +200,14 @@ def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[st
     if scenario.apps.tuner != "off" and not any(job.app for job in jobs):
         found.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
     below = [name for name, said in scenario.tenants.items() if "/" in name and said.quota is not None]
-    if below and policy.info.name in OF_THE_TOP:
+    if below and not policy.info.reads_nested_quotas:
         found.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {below[0]}.")
     return tuple(found)
 
 
-def _exceeded(policy: Policy, mechanism: Mechanism, topology: Topology, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+def _exceeded(policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]) -> tuple[str, ...]:
     """Return a note where gangs may hold more CPUs or memory at once than there are, though their shares do not."""
-    if policy.info.door != "shares" or "demand" not in policy.info.needs or isinstance(mechanism, Ideal):
+    if policy.info.door != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
         return ()
     room = topology.room(np.ones(topology.nodes, dtype=bool))
     together = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)

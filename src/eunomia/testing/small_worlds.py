@@ -11,8 +11,8 @@ import numpy as np
 
 from eunomia.backends.simulated import Mishaps, SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Figures, Metrics
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats

@@ -118,7 +118,7 @@ class TunerBackend:
             if name in self._paused:
                 return []
             self._failures[name] = self._failures.get(name, 0) + 1
-            if self._failures[name] <= self._jobs[name].retries:
+            if self._jobs[name].may_retry(self._failures[name]):
                 return []
         elif isinstance(event, JobFinished):
             if name in self._paused:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.core.mechanisms.gavel import GavelScheduler
+from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
 from eunomia.model.answers import Answer, Rows, Shares
 from eunomia.model.decisions import Ask, Decision, Start, Stop, one_by_one
 from eunomia.model.events import JobFinished, Moment
@@ -101,8 +101,8 @@ class RoundDifference:
 class LoggedRounds:
     """An observer that compares every round with the log, from the decisions that reach the world."""
 
-    def __init__(self, scheduler: GavelScheduler, events: Sequence[Mapping[str, Any]]):
-        self._scheduler = scheduler
+    def __init__(self, rounds: GavelMechanism, events: Sequence[Mapping[str, Any]]):
+        self._mechanism = rounds
         self._logged = [event for event in events if "assign" in event]
         self._sits: Sitting = {}
         self.compared = self.equal = 0
@@ -122,8 +122,8 @@ class LoggedRounds:
                 case Start():
                     members = (decision.job_id,) + ((decision.partner_id,) if decision.partner_id else ())
                     self._sits[tuple(sorted(members, key=int))] = decision.seats
-        if self._scheduler.clock.opened > self.compared:
-            self.compared = self._scheduler.clock.opened
+        if self._mechanism.clock.opened > self.compared:
+            self.compared = self._mechanism.clock.opened
             self._compare(moment.at)
 
     def _part(self, name: str) -> None:
@@ -140,7 +140,7 @@ class LoggedRounds:
                 self._differ(event["t"], stopped or text, there)
         if stopped and self.first is None:
             self.compared += 1
-            self._differ(self._scheduler.clock.ended_at, stopped)
+            self._differ(self._mechanism.clock.ended_at, stopped)
 
     def _compare(self, at: float) -> None:
         here: Sitting = {members: tuple(sorted(seats)) for members, seats in self._sits.items()}

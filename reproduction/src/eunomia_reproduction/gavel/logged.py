@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from eunomia.core.mechanisms.gavel import GavelScheduler
+from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
 from eunomia_reproduction.gavel.ends import ends_of, no_jobs
 from eunomia_reproduction.gavel.log_replay import Diverged, FromLog, LoggedRounds
 from eunomia_reproduction.gavel.objectives import VALUES, Objective
@@ -24,8 +24,8 @@ def of_log(one: Run, reference: Reference) -> list[FigureRow]:
     adviser = FromLog(events, Objective.of(one.family, setup.policy))
     heard: list[LoggedRounds] = []
 
-    def watch(scheduler: GavelScheduler) -> LoggedRounds:
-        heard.append(LoggedRounds(scheduler, events))
+    def watch(rounds: GavelMechanism) -> LoggedRounds:
+        heard.append(LoggedRounds(rounds, events))
         return heard[0]
 
     stopped, ended, equal, first = "", len(one.jct), 0, ""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from eunomia.backends.door import Backend
 from eunomia.backends.simulated import SimulatedWorld
-from eunomia.core.mechanisms.gavel import GavelScheduler
-from eunomia.core.mechanisms.gavel.accounts import DONE, DROPPED
+from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
+from eunomia.mechanisms.gavel_rounds.progress_accounting import DONE, DROPPED
 from eunomia.model.products import dot
 from eunomia.records.run import InlinePolicyRunner, Observer, PolicyRunner, run
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_jobs
@@ -86,23 +86,23 @@ def set_up_run(one: Run, reference: Reference, more: Mapping[str, Any] | None = 
 
 
 def play(
-    setup: RunConfig, adviser: PolicyRunner | None = None, watch: Callable[[GavelScheduler], Observer] | None = None
+    setup: RunConfig, adviser: PolicyRunner | None = None, watch: Callable[[GavelMechanism], Observer] | None = None
 ) -> GavelRun:
-    """Run it to the end of its window, asking its policy or somebody else; an observer may watch the core at work."""
+    """Run it to the end of its window, asking its policy or somebody else; an observer may watch the rounds."""
     adviser = adviser or InlinePolicyRunner(setup.policy)
     scheduler = setup.scheduler()
-    assert isinstance(scheduler, GavelScheduler)
+    mechanism = cast(GavelMechanism, scheduler.mechanism)
     measured = measured_jobs(setup.scenario, setup.jobs)
     world: Backend = SimulatedWorld(setup.jobs, setup.topology, setup.truth, seed=setup.scenario.seed)
-    observers = () if watch is None else (watch(scheduler),)
+    observers = () if watch is None else (watch(mechanism),)
     began = time.process_time()
     run(scheduler, world if measured is None else StopWhenMeasured(world, measured), adviser, observers)
-    scheduler.clock.close()  # jobs that ended together with the last are booked too
+    mechanism.clock.close()  # jobs that ended together with the last are booked too
     spent = time.process_time() - began
     names = {job.job_id for job in (setup.jobs if measured is None else measured)}
-    jct = _jct(scheduler)
+    jct = _jct(mechanism)
     inside = [value for name, value in jct.items() if value is not None and name in names]
-    clock, price = scheduler.clock, setup.price()
+    clock, price = mechanism.clock, setup.price()
     busy = clock.busy / clock.ended_at if clock.ended_at > 0 else clock.busy
     return GavelRun(
         jct=jct,
@@ -117,9 +117,9 @@ def play(
     )
 
 
-def _jct(scheduler: GavelScheduler) -> dict[str, float | None]:
+def _jct(mechanism: GavelMechanism) -> dict[str, float | None]:
     """Return when each job ended, since its submission, by the clock's books."""
-    jobs, n = scheduler.clock.jobs, len(scheduler.clock.jobs)
-    fate, times = jobs.fate[:n], jobs.ended[:n] - scheduler.state.jobs.submitted[:n]
+    jobs, n = mechanism.clock.jobs, len(mechanism.clock.jobs)
+    fate, times = jobs.fate[:n], jobs.ended[:n] - mechanism.state.jobs.submitted[:n]
     ended = np.flatnonzero((fate == DONE) | (fate == DROPPED)).tolist()
-    return {scheduler.state.submitted[row].job_id: None if fate[row] == DROPPED else float(times[row]) for row in ended}
+    return {mechanism.state.submitted[row].job_id: None if fate[row] == DROPPED else float(times[row]) for row in ended}

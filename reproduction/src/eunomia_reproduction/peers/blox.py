@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia_reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia_reproduction.peers.job_comparison import JobComparison, compared

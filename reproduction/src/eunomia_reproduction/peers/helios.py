@@ -20,7 +20,7 @@ from functools import partial
 from operator import add
 from pathlib import Path
 
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.mechanisms.leases import Leases
 from eunomia_reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia_reproduction.peers.job_comparison import JobComparison, compared
 from eunomia_reproduction.peers.peer_sheet import PeerSheet

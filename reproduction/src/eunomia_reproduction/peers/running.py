@@ -11,8 +11,8 @@ import numpy as np
 from eunomia.backends.door import Backend
 from eunomia.backends.simulated import SimulatedWorld
 from eunomia.core.belief import Belief
-from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from eunomia.core.mechanisms.leases import Leases
+from eunomia.mechanisms.leases import Leases
 from eunomia.model.policy import Policy
 from eunomia_reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia_reproduction.peers.job_comparison import JobComparison, compared

@@ -255,7 +255,7 @@ class PhysicalWorld:
                 self._halt(gang, save=False)
                 gang.failures += 1
                 lost = self._shut_out(gang) if reason in BY_MACHINE else []
-                if gang.failures <= gang.job.retries:
+                if gang.job.may_retry(gang.failures):
                     return [event, Progressed((name,), (gang.safe,)), *lost]
                 self._forget(gang, "failed_jobs")
                 return [event, *lost]

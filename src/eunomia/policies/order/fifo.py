@@ -57,6 +57,7 @@ class Fifo:
         needs=NEEDS,
         remembers=REMEMBERS,
         mechanism=ENDLESS,
+        backfills=False,
     )
 
     def __post_init__(self) -> None:

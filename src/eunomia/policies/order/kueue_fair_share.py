@@ -72,6 +72,7 @@ class KueueFairShare:
         ),
         needs=NEEDS | {"tenant", "tenants", "started"},
         mechanism=RECALLABLE,
+        reads_nested_quotas=False,
     )
 
     def __post_init__(self) -> None:

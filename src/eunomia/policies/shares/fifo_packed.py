@@ -61,6 +61,7 @@ class FifoPacked:
         needs=NEEDS | PAIRS,
         remembers=REMEMBERS,
         mechanism=ROUNDS,
+        backfills=False,
     )
 
     def __post_init__(self) -> None:

@@ -64,6 +64,7 @@ class Quotas:
         ),
         needs=frozenset({"scale_factor", "capacity", "on_type", "tenant", "tenants", "started"}),
         mechanism=RECALLABLE,
+        reads_nested_quotas=False,
     )
 
     def __post_init__(self) -> None:

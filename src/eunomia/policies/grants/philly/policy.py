@@ -93,6 +93,7 @@ class Philly:
         remembers={**REMEMBERS, "passed": 0.0},
         mechanism=ENDLESS,
         tells_waits=True,
+        reads_nested_quotas=False,
     )
 
     def __post_init__(self) -> None:

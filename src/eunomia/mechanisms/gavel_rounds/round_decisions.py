@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from eunomia.core.mechanisms.gavel.changes import HEAD, OF_START, turn
-from eunomia.core.mechanisms.gavel.clock import Round
 from eunomia.core.scheduler_state import SchedulerState
+from eunomia.mechanisms.gavel_rounds.round_diff import HEAD, OF_START, turn
+from eunomia.mechanisms.gavel_rounds.round_progress import Round
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
 
 
-class Seats:
+class RoundSeats:
     """Writes each round into the core's state, and tells what changed."""
 
     def __init__(self, books: SchedulerState):
@@ -26,6 +26,7 @@ class Seats:
             at, found.end, self.state.passes, found.first, found.second, found.on, found.start, found.seats, found.kept,
             found.steps, found.mate_steps, np.empty(n, dtype=np.bool_), told, limits, *self._books.arrays,
         )  # fmt: skip
+        self._books.demand_legal()
         told = told[:length].copy()
         stops, renewals, starts, _ = told[:HEAD].tolist()
         orders: list[Decision] = []

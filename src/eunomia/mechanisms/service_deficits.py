@@ -75,7 +75,7 @@ def _note(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: 
         held[row] = (ints[ON_TYPE, m] == type[row]) & same_mate & same_shape
 
 
-class Dues:
+class ServiceDeficits:
     """The rows of the last answer, as rows of the job table, and what each is owed."""
 
     def __init__(self, types: int):

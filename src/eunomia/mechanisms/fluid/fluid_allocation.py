@@ -6,18 +6,17 @@ import numpy as np
 
 from eunomia.core.answer_rows import PendingAsk
 from eunomia.core.check import check_lives
-from eunomia.core.kernel_arrays import WAITING
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.decisions import Flow
-from eunomia.model.job_lifecycle import Stage
+from eunomia.model.job_lifecycle import Cause, Stage
 
 _ROUNDING = 1e-6  # of a share and of a type; what more than that is too much is a policy's mistake
 _NO_FLOATS: Floats = np.empty(0)
 
 
-class Stream:
+class FluidShares:
     """The shares that hold, one entry a job on a type; of a pair each has an entry of its own."""
 
     def __init__(self, books: SchedulerState) -> None:
@@ -106,15 +105,15 @@ class Stream:
         return np.asarray(rate)
 
     def _note(self) -> None:
-        """Write down who runs from now on: whoever receives something, on the type of its largest share."""
-        state, jobs = self._books.state, self._books.state.jobs
-        before = state.running()
-        jobs.stage[before], jobs.on_type[before] = Stage.WAITING, -1
+        """Write down which jobs run from now on: those that receive something, on the type of their largest share."""
+        books, jobs = self._books, self._books.state.jobs
+        before, now = books.state.running(), np.unique(self.job)
+        stopped, started = np.setdiff1d(before, now, True), np.setdiff1d(now, before, True)
+        books.step_all(stopped, Cause.STOPPED)
+        books.step_all(started, Cause.STARTED)
+        jobs.on_type[before] = -1
         order = np.argsort(self.x, kind="stable")
         jobs.on_type[self.job[order]] = self.type[order]  # the largest is written last
-        now = np.unique(self.job)
-        jobs.stage[now] = Stage.RUNNING
-        state.counts[WAITING] += len(before) - len(now)
         fresh = now[~jobs.ran[now]]
         jobs.ran[fresh], jobs.first_started[fresh] = True, self._at
-        self._books.ledger.since[np.setxor1d(before, now)] = self._at
+        books.ledger.since[stopped] = books.ledger.since[started] = self._at

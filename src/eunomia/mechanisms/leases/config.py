@@ -1,22 +1,25 @@
-"""Leases: a right to seats until a stated time. Rounds, run-to-completion and preemption are all leases."""
+"""What leases can be set to, and when they end."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
+from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
 from eunomia.core.placement_pass import ENDED, EVERYBODY, RESTED
 from eunomia.core.state import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leases:
+class Leases(MechanismConfig):
     """`length` inf = endless; `aligned` = all end together at its multiples (rounds); `recall` = at any moment.
 
     A policy that shares time is asked at most once in `solve_gap` seconds; its last answer holds until then.
     Raises ValueError for a length that is not above 0, and for aligned leases without an end.
     """
 
+    name: ClassVar[str] = "leases"
     length: float = math.inf
     aligned: bool = False
     recall: bool = False
@@ -29,6 +32,17 @@ class Leases:
             raise ValueError(
                 "aligned leases need a common end: give a finite length_s, for example 360, or aligned = false"
             )
+
+    @property
+    def lease_s(self) -> float:
+        """Seconds that a lease given now lasts at most."""
+        return self.length
+
+    def bind(self, core: Core) -> Mechanism:
+        """Return the mechanism of one scheduler."""
+        from eunomia.mechanisms.leases.mechanism import LeaseMechanism
+
+        return LeaseMechanism(self, core)
 
     def is_boundary(self, at: float) -> bool:
         """Say whether all leases end now."""
@@ -46,7 +60,7 @@ class Leases:
         return self.next_boundary(at) if self.aligned else at + self.length
 
     def opening(self, at: float) -> int:
-        """Return whose seats may be given anew now, as `core.passes` numbers it."""
+        """Return which seats may be given anew now, as `core.passes` numbers it."""
         if self.recall:
             return EVERYBODY
         return RESTED if self.is_boundary(at) else ENDED

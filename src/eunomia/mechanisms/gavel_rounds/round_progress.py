@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
-from eunomia.core.mechanisms.gavel.accounts import ACTIVE, DONE, book, plan, start_afresh
-from eunomia.core.mechanisms.gavel.choosing import gather, take
-from eunomia.core.mechanisms.gavel.entries import Entries
-from eunomia.core.mechanisms.gavel.seating import remember, seat
-from eunomia.core.mechanisms.gavel.settings import GavelRounds
+from eunomia.mechanisms.gavel_rounds.config import GavelRounds
+from eunomia.mechanisms.gavel_rounds.job_pairs import JobPairs
+from eunomia.mechanisms.gavel_rounds.progress_accounting import ACTIVE, DONE, book, plan, start_afresh
+from eunomia.mechanisms.gavel_rounds.round_placement import remember, seat
+from eunomia.mechanisms.gavel_rounds.round_priorities import gather, take
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
 from eunomia.model.topology import Topology
 from eunomia.placing.ranking import rising
@@ -48,7 +48,7 @@ class Round:
     paired: bool  # some of them share
 
 
-class Progress(GrowingColumns):
+class JobProgress(GrowingColumns):
     """What the clock knows of each job, one row each."""
 
     size: Ints
@@ -75,12 +75,12 @@ class Progress(GrowingColumns):
         )
 
 
-class Clock:
+class RoundClock:
     """One instance is one run. Rows of jobs are those of the caller's table, handed in in ascending order."""
 
     def __init__(self, rounds: GavelRounds, topology: Topology, seed: int, beside: Beside | None = None):
         self.rounds, self.topology = rounds, topology
-        self.jobs, self.entries = Progress(len(topology.types)), Entries(len(topology.types))
+        self.jobs, self.entries = JobProgress(len(topology.types)), JobPairs(len(topology.types))
         self.busy = np.zeros(topology.devices)  # (device,) seconds, as Gavel counts them
         self.charged = np.zeros(len(topology.types))  # accelerator-seconds, as Gavel counts them
         self.opened = 0  # rounds so far

@@ -1,1 +1,0 @@
-"""How time is cut: when seats come free, and until when they are given."""

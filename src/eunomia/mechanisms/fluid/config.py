@@ -1,0 +1,37 @@
+"""What the fluid can be set to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
+from eunomia.model.policy import Door
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fluid(MechanismConfig):
+    """Time that can be divided at will: no seats, no rounds, no overheads.
+
+    The policy is asked when jobs came or went, at most once in `solve_gap_s` seconds; its last answer holds until
+    then. Raises ValueError for a gap below 0.
+    """
+
+    name: ClassVar[str] = "ideal"
+    answers: ClassVar[frozenset[Door]] = frozenset({"shares"})
+    unsupported: ClassVar[frozenset[str]] = frozenset({"backend", "overheads", "status", "failures", "seats"})
+    because: ClassVar[str] = "under the mechanism ideal no gang has seats, so none is started, moved or lost"
+    no_such_key: ClassVar[str] = ": it has neither leases nor rounds"
+    divides_time: ClassVar[bool] = True
+
+    solve_gap_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.solve_gap_s < float("inf"):
+            raise ValueError(f"solve_gap_s is {self.solve_gap_s}; it is at least 0 and finite")
+
+    def bind(self, core: Core) -> Mechanism:
+        """Return the mechanism of one scheduler."""
+        from eunomia.mechanisms.fluid.mechanism import FluidMechanism
+
+        return FluidMechanism(self, core)

@@ -1,0 +1,205 @@
+"""Gavel's rounds as a mechanism of the core: when and where jobs run is the clock's to say.
+
+State and belief are the core's, so that records, metrics and explanations read them as they read those of leases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
+from eunomia.core.event_handlers import UnknownEvent, apply_event
+from eunomia.core.mechanism import Core, Mechanism
+from eunomia.mechanisms.gavel_rounds.config import GavelRounds
+from eunomia.mechanisms.gavel_rounds.order_as_shares import whole_shares
+from eunomia.mechanisms.gavel_rounds.progress_accounting import DROPPED
+from eunomia.mechanisms.gavel_rounds.round_decisions import RoundSeats
+from eunomia.mechanisms.gavel_rounds.round_progress import RoundClock
+from eunomia.model.answers import Answer, InvalidAnswer, Order, Shares
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.decisions import Decision, Refuse, Stop, WakeAt
+from eunomia.model.events import (
+    Answered,
+    AppFinished,
+    JobCancelled,
+    JobFinished,
+    JobSubmitted,
+    JobUpdated,
+    Measured,
+    Moment,
+    Progressed,
+    Woken,
+)
+from eunomia.model.job_lifecycle import Cause, Stage
+
+_PATIENCE = 20  # asks at one instant; gangs without a step to do are dropped after fewer
+# What Gavel's simulator has: gangs run until a round ends, without pauses, failures and losses of machines. What a gang
+# has done by then the clock knows.
+_COUNTED = (JobFinished, JobUpdated, Measured, AppFinished, Woken)
+
+
+class GavelMechanism(Mechanism):
+    """Gavel's rounds of one scheduler. `clock` holds their accounts."""
+
+    def __init__(self, rounds: GavelRounds, core: Core) -> None:
+        super().__init__(core)
+        self.rounds = rounds
+        self.clock = RoundClock(rounds, self.state.topology, core.seed, self._beside)
+        self._seats = RoundSeats(self.books)
+        self._candidates: PendingAsk | None = None
+        self._by_right: Ints = np.full(0, -1, dtype=np.int64)  # (job,) type that the last order gave it whole
+        self._stood, self._still = -1.0, 0  # an instant at which nothing could begin, and how often
+        self._wake_at_end = False  # a round has just begun
+        self._came = False  # jobs came since the last round was opened, or no job is left to come
+
+    # ---- what happened ---------------------------------------------------------------------------------------
+
+    def receive(self, moment: Moment, decisions: list[Decision]) -> None:
+        """Write what happened into the state and into the clock."""
+        books = self.books
+        for event in moment.events:
+            match event:
+                case JobSubmitted(job):
+                    decisions += apply_event(event, moment.at, books)
+                    last = len(self.state.jobs) - 1
+                    row = self.clock.submit(job.scale_factor, job.total_steps, self.belief.throughput[last])
+                    assert row == last
+                    self._came = True
+                case JobCancelled(name):
+                    row = self.state.row_of[name]
+                    if self.state.jobs.stage[row] in (Stage.RUNNING, Stage.WAITING):
+                        self.clock.withdraw(row)
+                    decisions += apply_event(event, moment.at, books)
+                case Progressed() | Answered():
+                    pass
+                case _ if isinstance(event, _COUNTED):
+                    decisions += apply_event(event, moment.at, books)
+                case _:
+                    raise UnknownEvent(event, "the mechanism gavel")
+
+    # ---- from round to round ---------------------------------------------------------------------------------
+
+    def opens(self, at: float, decisions: list[Decision]) -> bool:
+        """Say whether a round may begin now; the one that is open, if any, is ended."""
+        if self.asked.pending is not None or not (at >= self.clock.end if self.clock.running else self._came):
+            return False
+        for row in self.clock.close().tolist():
+            if self.clock.jobs.fate[row] == DROPPED and self.state.jobs.stage[row] == Stage.RUNNING:
+                self._drop(row, at, decisions)
+        self.clock.admit()
+        self._came = False
+        return True
+
+    def asks(self, at: float, decisions: list[Decision]) -> bool:
+        """Say whether the policy is to be asked before the round begins."""
+        if not self.clock.due(at):
+            return False
+        self.clock.count_afresh(at)  # though there be no job to ask about: the next ask waits from now on
+        return self.state.alive > 0
+
+    def settle(self, at: float, decisions: list[Decision]) -> bool:
+        """Begin a round, and say when it ends."""
+        found = self.clock.open(at)
+        decisions += self._seats.decisions(found, at)
+        if self.clock.end <= at and (found.second >= 0).all():
+            self.clock.close()  # pairs without a step to do are never dropped, and time would stand still
+        if self.clock.running:
+            self._wake_at_end = True
+        elif self.state.alive and len(self.state.jobs) == self.rounds.expected:
+            self.clock.forget_last_reset()  # no job is left to come, and time would stand still
+            if self.clock.due(at):
+                self._demand_steps(at)
+                self._came = True
+                return True
+        return False
+
+    def set_timer(self, at: float, decisions: list[Decision]) -> None:
+        """Wake when the round ends that has just begun."""
+        if self._wake_at_end:
+            decisions.append(WakeAt(self.clock.end))
+            self._wake_at_end = False
+
+    def _demand_steps(self, at: float) -> None:
+        """Raise InvalidAnswer when the policy is asked once more at an instant at which nothing can begin."""
+        self._still = self._still + 1 if self._stood == at else 0
+        self._stood = at
+        if self._still > _PATIENCE:
+            names = ", ".join(self.state.names(self.state.active[:3]))
+            raise InvalidAnswer(
+                f"time stands still at {at} s: nobody who is given seats has a step to do in {self.rounds.round_s} s "
+                f"({names}, …); lengthen round_s"
+            )
+
+    def _drop(self, row: int, at: float, decisions: list[Decision]) -> None:
+        name, epoch = self.state.submitted[row].job_id, int(self.state.jobs.epoch[row])
+        self.books.leave(row, at, Cause.STOPPED)
+        self.books.leave(row, at, Cause.REFUSED)
+        why = f"one of its workers had no step to do in {self.rounds.most_failures} rounds in a row"
+        decisions += [Stop((name,), (epoch,)), Refuse(name, why)]
+
+    # ---- the allocation --------------------------------------------------------------------------------------
+
+    def order(self, answer: Answer, question: PendingAsk, at: float) -> None:
+        """Adopt shares, or an order as whole shares. Raises InvalidAnswer for grants."""
+        if isinstance(answer, Order):
+            named = self._whole(answer, question)
+        elif isinstance(answer, Shares):
+            named = job_columns(answer, question, self.state)
+        else:
+            raise InvalidAnswer(f"policy {self.info.name!r} grants seats; Gavel's rounds take shares or an order")
+        self._candidates = named
+        self.clock.adopt(question.active, named.job, named.partner, named.type, named.x)
+
+    def _whole(self, answer: Order, question: PendingAsk) -> PendingAsk:
+        named = job_columns(answer.rows, question, self.state)
+        size = sizes_of(named.job, named.shape, self.state)
+        given = whole_shares(named.job, named.type, size, self.state.capacity, answer.misfit != "skip")
+        self._by_right = np.full(len(self.state.jobs), -1, dtype=np.int64)
+        self._by_right[named.job[given]] = named.type[given]
+        columns = named.job[given], named.type[given], named.partner[given], named.shape[given]
+        return PendingAsk(named.asked, named.active, *columns, x=np.ones(int(given.sum())))
+
+    def columns(self, at: float, rows: Ints) -> dict[str, Any]:
+        """Return what the policy needs to see; progress and seats as Gavel's books have them."""
+        jobs = self.clock.jobs
+        columns = super().columns(at, rows)
+        if self.info.door == "order":  # who fills in for a round does not hold seats
+            mine = np.full(len(self.state.jobs), -1, dtype=np.int64)
+            mine[: len(self._by_right)] = self._by_right
+            on_type = mine[rows]
+        else:
+            on_type = self.state.jobs.on_type[rows]
+        own = {
+            "remaining": (jobs.total - jobs.done)[rows],
+            "received": jobs.held[rows],
+            "service": jobs.held[rows].sum(axis=1) * jobs.size[rows],
+            "on_type": on_type,
+            "running": on_type >= 0,
+        }
+        return columns | {name: column for name, column in own.items() if name in self.info.needs}
+
+    @property
+    def candidates(self) -> PendingAsk | None:
+        """The candidates of the last answer."""
+        return self._candidates
+
+    def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
+        """Return why a job waits though seats are free, or came after they were given: rounds are kept to."""
+        now, state = self.clock.now, self.state
+        if now is None:
+            return None
+        size = int(state.jobs.scale_factor[row])
+        room = np.where(self.belief.throughput[row] > 0, state.floor.free, 0)
+        if room.max() < size and state.jobs.submitted[row] <= now.at:
+            return None
+        free = f"{room.max()} are free and it needs {size}, but " if room.max() >= size else ""
+        if at == now.at:
+            return "not_chosen", f"{free}the round that begins now gives it none; the next begins at {now.end:,.0f} s"
+        return "next_round", f"{free}seats are given when a round begins; the next begins at {now.end:,.0f} s"
+
+    def _beside(self, mine: int, other: int) -> Floats:
+        """Return steps/s of one job beside another of its size, (type,)."""
+        jobs = self.state.submitted
+        return self.belief.speeds.beside(jobs[mine].job_type, jobs[other].job_type, jobs[mine].scale_factor)

@@ -1,0 +1,234 @@
+"""Leases at work: when the policy is asked, which leases end, and until when the next ones are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
+from eunomia.core.apply_answer import AnswerPlacer, place_one_gang
+from eunomia.core.mechanism import Core, Mechanism
+from eunomia.mechanisms.leases.config import Leases
+from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
+from eunomia.mechanisms.service_deficits import ServiceDeficits
+from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Shares
+from eunomia.model.arrays import Ints
+from eunomia.model.decisions import Decision, Renew
+from eunomia.model.events import Moment
+
+
+class LeaseMechanism(Mechanism):
+    """Leases of one scheduler."""
+
+    def __init__(self, leases: Leases, core: Core) -> None:
+        super().__init__(core)
+        self.leases = leases
+        self.deficits = ServiceDeficits(len(self.state.topology.types))
+        endless = self.info.complete and self.info.door == "order" and math.isinf(leases.length)
+        # The policy's promises say what it would answer, unless running jobs may move to a faster type.
+        self._may_skip_asks = endless and not (leases.recall and len(self.state.topology.types) > 1)
+        self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
+        self._candidates: PendingAsk | None = None
+        self._line: Ints | None = None  # rows of the deficits that the last pass went by
+        self._single_shapes = True  # the last answer named no other shape and no partner
+        self._last_pass = (-math.inf, 0)  # when shares last seated a gang, and `changes` then
+        self._is_extending = False  # leases run on through quiet rounds
+
+    def receive(self, moment: Moment, decisions: list[Decision]) -> None:
+        """Write what happened into the state; while no job waits, count it as known to the policy."""
+        super().receive(moment, decisions)
+        if not self.info.renews:
+            return
+        if self._no_contention:
+            self.asked.note_changes()
+        elif not self.leases.aligned:
+            settle_extensions(self.state, moment.at, self.leases.length)
+
+    # ---- when the policy is asked ----------------------------------------------------------------------------
+
+    def opens(self, at: float, decisions: list[Decision]) -> bool:
+        """Say whether seats may be given anew now: at any moment, those whose leases ended."""
+        return True
+
+    def asks(self, at: float, decisions: list[Decision]) -> bool:
+        """Say whether an answer is needed that could change anything now, and could say more than one thing."""
+        return self.asked.pending is None and self._must_ask(at) and not self._seat_unasked(at, decisions)
+
+    def shown(self) -> Ints:
+        """Return the jobs that an answer could seat: all, or those that wait where no running job can be moved."""
+        active = self.state.active
+        if self._may_skip_asks and self.info.separable and not self.leases.recall:
+            return active[self.state.jobs.on_type[active] < 0]
+        return active.copy()
+
+    @property
+    def _no_contention(self) -> bool:
+        """No job waits, and then every running job goes on, by what the policy promises."""
+        return self.info.renews and self.state.waiting == 0 and not self.state.ends_apart
+
+    def _must_ask(self, at: float) -> bool:
+        """Say whether an answer is needed and could change anything now."""
+        state, cut = self.state, self.leases
+        due = self.asked.is_stale or at >= self.asked.again_at
+        if self._may_skip_asks and not state.ends_apart:
+            return state.waiting > 0 and due and (cut.recall or bool(state.floor.free.any()))
+        if state.alive == 0 or self._no_contention:
+            return False
+        rounds = cut.is_boundary(at)
+        if self.info.door == "shares":
+            return due and (rounds or not cut.aligned) and at >= self.asked.last_at + cut.solve_gap
+        if (rounds or cut.next_end(state) <= at) and (due or at > self.asked.last_at):
+            return True  # once: what else happens at this instant may come of the answer itself
+        if due and self.info.door == "order" and self._single_shapes:
+            free = bool(state.floor.free.any())
+            if state.waiting:
+                return cut.recall or free
+            return cut.recall and free and len(state.capacity) > 1  # a running job may move to a faster type
+        return due
+
+    def _seat_unasked(self, at: float, decisions: list[Decision]) -> bool:
+        """Carry out an answer that could only say one thing; False when the policy must be asked.
+
+        That is so when a single waiting job fits and no running job can be moved, by what the policy promises: the
+        other waiting jobs are passed over (separable), or there are none (complete).
+        """
+        state, cut = self.state, self.leases
+        if not self._may_skip_asks or (not (self.info.separable and not cut.recall) and state.waiting > 1):
+            return False
+        fits, start = place_one_gang(self.books, at, cut.until(at))
+        if fits > 1 or (fits == 0 and cut.recall):
+            return False
+        if start is not None:
+            decisions.append(start)
+        self.asked.note_changes()
+        return True
+
+    # ---- who runs --------------------------------------------------------------------------------------------
+
+    def order(self, answer: Answer, question: PendingAsk, at: float) -> None:
+        """Name the candidates by rows of the job table; those of shares are ranked by what they are owed."""
+        if isinstance(answer, Order):
+            named = job_columns(answer.rows, question, self.state)
+            self._single_shapes = answer.rows.shape is None and answer.rows.partner is None
+            self._candidates, self._line = named, None
+        elif isinstance(answer, Grants):
+            named = job_columns(answer.rows, question, self.state)
+        elif isinstance(answer, Shares):
+            named = job_columns(answer, question, self.state)
+            self.deficits.advance(at)
+            self.deficits.adopt(named, answer.fill, self.state)
+        else:
+            raise InvalidAnswer(f"policy {self.info.name!r} answered {type(answer).__name__}; see model.answers")
+        self._fresh = answer, named
+
+    def settle(self, at: float, decisions: list[Decision]) -> bool:
+        """Give seats by the last answer; of shares, also when leases ended since."""
+        fresh, self._fresh = self._fresh, None
+        if fresh is None:
+            if self.info.door == "shares" and self._seats_may_change(at):
+                self._settle_shares(at, decisions)
+            return False
+        answer, named = fresh
+        if isinstance(answer, Order):
+            line, size = np.arange(len(named.job)), sizes_of(named.job, named.shape, self.state)
+            self._seating(at, decisions).follow(named, answer.misfit, line, size)
+        elif isinstance(answer, Grants):
+            seating = self._seating(at, decisions)
+            seating.grant(answer, named)
+            if seating.put_out:  # jobs wait from now on, which the policy could not see when it was asked
+                self.asked.again_at = at
+        else:
+            self._settle_shares(at, decisions)
+        return False
+
+    def _seating(self, at: float, decisions: list[Decision]) -> AnswerPlacer:
+        return AnswerPlacer(self.books, at, self.leases.until(at), self.leases.opening(at), decisions)
+
+    def _seats_may_change(self, at: float) -> bool:
+        """Say whether the last answer's shares can seat a gang anew now."""
+        if self._last_pass == (at, self.books.changes):
+            return False  # it has been done, and all that was heard since is that checkpoints were written
+        return self.asked.is_stale or self.leases.is_boundary(at) or self.leases.next_end(self.state) <= at
+
+    def _settle_shares(self, at: float, decisions: list[Decision]) -> None:
+        deficits, cut = self.deficits, self.leases
+        seating = self._seating(at, decisions)
+        self._line = line = deficits.line(self.state, at, cut.length, self.belief.cost)
+        if cut.aligned or cut.recall:
+            seating.follow(deficits.rows, "skip", line, deficits.size, fill=deficits.fill)
+        else:
+            # Leases that end apart leave a wide gang no moment at which enough seats are free: it must collect them.
+            named = deficits.in_line(line, self.state, self.belief.throughput[self.state.active])
+            size = sizes_of(named.job, named.shape, self.state)
+            seating.follow(named, "reserve", np.arange(len(named.job)), size)
+        deficits.note_seats(self.state)
+        self._last_pass = at, self.books.changes
+
+    # ---- when to wake ----------------------------------------------------------------------------------------
+
+    def set_timer(self, at: float, decisions: list[Decision]) -> None:
+        """Wake when something will change by itself; quiet time is skipped."""
+        wake, again_at = math.inf, self.asked.again_at
+        if self._may_skip_asks and not self.state.ends_apart:
+            if at < again_at < math.inf and self.state.alive:
+                wake = again_at
+        elif self._no_contention and not self.leases.aligned:
+            rows = extend_leases(self.state)
+            if len(rows):
+                decisions.append(Renew(self.state.names(rows), math.inf))
+        elif self.state.alive:
+            coming = (again_at, self._gap_ends(at), self.leases.next_end(self.state), math.inf)
+            wake = min(when for when in coming if when > at)
+            if self.leases.aligned:
+                quiet = self._is_quiet()
+                self._extend_rounds(quiet, at, decisions)
+                wake = wake if quiet else min(wake, self.leases.next_boundary(at))
+        self._wake_at(wake, at, decisions)
+
+    def _gap_ends(self, at: float) -> float:
+        """Return when an ask that is due may be made again; inf when none waits for that."""
+        due = self.asked.is_stale or self.asked.again_at <= at
+        spaced = due and self.info.door == "shares" and not self.leases.aligned
+        return self.asked.last_at + self.leases.solve_gap if spaced else math.inf
+
+    def _extend_rounds(self, quiet: bool, at: float, decisions: list[Decision]) -> None:
+        """Extend leases while nothing wakes the core at their common end, or a real world would see them lapse."""
+        if self.asked.pending is not None or not (quiet or self._is_extending):
+            return  # an answer may seat other jobs, or no lease is extended
+        jobs, running = self.state.jobs, self.state.running()
+        if quiet and not self.state.ends_apart:
+            rows, until = running[jobs.until[running] < math.inf], math.inf
+        else:
+            rows, until = running[jobs.resting[running]], self.leases.next_boundary(at)
+        self._is_extending = quiet
+        if len(rows):
+            jobs.until[rows], jobs.resting[rows] = until, quiet
+            decisions.append(Renew(self.state.names(rows), until))
+
+    def _is_quiet(self) -> bool:
+        """Say whether the next common end would change nothing."""
+        if self.asked.is_stale or self.asked.pending is not None:
+            return False
+        if self.info.door == "shares":
+            return self.deficits.settled(self.state)
+        return self.state.waiting == 0 and self._single_shapes  # in another shape a job may go faster by then
+
+    # ---- explanations ----------------------------------------------------------------------------------------
+
+    @property
+    def candidates(self) -> PendingAsk | None:
+        """The candidates of the last pass, the highest priority first."""
+        if self._line is not None:
+            throughput = self.belief.throughput[self.state.active]
+            self._candidates, self._line = self.deficits.in_line(self._line, self.state, throughput), None
+        return self._candidates
+
+    def spent_share(self, row: int) -> Sequence[tuple[int, float]]:
+        """Return type and share of a job that has received all that it is owed by now; else nothing."""
+        deficits = self.deficits
+        mine = deficits.job == row
+        if self.info.door != "shares" or not mine.any() or (deficits.lag[mine] > 0).any():
+            return ()
+        return list(zip(deficits.type[mine].tolist(), deficits.x[mine].tolist(), strict=True))
