@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.contract.worlds import Rates
 from eunomia.model.decisions import Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import JobFinished, Moment, Progressed
@@ -23,7 +23,7 @@ def told(
     script: Mapping[float, Sequence[Decision]], *jobs: Job, speeds: Rates = THIRDS, overheads: Overheads | None = None
 ) -> list[Moment]:
     """Let a world do as the script says at these times, once each; return what happened."""
-    world = SimulatedWorld(jobs, TWO, speeds, overheads=overheads)
+    world = Simulation(jobs, TWO, speeds, overheads=overheads)
     due = sorted(script)
     story = []
     for moment in world.moments():

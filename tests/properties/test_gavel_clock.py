@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gavel_rounds import Allocation, Members, Obvious
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.contract.worlds import Rates
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.gavel import GavelRounds, GavelScheduler
@@ -152,7 +152,7 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     scheduler = GavelScheduler(topology, policy.info, rounds, Belief(rates), seed=seed, checked=True)
     watch = Watch(scheduler)
     runnable = all((rates.alone(job.job_type, 1) > 0).any() for job in jobs)
-    run(scheduler, SimulatedWorld(jobs, topology, rates), InlineAdviser(policy), [watch])
+    run(scheduler, Simulation(jobs, topology, rates), InlineAdviser(policy), [watch])
     scheduler.clock.close()
 
     def rate(members: Members, kind: str) -> tuple[float, ...]:

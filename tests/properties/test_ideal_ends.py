@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from eunomia.backends.simulated.fluid import FluidWorld
+from eunomia.backends.simulated.fluid import FluidSimulation
 from eunomia.contract.worlds import Small, draw
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
@@ -35,7 +35,7 @@ class Ended:
 def unfinished(policy: Policy, world: Small) -> set[str]:
     """Return the jobs that did not end."""
     core, ended = IdealScheduler(world.topology, policy.info, Ideal(), Belief(world.speeds), checked=True), Ended()
-    run(core, FluidWorld(world.jobs, world.topology, world.speeds), InlineAdviser(policy), [ended])
+    run(core, FluidSimulation(world.jobs, world.topology, world.speeds), InlineAdviser(policy), [ended])
     return {job.job_id for job in world.jobs} - ended.names
 
 

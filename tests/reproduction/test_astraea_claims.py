@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
@@ -38,7 +38,7 @@ def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
     scheduler.state.keep_claims(frozenset({"hourly"}))
     assert scheduler.state.claims is not None
     tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
-    run(scheduler, SimulatedWorld(jobs, topology, speeds), InlineAdviser(policy), [tenancy])
+    run(scheduler, Simulation(jobs, topology, speeds), InlineAdviser(policy), [tenancy])
     found: list[list[float]] = tenancy.fairness(hours).round(3).tolist()
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eunomia import traces
-from eunomia.backends.simulated.fates import failing_by_class, size_class
+from eunomia.backends.simulated.job_outcomes import failing_by_class, size_class
 from eunomia.contract.worlds import Small, line_up, one_type, play
 from eunomia.experiment.tenancy import PHILLY as WEIGHT
 from eunomia.model.job import Job

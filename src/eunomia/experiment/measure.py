@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from eunomia.backends.door import Backend
+from eunomia.backends.protocol import Backend
 from eunomia.metrics import Figures
 from eunomia.metrics.job_numbers import job_numbers
 from eunomia.model.arrays import Floats, Ints

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 
-from eunomia.backends.local.folder import lock
+from eunomia.backends.local.job_directory import lock
 from eunomia.experiment.folder import BELOW, BESIDE, OURS, check_free
 from eunomia.model.problems import InvalidInput, Problem
 from eunomia.record import JOURNAL

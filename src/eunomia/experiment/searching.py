@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from eunomia.backends.door import Backend, Habitable
+from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.experiment.outside_tuner import outside_tuner, tuner_class
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
@@ -35,10 +35,10 @@ def is_told_losses(policy: Policy) -> bool:
 
 
 def lived_in(
-    world: Habitable, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss, *, reports: bool = False
+    world: TunableBackend, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss, *, reports: bool = False
 ) -> Backend:
     """Return the world with users in it; with `reports` every job tells its loss as it goes on."""
-    told: Habitable = Reporting(world, jobs, loss) if reports else world
+    told: TunableBackend = Reporting(world, jobs, loss) if reports else world
     return Inhabited(told, jobs, tuners, loss) if tuners else told
 
 

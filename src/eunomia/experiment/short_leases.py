@@ -6,7 +6,7 @@ theirs: each lease then begins with what a start costs, and where that is all of
 
 Where leases end together they go on by themselves while nobody waits. So there it must be certain that somebody does:
 that at some common end there are more such jobs than there is room for, even had each run alone since it came. Who
-else gets nowhere is found while it runs (`backends/simulated/stillness.py`).
+else gets nowhere is found while it runs (`backends/simulated/stall_detection.py`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.backends.door import Backend
-from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.protocol import Backend
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
 from eunomia.experiment.endings import Refusals, endings
 from eunomia.experiment.files import write_columns, write_json
 from eunomia.experiment.measure import UntilEnded, measured_figures, measured_jobs, measured_note
@@ -130,7 +130,7 @@ def simulate(
         backend: Backend = world
         told = is_told_losses(setup.policy)
         if setup.tuners or told:
-            assert isinstance(world, PhysicalWorld)  # in which jobs can be watched, as in no other
+            assert isinstance(world, DetailedSimulation)  # in which jobs can be watched, as in no other
             backend = lived_in(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=told)
         if measured is not None and scenario.measure.stop:
             backend = UntilEnded(backend, measured)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia import traces
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
@@ -155,7 +155,7 @@ def _measure(work: Work, policy: str) -> Measures:
     jobs = _jobs(work.trace or _drawn(work.seed, work.load))
     nodes = [Node(type="gpu", accelerators=ACCELERATORS)] * MACHINES
     topology, spelling = Topology.of(nodes), POLICY[policy]
-    world = SimulatedWorld(jobs, topology, load("uniform", topology.types), overheads=COSTS)
+    world = Simulation(jobs, topology, load("uniform", topology.types), overheads=COSTS)
     recall = build(spelling).info.mechanism.recall
     ended = lives(jobs, nodes, spelling, Leases(recall=recall), world=world)
     jct: Floats = np.array([ended[job.job_id].end - job.submitted for job in jobs])

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from eunomia.backends.simulated.mishaps import Mishaps
+from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.rates import Rates
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.decisions import Decision, Flow, Refuse, WakeAt
@@ -26,13 +26,19 @@ _DUST = 1e-12  # of all steps of a job: what rounding leaves over of them is don
 _NO_FLOATS: Floats = np.empty(0)
 
 
-class FluidWorld:
+class FluidSimulation:
     """Virtual time, true throughputs, and users who change their minds. No job is ever started: its epoch is 0."""
 
     given_up = ""  # why the run was ended before its jobs were done, if it was
 
     def __init__(
-        self, jobs: Sequence[Job], topology: Topology, speeds: Speeds, *, mishaps: Mishaps | None = None, seed: int = 0
+        self,
+        jobs: Sequence[Job],
+        topology: Topology,
+        speeds: Speeds,
+        *,
+        faults: FaultModel | None = None,
+        seed: int = 0,
     ):
         self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
         self._types, self._rates = topology.types, Rates(speeds, self._jobs)
@@ -50,7 +56,7 @@ class FluidWorld:
         self._since = self._at = 0.0
         self._wake = math.inf
         _, cancels, *_ = np.random.default_rng(seed).spawn(4)  # the same jobs as where gangs sit
-        self._cancels = [(when, n, event) for n, (when, event) in enumerate(_drawn(self._jobs, mishaps, cancels))]
+        self._cancels = [(when, n, event) for n, (when, event) in enumerate(_drawn(self._jobs, faults, cancels))]
         heapq.heapify(self._cancels)
 
     def losses(self, until: float) -> Losses:
@@ -168,7 +174,9 @@ class FluidWorld:
         self._ends[left] = math.inf
 
 
-def _drawn(jobs: Sequence[Job], mishaps: Mishaps | None, rng: np.random.Generator) -> list[tuple[float, JobCancelled]]:
+def _drawn(
+    jobs: Sequence[Job], faults: FaultModel | None, rng: np.random.Generator
+) -> list[tuple[float, JobCancelled]]:
     """Return who is cancelled and when."""
-    found = (mishaps or Mishaps()).cancellations(jobs, rng)
+    found = (faults or FaultModel()).cancellations(jobs, rng)
     return [(when, event) for when, event in found if isinstance(event, JobCancelled)]

@@ -63,14 +63,14 @@ class Outages:
         units = [unit for unit in range(len(self._nodes_of)) if self._rates[unit].per_hour > 0]
         return [(self._rates[unit].until_loss(self._rng[unit]), Fault(unit, True)) for unit in units]
 
-    def shut_out(self, nodes: Sequence[int]) -> list[int]:
-        """Let something keep machines out of service until `let_in`; return those that go."""
+    def take_down(self, nodes: Sequence[int]) -> list[int]:
+        """Let something keep machines out of service until `bring_up`; return those that go."""
         gone = [node for node in nodes if self._faults[node] == 0]
         for node in nodes:
             self._faults[node] += 1
         return gone
 
-    def let_in(self, nodes: Sequence[int]) -> list[int]:
+    def bring_up(self, nodes: Sequence[int]) -> list[int]:
         """Return those of the machines that were shut out which come back, as nothing else keeps them."""
         for node in nodes:
             self._faults[node] -= 1

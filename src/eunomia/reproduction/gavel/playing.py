@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.backends.door import Backend
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.protocol import Backend
+from eunomia.backends.simulated import Simulation
 from eunomia.core.mechanisms.gavel import GavelScheduler
 from eunomia.core.mechanisms.gavel.accounts import DONE, DROPPED
 from eunomia.experiment.measure import UntilEnded, measured_jobs
@@ -93,7 +93,7 @@ def play(
     scheduler = setup.scheduler()
     assert isinstance(scheduler, GavelScheduler)
     measured = measured_jobs(setup.scenario, setup.jobs)
-    world: Backend = SimulatedWorld(setup.jobs, setup.topology, setup.truth, seed=setup.scenario.seed)
+    world: Backend = Simulation(setup.jobs, setup.topology, setup.truth, seed=setup.scenario.seed)
     observers = () if watch is None else (watch(scheduler),)
     began = time.process_time()
     run(scheduler, world if measured is None else UntilEnded(world, measured), adviser, observers)

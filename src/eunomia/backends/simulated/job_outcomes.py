@@ -31,24 +31,24 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fates:
-    """The shares of jobs that fail and that are killed. Drawn once for all jobs, so the schedule cannot matter."""
+class OutcomeModel:
+    """The shares of jobs that fail and that are killed, independent of the schedule: sampled once for all jobs."""
 
     failing: float = UNSUCCESSFUL
     killed: float = KILLED
 
-    def of(self, jobs: Sequence[Job], rng: np.random.Generator) -> Drawn:
+    def sample(self, jobs: Sequence[Job], rng: np.random.Generator) -> JobOutcomes:
         """Draw what becomes of each job; every job takes the same number of draws, whatever becomes of it."""
         fate, reason, share = rng.random((3, len(jobs)))
         fails = fate < self.failing
         picked = pick_reasons(np.array([job.scale_factor for job in jobs], dtype=np.int64), reason)
         kills = (fate >= self.failing) & (fate < self.failing + self.killed)
         seed = int(rng.integers(2**63))
-        return Drawn(np.where(fails, picked, -1), np.where(kills, share, 1.0), seed)
+        return JobOutcomes(np.where(fails, picked, -1), np.where(kills, share, 1.0), seed)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class JobOutcomes:
     """What becomes of each job, in the order in which they were given."""
 
     reason: Ints  # (job,) row of REASONS; -1 = does not fail

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
-from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, TALLY, open_tally, tally, undo
+from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
+from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, LOSS_COLUMNS, close_span, open_span, undo
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
@@ -39,7 +39,7 @@ GANG = np.dtype(
         ("retries", np.int32),
         ("ran", np.bool_),
         ("will_fail", np.bool_),  # its foreseen end is a failure
-        *TALLY,
+        *LOSS_COLUMNS,
     ]
 )
 
@@ -78,7 +78,7 @@ def _halt(
     gang = gangs[row]
     _advance(gang, at)
     if gang["rate"] > 0:
-        tally(gang, at, alone[gang["kind"], gang["type"]])
+        close_span(gang, at, alone[gang["kind"], gang["type"]])
     if save or checkpoint_every == 0:
         gang["safe"] = gang["done"]
     else:
@@ -93,7 +93,7 @@ def _halt(
         gang["mate"] = -1
         other = gangs[mate]
         _advance(other, at)
-        tally(other, at, alone[other["kind"], other["type"]])
+        close_span(other, at, alone[other["kind"], other["type"]])
         other["mate"] = -1
         other["since"] = max(other["since"], at)
         other["rate"] = alone[other["kind"], other["type"]]
@@ -109,7 +109,7 @@ def _seat(gang: Array, kind: int, type: int, size: int, mate: int, epoch: int, l
 @kernel(allocates=False, forceinline=True)
 def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, fails_in: float) -> None:
     gang["since"] = at + (later_s[int(gang["saved"]), gang["size"]] if gang["ran"] else start_s)
-    open_tally(gang, at)
+    open_span(gang, at)
     gang["ran"] = True
     gang["rate"] = rate
     gang["fails_at"] = gang["since"] + fails_in
@@ -240,7 +240,7 @@ def allow(
 def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, row: int, alone: Floats) -> None:
     """A job is over, whatever it has done; it leaves its seats."""
     _halt(gangs, heap, counts, alone, row, at, True, 0.0)
-    gangs[row]["epoch"], gangs[row]["fate"] = ENDED, CANCELLED
+    gangs[row]["epoch"], gangs[row]["outcome"] = ENDED, CANCELLED
     note_next(heap, counts, next_end)
 
 
@@ -271,7 +271,7 @@ def end_due(
             _halt(gangs, heap, counts, alone, row, at, False, checkpoint_every)
             gang["failures"] += 1
             how[count] = FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
-            gang["fate"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["fate"]
+            gang["outcome"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["outcome"]
         else:
             _halt(gangs, heap, counts, alone, row, at, True, checkpoint_every)
             how[count] = FINISHED
@@ -284,9 +284,9 @@ def end_due(
 
 @kernel(allocates=False)
 def settle(gangs: Array, at: float, alone: Floats) -> None:
-    """Account for the seats of those that still run."""
+    """LossAccount for the seats of those that still run."""
     for row in range(len(gangs)):
         gang = gangs[row]
         if gang["rate"] > 0 and at > gang["mark"]:
             _advance(gang, at)
-            tally(gang, at, alone[gang["kind"], gang["type"]])
+            close_span(gang, at, alone[gang["kind"], gang["type"]])

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from eunomia.backends.simulated import gangs as truth
-from eunomia.backends.simulated.ends import no_ends
-from eunomia.backends.simulated.gangs import ENDED, FAILED, FINE, FINISHED, GANG
-from eunomia.backends.simulated.mishaps import Mishaps
+from eunomia.backends.simulated import gang_kernels as kernels
+from eunomia.backends.simulated.completion_heap import no_ends
+from eunomia.backends.simulated.fault_model import FaultModel
+from eunomia.backends.simulated.gang_kernels import ENDED, FAILED, FINE, FINISHED, GANG
+from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, total_losses
 from eunomia.backends.simulated.rates import Rates
-from eunomia.backends.simulated.stillness import Stillness, sitting
-from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, losses_of
+from eunomia.backends.simulated.stall_detection import StallDetector, sitting
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
@@ -46,8 +46,8 @@ _AT_ONCE = 1024  # ends taken from the heap by one call
 _NO_FLOATS: Floats = np.empty(0)
 
 
-class SimulatedWorld:
-    """Virtual time, true throughputs, seeded mishaps.
+class Simulation:
+    """Virtual time, true throughputs, seeded faults.
 
     `speeds` is the truth, whatever the scheduler believes. With `checkpoint_every_s` above 0 a gang whose machine
     is lost, or that fails, falls back to its last checkpoint; with 0 it loses nothing.
@@ -60,13 +60,13 @@ class SimulatedWorld:
         speeds: Speeds,
         *,
         overheads: Overheads | None = None,
-        mishaps: Mishaps | None = None,
+        faults: FaultModel | None = None,
         checkpoint_every_s: float = 0.0,
         replay_status: bool = False,
         seed: int = 0,
     ):
         self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
-        self._topology, self._mishaps = topology, mishaps or Mishaps()
+        self._topology, self._faults = topology, faults or FaultModel()
         self._checkpoint_every_s, self._replay_status = checkpoint_every_s, replay_status
         _, cancels, failures, outages = np.random.default_rng(seed).spawn(4)
         self._failures, self._outages = failures, outages
@@ -88,17 +88,17 @@ class SimulatedWorld:
         self._at = 0.0
         self._left = len(self._jobs)  # jobs that have not ended
         self._away, self._starts = 0, 0  # machines that are away now; gangs that were started
-        self._stillness = Stillness()
-        for when, event in self._mishaps.cancellations(self._jobs, cancels):
+        self._stalls = StallDetector()
+        for when, event in self._faults.cancellations(self._jobs, cancels):
             self._push(when, event)
         self._cancels = len(self._later)  # still to come
         for node in range(topology.nodes):
-            self._schedule(self._mishaps.next_outage(0.0, node, self._outages))
+            self._schedule(self._faults.next_outage(0.0, node, self._outages))
 
     def losses(self, until: float) -> Losses:
         """Return what held seats were good for up to the end of the run, which is over."""
-        truth.settle(self._gangs, until, self._rates.alone)
-        return losses_of(self._gangs)
+        kernels.settle(self._gangs, until, self._rates.alone)
+        return total_losses(self._gangs)
 
     # ---- what happens ----------------------------------------------------------------------------------------
 
@@ -113,9 +113,9 @@ class SimulatedWorld:
             still = arrival == ending == math.inf and not (self._reports or self._cancels)
             # Who has done all that it may sits on, with no end foreseen.
             still = still and not self._gangs["rate"].any()
-            if self._stillness.is_final(self._at, still, self._away, self._wake < math.inf):
+            if self._stalls.is_final(self._at, still, self._away, self._wake < math.inf):
                 return
-            if arrival == math.inf and self._stillness.goes_nowhere(self._starts, self._left, self._look):
+            if arrival == math.inf and self._stalls.is_stalled(self._starts, self._left, self._look):
                 return
             if later and later[0][0] < at:
                 at = later[0][0]
@@ -139,7 +139,7 @@ class SimulatedWorld:
     @property
     def given_up(self) -> str:
         """Why the run was ended before its jobs were done, if it was."""
-        return self._stillness.told
+        return self._stalls.reason
 
     def _look(self) -> tuple[Floats, Ints]:
         gangs = self._gangs
@@ -159,7 +159,7 @@ class SimulatedWorld:
         """Let gangs end whose time has come."""
         events: list[Event] = []
         while self._next_end.item() == self._at:
-            count = truth.end_due(*self._ends, self._at, self._checkpoint_every_s, self._rates.alone, *self._room)
+            count = kernels.end_due(*self._ends, self._at, self._checkpoint_every_s, self._rates.alone, *self._room)
             for row, epoch, how in zip(*(column[:count].tolist() for column in self._room), strict=True):
                 events += self._outcome(row, epoch, how)
         return events
@@ -176,10 +176,10 @@ class SimulatedWorld:
         if how != FINISHED:
             return [JobFailed(job.job_id, epoch, "chance")]
         if self._replay_status and job.status == "failed":
-            self._gangs["fate"][row] = GAVE_UP
+            self._gangs["outcome"][row] = GAVE_UP
             return [JobFailed(job.job_id, epoch, "as in the trace")]
         if self._replay_status and job.status == "cancelled":
-            self._gangs["fate"][row] = CANCELLED
+            self._gangs["outcome"][row] = CANCELLED
             return [JobCancelled(job.job_id)]
         return [JobFinished(job.job_id, epoch)]
 
@@ -194,10 +194,10 @@ class SimulatedWorld:
                 self._drop(row)
             case NodeLost(node):
                 self._away += 1
-                self._schedule(self._mishaps.repair(self._at, node))
+                self._schedule(self._faults.repair(self._at, node))
             case NodeJoined(node):
                 self._away -= 1
-                self._schedule(self._mishaps.next_outage(self._at, node, self._outages))
+                self._schedule(self._faults.next_outage(self._at, node, self._outages))
         return [event]
 
     # ---- what is ordered -------------------------------------------------------------------------------------
@@ -225,9 +225,9 @@ class SimulatedWorld:
         rows, mates = self._register.rows(order.jobs), self._register.rows(order.partners)
         rates, limits = self._rates, order.max_steps
         self._limited |= limits is not None
-        if truth.strangers(self._gangs, rows, mates, order.first, rates.kind_of, rates.pair_of):
+        if kernels.strangers(self._gangs, rows, mates, order.first, rates.kind_of, rates.pair_of):
             rates.look_up_pairs(*self._kinds_of_pairs(rows, mates, order.first))
-        stuck = truth.start(
+        stuck = kernels.start(
             *self._ends,
             self._at,
             rows,
@@ -259,15 +259,15 @@ class SimulatedWorld:
 
     def _time_to_failure(self, rows: Ints, mates: Ints) -> Floats:
         """Return after how many seconds on its seats each gang fails, a partner after its gang; empty = nobody."""
-        if self._mishaps.job_failures_per_hour == 0:
+        if self._faults.job_failures_per_hour == 0:
             return _NO_FLOATS
-        return self._mishaps.times_to_failure(len(rows) + int((mates >= 0).sum()), self._failures)
+        return self._faults.times_to_failure(len(rows) + int((mates >= 0).sum()), self._failures)
 
     def _stop(self, order: Stop) -> None:
         rows = self._register.rows(order.job_ids)
         stopped, safe = np.empty_like(rows), np.empty(len(rows))
         epochs = np.asarray(order.epochs, dtype=np.int64)
-        count = truth.stop(
+        count = kernels.stop(
             *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped, safe
         )
         if count:
@@ -279,13 +279,13 @@ class SimulatedWorld:
         self._limited |= limits is not None
         if self._limited:
             rows = self._register.rows(order.job_ids)
-            truth.allow(*self._ends, self._at, rows, _NO_FLOATS if limits is None else limits, math.inf)
+            kernels.allow(*self._ends, self._at, rows, _NO_FLOATS if limits is None else limits, math.inf)
 
     # ---- single steps ----------------------------------------------------------------------------------------
 
     def _drop(self, row: int) -> None:
         """A job is over, whatever it has done."""
-        truth.drop(*self._ends, self._at, row, self._rates.alone)
+        kernels.drop(*self._ends, self._at, row, self._rates.alone)
         self._left -= 1
 
     def _schedule(self, foreseen: tuple[float, Event] | None) -> None:

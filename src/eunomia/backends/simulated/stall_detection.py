@@ -16,11 +16,11 @@ STARTS = 5_000  # of gangs, after which somebody has to have got somewhere
 Look = Callable[[], tuple[Floats, Ints]]
 
 
-class Stillness:
+class StallDetector:
     """Looks for runs that would never end, once no job is to come. `told` says why one was given up, if it was."""
 
     def __init__(self) -> None:
-        self.told = ""
+        self.reason = ""
         self._since: float | None = None  # when somebody sat last
         self._moments = self._outages = self._away = 0
         self._starts = 0
@@ -44,10 +44,10 @@ class Stillness:
         self._away = away
         if at - self._since < PATIENCE_S or self._moments < MOMENTS or (away and self._outages < OUTAGES):
             return False
-        self.told = f"given up: nobody ran for {PATIENCE_S / 86_400:.0f} days, and none of those that wait was seated"
+        self.reason = f"given up: nobody ran for {PATIENCE_S / 86_400:.0f} days, and none of those that wait was seated"
         return True
 
-    def goes_nowhere(self, starts: int, left: int, look: Look) -> bool:
+    def is_stalled(self, starts: int, left: int, look: Look) -> bool:
         """Say whether nobody has got anywhere in `STARTS` starts.
 
         `starts` of gangs so far; `left` jobs have not ended; `look` returns of each job the steps that nothing takes
@@ -62,7 +62,7 @@ class Stillness:
             return False
         if ((epoch == before[2]) & (epoch > 0)).any():  # somebody sat all the time
             return False
-        self.told = (
+        self.reason = (
             f"given up: jobs were started {STARTS:,} times, and none got any further; a restart may cost more than a "
             "lease lasts"
         )

@@ -21,7 +21,7 @@ class Backend(Protocol):
         ...
 
 
-class Habitable(Backend, Protocol):
+class TunableBackend(Backend, Protocol):
     """A world in which users can live: they are told what they watch, and what they wish becomes true in it."""
 
     def watch(self, job_id: str, steps: float) -> None:

@@ -12,7 +12,7 @@ from eunomia.throughputs.situated import Situated
 Group = tuple[int, ...]  # the job on some seats, or the two that share them: no neighbours to each other
 
 
-class Surroundings:
+class Interference:
     """Slowdowns by place and by neighbours. Only gangs that sit now are known; jobs go by their rows."""
 
     def __init__(self, topology: Topology, speeds: Situated, neighbours: Neighbours | None):

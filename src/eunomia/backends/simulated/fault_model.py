@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eunomia.backends.simulated.fates import Drawn, Fates
+from eunomia.backends.simulated.job_outcomes import JobOutcomes, OutcomeModel
 from eunomia.backends.simulated.outages import Rate
-from eunomia.backends.simulated.reports import Reports
+from eunomia.backends.simulated.report_latency import ReportLatency
 from eunomia.model.arrays import Floats
 from eunomia.model.events import Event, JobCancelled, NodeJoined, NodeLost
 from eunomia.model.job import Job
@@ -19,7 +19,7 @@ HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mishaps:
+class FaultModel:
     """Rates of what goes wrong; all 0 by default. Every kind draws from a stream of its own."""
 
     job_failures_per_hour: float = 0.0  # of a running gang
@@ -31,8 +31,8 @@ class Mishaps:
     rack_repair_s: float = 3600.0
     repairs_fixed: bool = True  # repairs take their time; else it is their mean
     blacklist_s: float = 0.0  # that machines are out of service after a failure that lies in them; 0 = they stay
-    fates: Fates | None = None  # what becomes of jobs, whatever is done with them
-    reports: Reports = field(default_factory=Reports)
+    outcomes: OutcomeModel | None = None  # what becomes of jobs, whatever is done with them
+    report_latency: ReportLatency = field(default_factory=ReportLatency)
 
     @property
     def node(self) -> Rate:
@@ -44,11 +44,11 @@ class Mishaps:
         """How racks are lost."""
         return Rate(per_hour=self.rack_failures_per_hour, repair_s=self.rack_repair_s, fixed=self.repairs_fixed)
 
-    def drawn(self, jobs: Sequence[Job], rng: np.random.Generator) -> Drawn:
+    def sample_outcomes(self, jobs: Sequence[Job], rng: np.random.Generator) -> JobOutcomes:
         """Return what becomes of each job."""
-        if self.fates is None:
-            return Drawn(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
-        return self.fates.of(jobs, rng)
+        if self.outcomes is None:
+            return JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
+        return self.outcomes.sample(jobs, rng)
 
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
         """Return who is cancelled and when."""

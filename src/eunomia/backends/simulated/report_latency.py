@@ -11,7 +11,7 @@ from eunomia.model.rounding import drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reports:
+class ReportLatency:
     """How word travels from a gang to the scheduler. Times of jobs are those at which the scheduler hears of them."""
 
     delay_s: float = 0.0  # mean of an exponential
@@ -23,7 +23,7 @@ class Reports:
         """Whether word comes at once."""
         return self.delay_s == 0 and self.lost == 0
 
-    def heard_at(self, at: float, rng: np.random.Generator) -> float:
+    def arrives_at(self, at: float, rng: np.random.Generator) -> float:
         """Return when the scheduler hears of what happened at `at`."""
         delay = float(drawn(rng.exponential(self.delay_s))) if self.delay_s else 0.0
         if self.lost and rng.random() < self.lost:

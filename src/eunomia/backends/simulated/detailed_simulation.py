@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.backends.simulated.account import Account, Lease
-from eunomia.backends.simulated.gang import Gang
-from eunomia.backends.simulated.mishaps import Mishaps
+from eunomia.backends.simulated.fault_model import FaultModel
+from eunomia.backends.simulated.interference_state import Interference
+from eunomia.backends.simulated.loss_accounting import LeaseSpan, LossAccount
 from eunomia.backends.simulated.outages import Fault, Outages
-from eunomia.backends.simulated.stillness import Stillness, sitting
-from eunomia.backends.simulated.surroundings import Surroundings
+from eunomia.backends.simulated.simulated_gang import Gang
+from eunomia.backends.simulated.stall_detection import StallDetector, sitting
 from eunomia.failures.retrying import BY_MACHINE
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
@@ -80,7 +80,7 @@ class _Repaired:
 _Coming = _End | _Word | _Mark | _Repaired | Fault | Event
 
 
-class PhysicalWorld:
+class DetailedSimulation:
     """Virtual time, the truth about every gang, seeded chance; every kind of chance draws from a stream of its own."""
 
     def __init__(
@@ -91,33 +91,33 @@ class PhysicalWorld:
         *,
         neighbours: Neighbours | None = None,
         overheads: Overheads | None = None,
-        mishaps: Mishaps | None = None,
+        faults: FaultModel | None = None,
         checkpoint_every_s: float = 0.0,
         replay_status: bool = False,
         seed: int = 0,
     ):
         self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
         self._topology, self._speeds = topology, speeds
-        self._overheads, self._mishaps = overheads or Overheads(), mishaps or Mishaps()
+        self._overheads, self._faults = overheads or Overheads(), faults or FaultModel()
         self._checkpoint_every_s, self._replay_status = checkpoint_every_s, replay_status
         shuffles, cancels, failures, outages, fates, words = np.random.SeedSequence(seed).spawn(6)
         self._shuffles, self._failures, self._words = map(np.random.default_rng, (shuffles, failures, words))
-        self._fates = self._mishaps.drawn(self._jobs, np.random.default_rng(fates))
+        self._fates = self._faults.sample_outcomes(self._jobs, np.random.default_rng(fates))
         shares = self._fates.share.tolist()
         self._all = [Gang(row, job, shares[row]) for row, job in enumerate(self._jobs)]
         self._gangs = {gang.job.job_id: gang for gang in self._all}
-        self._around = Surroundings(topology, speeds, neighbours)
-        self._account = Account([0.0] * len(self._jobs))
+        self._around = Interference(topology, speeds, neighbours)
+        self._account = LossAccount([0.0] * len(self._jobs))
         self._heap: list[tuple[float, int, _Coming]] = []
         self._pushed = 0
         self._wake = math.inf
         self._at = 0.0
         self._left = len(self._jobs)  # jobs that have not ended
         self._sitting, self._starts = 0, 0  # gangs that sit now; that were started
-        self._stillness = Stillness()
-        for when, event in self._mishaps.cancellations(self._jobs, np.random.default_rng(cancels)):
+        self._stalls = StallDetector()
+        for when, event in self._faults.cancellations(self._jobs, np.random.default_rng(cancels)):
             self._push(when, event)
-        self._outages = Outages(topology, self._mishaps.node, self._mishaps.rack, outages)
+        self._outages = Outages(topology, self._faults.node, self._faults.rack, outages)
         for when, fault in self._outages.first():
             self._push(when, fault)
 
@@ -137,9 +137,9 @@ class PhysicalWorld:
             at = min(arrival, self._heap[0][0] if self._heap else math.inf, self._wake)
             still = math.isinf(arrival) and self._is_still()
             away = self._outages.away if still else 0
-            if math.isinf(at) or self._stillness.is_final(self._at, still, away, self._wake < math.inf):
+            if math.isinf(at) or self._stalls.is_final(self._at, still, away, self._wake < math.inf):
                 return
-            if math.isinf(arrival) and self._stillness.goes_nowhere(self._starts, self._left, self._look):
+            if math.isinf(arrival) and self._stalls.is_stalled(self._starts, self._left, self._look):
                 return
             self._at = at
             events: list[Event] = []
@@ -159,7 +159,7 @@ class PhysicalWorld:
     @property
     def given_up(self) -> str:
         """Why the run was ended before its jobs were done, if it was."""
-        return self._stillness.told
+        return self._stalls.reason
 
     def _look(self) -> tuple[Floats, Ints]:
         rows = np.array([(gang.safe, gang.rate, gang.epoch) for gang in self._all], dtype=float)
@@ -174,11 +174,11 @@ class PhysicalWorld:
         """Let what was foreseen happen, if it is still true; return what is heard of it now."""
         match coming:
             case _End(gang, epoch):
-                if gang.epoch != epoch or gang.rate == 0 or gang.ends != self._at or gang.word is not None:
+                if gang.epoch != epoch or gang.rate == 0 or gang.ends != self._at or gang.pending_report is not None:
                     return []
                 gang.advance(self._at, self._account)
-                gang.word = self._outcome(gang)
-                return self._tell(gang) if isinstance(gang.word, JobCancelled) else self._send(gang)
+                gang.pending_report = self._outcome(gang)
+                return self._tell(gang) if isinstance(gang.pending_report, JobCancelled) else self._send(gang)
             case _Word(gang, epoch):
                 return self._tell(gang) if gang.epoch == epoch else []
             case _Mark(gang, epoch):
@@ -189,7 +189,7 @@ class PhysicalWorld:
             case JobCancelled():
                 return [coming] if self.accept(coming) else []
             case _Repaired(mended):
-                return [NodeJoined(node) for node in self._outages.let_in(mended)]
+                return [NodeJoined(node) for node in self._outages.bring_up(mended)]
             case Fault():
                 nodes, when, following = self._outages.happen(self._at, coming)
                 self._push(when, following)
@@ -228,8 +228,8 @@ class PhysicalWorld:
     def _outcome(self, gang: Gang) -> JobFinished | JobFailed | JobCancelled:
         """Return how a gang's work ended: as it was drawn, as its trace says, or well."""
         name, said = gang.job.job_id, gang.job.status if self._replay_status else ""
-        if gang.ends == gang.doomed_at:
-            by_chance = gang.doomed_at == gang.chance_at
+        if gang.ends == gang.fails_at:
+            by_chance = gang.fails_at == gang.chance_at
             return JobFailed(name, gang.epoch, "chance" if by_chance else self._fates.name(gang.row))
         if said == "failed":
             return JobFailed(name, gang.epoch, "as in the trace")
@@ -237,15 +237,15 @@ class PhysicalWorld:
 
     def _send(self, gang: Gang) -> list[Event]:
         """Word of a gang sets out; return it if it arrives at once."""
-        heard_at = self._mishaps.reports.heard_at(self._at, self._words)
-        if heard_at <= self._at:
+        arrives_at = self._faults.report_latency.arrives_at(self._at, self._words)
+        if arrives_at <= self._at:
             return self._tell(gang)
-        self._push(heard_at, _Word(gang, gang.epoch))
+        self._push(arrives_at, _Word(gang, gang.epoch))
         return []
 
     def _tell(self, gang: Gang) -> list[Event]:
         """Word of a gang's end, or of its checkpoint, is heard; what it stands for is over."""
-        event, name = gang.word, gang.job.job_id
+        event, name = gang.pending_report, gang.job.job_id
         match event:
             case JobFinished():
                 self._end(gang)
@@ -254,7 +254,7 @@ class PhysicalWorld:
             case JobFailed(reason=reason):
                 self._halt(gang, save=False)
                 gang.failures += 1
-                lost = self._shut_out(gang) if reason in BY_MACHINE else []
+                lost = self._take_down(gang) if reason in BY_MACHINE else []
                 if gang.failures <= gang.job.retries:
                     return [event, Progressed((name,), (gang.safe,)), *lost]
                 self._forget(gang, "failed_jobs")
@@ -263,13 +263,13 @@ class PhysicalWorld:
                 return [] if gang.rate else [Progressed((name,), (gang.safe,))]
         return [event]
 
-    def _shut_out(self, gang: Gang) -> list[NodeLost]:
+    def _take_down(self, gang: Gang) -> list[NodeLost]:
         """Take the machines of a gang out of service, for as long as it is said; nobody knows which of them it was."""
-        seconds, nodes = self._mishaps.blacklist_s, np.unique(self._topology.node[list(gang.seats)]).tolist()
+        seconds, nodes = self._faults.blacklist_s, np.unique(self._topology.node[list(gang.seats)]).tolist()
         if not seconds:
             return []
         self._push(self._at + seconds, _Repaired(tuple(nodes)))
-        return [NodeLost(node) for node in self._outages.shut_out(nodes)]
+        return [NodeLost(node) for node in self._outages.take_down(nodes)]
 
     # ---- what is ordered -------------------------------------------------------------------------------------
 
@@ -316,16 +316,16 @@ class PhysicalWorld:
         cost = self._overheads.of(first=not gang.ran, size=len(gang.seats), saved=gang.saved)
         if gang.ran and gang.left == 0:
             cost = 0.0
-        gang.opening = "restore" if gang.ran else "start"
-        gang.mark, gang.since, gang.ran, gang.word = self._at, self._at + cost, True, None
-        gang.chance_at = gang.since + float(self._mishaps.times_to_failure(1, self._failures)[0])
+        gang.start_cause = "restore" if gang.ran else "start"
+        gang.mark, gang.since, gang.ran, gang.pending_report = self._at, self._at + cost, True, None
+        gang.chance_at = gang.since + float(self._faults.times_to_failure(1, self._failures)[0])
 
     def _renew(self, order: Renew) -> None:
         """Seats that are kept change nothing here, unless steps were or are limited."""
         limits = [math.inf] * len(order.job_ids) if order.max_steps is None else order.max_steps.tolist()
         for name, limit in zip(order.job_ids, limits, strict=True):
             gang = self._gangs[name]
-            if gang.rate > 0 and gang.word is None and (limit < math.inf or gang.limit < math.inf):
+            if gang.rate > 0 and gang.pending_report is None and (limit < math.inf or gang.limit < math.inf):
                 gang.advance(self._at, self._account)
                 gang.limit = limit
                 self._reckon(gang)
@@ -337,13 +337,13 @@ class PhysicalWorld:
             if gang.epoch == epoch and gang.rate > 0:
                 self._halt(gang, save=order.save)
                 saved.append(gang)
-        if saved and self._mishaps.reports.perfect:
+        if saved and self._faults.report_latency.perfect:
             names = tuple(gang.job.job_id for gang in saved)
             self._push(self._at, Progressed(names, tuple(gang.safe for gang in saved)))
         elif saved:
             for gang in saved:
-                gang.word = None
-                self._push(self._mishaps.reports.heard_at(self._at, self._words), _Word(gang, gang.epoch))
+                gang.pending_report = None
+                self._push(self._faults.report_latency.arrives_at(self._at, self._words), _Word(gang, gang.epoch))
 
     # ---- what gangs truly do ---------------------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ class PhysicalWorld:
             type = self._topology.types[gang.type]
             raise RuntimeError(f"job {job.job_id!r} was started on {type}, where it cannot run")
         place = self._around.by_place((job.job_type, size), gang.type, gang.seats)
-        gang.lease = Lease(size, size if mate is None else size / 2, gang.beside / gang.alone, place)
+        gang.lease = LeaseSpan(size, size if mate is None else size / 2, gang.beside / gang.alone, place)
 
     def _reckon(self, gang: Gang) -> None:
         """Set a gang's rate as its neighbours are now, and foresee its end."""
@@ -384,7 +384,7 @@ class PhysicalWorld:
         for row in rows:
             gang = self._all[row]
             gang.advance(self._at, self._account)
-            if gang.word is None:
+            if gang.pending_report is None:
                 self._reckon(gang)
 
     def _halt(self, gang: Gang, *, save: bool) -> None:
@@ -392,9 +392,9 @@ class PhysicalWorld:
         if gang.rate == 0:
             return
         gang.advance(self._at, self._account)
-        failed, every = isinstance(gang.word, JobFailed), self._checkpoint_every_s
+        failed, every = isinstance(gang.pending_report, JobFailed), self._checkpoint_every_s
         gang.saved = save and not failed
-        if gang.saved or every == 0 or isinstance(gang.word, JobFinished):
+        if gang.saved or every == 0 or isinstance(gang.pending_report, JobFinished):
             gang.safe = gang.done
         else:
             step = every * gang.rate
@@ -409,7 +409,7 @@ class PhysicalWorld:
             mate.advance(self._at, self._account)
             mate.partner = None
             self._settle(mate)
-            if mate.row not in changed and mate.word is None:
+            if mate.row not in changed and mate.pending_report is None:
                 self._reckon(mate)
         self._refresh(changed)
 
