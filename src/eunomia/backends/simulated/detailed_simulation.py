@@ -1,44 +1,39 @@
-"""A world in virtual time in which everything can go wrong: places, neighbours, fates, outages, word that is late.
+"""The detailed simulation: placement, neighbours, job outcomes, lost racks and late reports.
 
-It goes from event to event and from gang to gang, and keeps account of what held seats were good for.
+It goes from event to event and from gang to gang, and accounts for what held seats were used for. With all of that
+switched off it gives the same results as `simulation`.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
-from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.interference_state import Interference
 from eunomia.backends.simulated.loss_accounting import LeaseSpan, LossAccount
 from eunomia.backends.simulated.outages import Fault, Outages
 from eunomia.backends.simulated.simulated_gang import Gang
-from eunomia.backends.simulated.stall_detection import StallDetector, sitting
+from eunomia.backends.simulated.stall_detection import running_epochs
+from eunomia.backends.simulated.virtual_clock import OUTAGES, OUTCOMES, REPORTS, GangSettings, GangSimulation
 from eunomia.failures.retrying import BY_MACHINE
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
+from eunomia.model.decisions import Renew, Start, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
     JobFailed,
     JobFinished,
-    JobPaused,
-    JobResumed,
-    JobSubmitted,
     Measured,
-    Moment,
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
 )
 from eunomia.model.job import Job
 from eunomia.model.losses import Losses
-from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.situated import Situated
@@ -48,23 +43,23 @@ ENDED = -1  # in the place of an epoch: no order concerns this job any more
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A gang's work ends by itself, in success or not; nobody has heard of it yet."""
+    """A gang's work ends by itself, in success or not; the end is not reported yet."""
 
     gang: Gang
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
-    """Word of a gang arrives. It speaks of one run, and is void when that is over."""
+class _Report:
+    """A delayed report of a gang. It is ignored if the run it refers to has ended."""
 
     gang: Gang
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
-    """A gang has done as many steps as its user wanted to hear of."""
+class _Milestone:
+    """A gang has done the steps of which its user asked to be informed."""
 
     gang: Gang
     epoch: int
@@ -72,16 +67,13 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Repaired:
-    """What a gang failed for is mended on these machines."""
+    """Machines that were taken out of service after a failure come back."""
 
     nodes: tuple[int, ...]
 
 
-_Coming = _End | _Word | _Mark | _Repaired | Fault | Event
-
-
-class DetailedSimulation:
-    """Virtual time, the truth about every gang, seeded chance; every kind of chance draws from a stream of its own."""
+class DetailedSimulation(GangSimulation):
+    """Every gang is an object; every kind of random event draws from a stream of its own."""
 
     def __init__(
         self,
@@ -90,161 +82,113 @@ class DetailedSimulation:
         speeds: Situated,
         *,
         neighbours: Neighbours | None = None,
-        overheads: Overheads | None = None,
-        faults: FaultModel | None = None,
-        checkpoint_every_s: float = 0.0,
-        replay_status: bool = False,
-        seed: int = 0,
+        **settings: Unpack[GangSettings],
     ):
-        self._jobs = sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id))
-        self._topology, self._speeds = topology, speeds
-        self._overheads, self._faults = overheads or Overheads(), faults or FaultModel()
-        self._checkpoint_every_s, self._replay_status = checkpoint_every_s, replay_status
-        shuffles, cancels, failures, outages, fates, words = np.random.SeedSequence(seed).spawn(6)
-        self._shuffles, self._failures, self._words = map(np.random.default_rng, (shuffles, failures, words))
-        self._fates = self._faults.sample_outcomes(self._jobs, np.random.default_rng(fates))
-        shares = self._fates.share.tolist()
-        self._all = [Gang(row, job, shares[row]) for row, job in enumerate(self._jobs)]
-        self._gangs = {gang.job.job_id: gang for gang in self._all}
+        super().__init__(jobs, topology, **settings)
+        self._speeds = speeds
+        self._report_draws = np.random.default_rng(self._streams[REPORTS])
+        self._outcomes = self._faults.sample_outcomes(self._jobs, np.random.default_rng(self._streams[OUTCOMES]))
+        shares = self._outcomes.share.tolist()
+        self._gangs = [Gang(row, job, shares[row]) for row, job in enumerate(self._jobs)]
+        self._gang_of = {gang.job.job_id: gang for gang in self._gangs}
         self._around = Interference(topology, speeds, neighbours)
         self._account = LossAccount([0.0] * len(self._jobs))
-        self._heap: list[tuple[float, int, _Coming]] = []
-        self._pushed = 0
-        self._wake = math.inf
-        self._at = 0.0
-        self._left = len(self._jobs)  # jobs that have not ended
-        self._sitting, self._starts = 0, 0  # gangs that sit now; that were started
-        self._stalls = StallDetector()
-        for when, event in self._faults.cancellations(self._jobs, np.random.default_rng(cancels)):
-            self._push(when, event)
-        self._outages = Outages(topology, self._faults.node, self._faults.rack, outages)
+        self._running = 0  # gangs that hold seats now
+        self._outages = Outages(topology, self._faults.node, self._faults.rack, self._streams[OUTAGES])
         for when, fault in self._outages.first():
-            self._push(when, fault)
+            self._schedule(when, fault)
 
     def losses(self, until: float) -> Losses:
         """Return what held seats were good for up to the end of the run, which is over."""
-        for gang in self._all:
+        for gang in self._gangs:
             gang.advance(until, self._account)
         return self._account.losses()
 
     # ---- what happens ----------------------------------------------------------------------------------------
 
-    def moments(self) -> Iterator[Moment]:
-        """Yield moments until every job has ended or nothing more can happen to those that wait."""
-        arrived = 0
-        while self._left:
-            arrival = self._jobs[arrived].submitted if arrived < len(self._jobs) else math.inf
-            at = min(arrival, self._heap[0][0] if self._heap else math.inf, self._wake)
-            still = math.isinf(arrival) and self._is_still()
-            away = self._outages.away if still else 0
-            if math.isinf(at) or self._stalls.is_final(self._at, still, away, self._wake < math.inf):
-                return
-            if math.isinf(arrival) and self._stalls.is_stalled(self._starts, self._left, self._look):
-                return
-            self._at = at
-            events: list[Event] = []
-            while arrived < len(self._jobs) and self._jobs[arrived].submitted == at:
-                events.append(JobSubmitted(self._jobs[arrived]))
-                arrived += 1
-            while self._heap and self._heap[0][0] == at:
-                events += self._happen(heapq.heappop(self._heap)[2])
-            if self._wake <= at:
-                self._wake = math.inf
-                events.append(Woken())
-            if len(events) > 1:
-                events = [events[i] for i in self._shuffles.permutation(len(events))]
-            if events:
-                yield Moment.of(at, events)
+    def _has_running(self) -> bool:
+        return self._running > 0
 
-    @property
-    def given_up(self) -> str:
-        """Why the run was ended before its jobs were done, if it was."""
-        return self._stalls.reason
+    def _nodes_away(self) -> int:
+        return self._outages.away
 
-    def _look(self) -> tuple[Floats, Ints]:
-        rows = np.array([(gang.safe, gang.rate, gang.epoch) for gang in self._all], dtype=float)
-        return rows[:, 0], sitting(rows[:, 1], rows[:, 2].astype(np.int64))
+    def _progress(self) -> tuple[Floats, Ints]:
+        rows = np.array([(gang.safe, gang.rate, gang.epoch) for gang in self._gangs], dtype=float)
+        return rows[:, 0], running_epochs(rows[:, 1], rows[:, 2].astype(np.int64))
 
-    def _is_still(self) -> bool:
-        """Say whether nobody sits, and all that is still true of what is to come are machines that go or come back."""
-        passing = Fault | _Repaired | _End | _Mark
-        return not self._sitting and all(isinstance(coming, passing) for _, _, coming in self._heap)
-
-    def _happen(self, coming: _Coming) -> list[Event]:
-        """Let what was foreseen happen, if it is still true; return what is heard of it now."""
-        match coming:
+    def _happen(self, event: Any) -> list[Event]:
+        match event:
             case _End(gang, epoch):
                 if gang.epoch != epoch or gang.rate == 0 or gang.ends != self._at or gang.pending_report is not None:
                     return []
                 gang.advance(self._at, self._account)
                 gang.pending_report = self._outcome(gang)
-                return self._tell(gang) if isinstance(gang.pending_report, JobCancelled) else self._send(gang)
-            case _Word(gang, epoch):
-                return self._tell(gang) if gang.epoch == epoch else []
-            case _Mark(gang, epoch):
+                return self._deliver(gang) if isinstance(gang.pending_report, JobCancelled) else self._report(gang)
+            case _Report(gang, epoch):
+                return self._deliver(gang) if gang.epoch == epoch else []
+            case _Milestone(gang, epoch):
                 if gang.epoch != epoch or gang.rate == 0 or gang.watched_at != self._at:
                     return []
                 steps, gang.watched, gang.watched_at = gang.watched, math.inf, math.inf
                 return [Measured(gang.job.job_id, steps, math.nan)]
-            case JobCancelled():
-                return [coming] if self.accept(coming) else []
-            case _Repaired(mended):
-                return [NodeJoined(node) for node in self._outages.bring_up(mended)]
+            case _Repaired(repaired):
+                return [NodeJoined(node) for node in self._outages.bring_up(repaired)]
             case Fault():
-                nodes, when, following = self._outages.happen(self._at, coming)
-                self._push(when, following)
-                return [NodeLost(node) if coming.down else NodeJoined(node) for node in nodes]
-        return [coming]
+                nodes, when, following = self._outages.happen(self._at, event)
+                self._schedule(when, following)
+                return [NodeLost(node) if event.down else NodeJoined(node) for node in nodes]
+        return super()._happen(event)
 
-    # ---- what users wish -------------------------------------------------------------------------------------
+    # ---- what users ask for ----------------------------------------------------------------------------------
 
     def watch(self, job_id: str, steps: float) -> None:
-        """Have it said when the job has done so many steps."""
-        gang = self._gangs[job_id]
+        """Report when the job has done so many steps."""
+        gang = self._gang_of[job_id]
         gang.watched = steps
         if gang.rate > 0:
             gang.advance(self._at, self._account)
-            self._foresee_mark(gang)
+            self._predict_milestone(gang)
 
-    def accept(self, wish: Event) -> bool:
-        """Let a user's wish come true; False when the job has ended."""
-        if not isinstance(wish, JobCancelled | JobPaused | JobResumed):
-            return True
-        gang = self._gangs[wish.job_id]
-        if gang.epoch == ENDED:
-            return False
-        if isinstance(wish, JobCancelled):
-            self._end(gang, "cancelled_jobs")
-        return True
+    def _cancel(self, row: int) -> None:
+        self._end(self._gangs[row], "cancelled_jobs")
 
-    def _foresee_mark(self, gang: Gang) -> None:
+    def _refuse(self, row: int) -> None:
+        gang = self._gangs[row]
+        self._end(gang, "failed_jobs" if gang.failures else "cancelled_jobs")
+
+    def _has_ended(self, row: int) -> bool:
+        return self._gangs[row].epoch == ENDED
+
+    def _predict_milestone(self, gang: Gang) -> None:
         steps = max(gang.watched - gang.done, 0.0)
         gang.watched_at = gang.since + steps / gang.rate if steps <= min(gang.limit, gang.left) else math.inf
         if gang.watched_at < math.inf:
-            self._push(gang.watched_at, _Mark(gang, gang.epoch))
+            self._schedule(gang.watched_at, _Milestone(gang, gang.epoch))
 
-    # ---- what truly happens ----------------------------------------------------------------------------------
+    # ---- how gangs end ---------------------------------------------------------------------------------------
 
     def _outcome(self, gang: Gang) -> JobFinished | JobFailed | JobCancelled:
         """Return how a gang's work ended: as it was drawn, as its trace says, or well."""
-        name, said = gang.job.job_id, gang.job.status if self._replay_status else ""
         if gang.ends == gang.fails_at:
             by_chance = gang.fails_at == gang.chance_at
-            return JobFailed(name, gang.epoch, "chance" if by_chance else self._fates.name(gang.row))
-        if said == "failed":
-            return JobFailed(name, gang.epoch, "as in the trace")
-        return JobCancelled(name) if gang.killed or said == "cancelled" else JobFinished(name, gang.epoch)
+            return JobFailed(gang.job.job_id, gang.epoch, "chance" if by_chance else self._outcomes.name(gang.row))
+        event = self._completed(gang.job, gang.epoch)
+        return JobCancelled(gang.job.job_id) if gang.killed and isinstance(event, JobFinished) else event
 
-    def _send(self, gang: Gang) -> list[Event]:
-        """Word of a gang sets out; return it if it arrives at once."""
-        arrives_at = self._faults.report_latency.arrives_at(self._at, self._words)
+    def _report(self, gang: Gang) -> list[Event]:
+        """Send the report of a gang's end; return it if it arrives at once."""
+        arrives_at = self._report_time()
         if arrives_at <= self._at:
-            return self._tell(gang)
-        self._push(arrives_at, _Word(gang, gang.epoch))
+            return self._deliver(gang)
+        self._schedule(arrives_at, _Report(gang, gang.epoch), awaited=True)
         return []
 
-    def _tell(self, gang: Gang) -> list[Event]:
-        """Word of a gang's end, or of its checkpoint, is heard; what it stands for is over."""
+    def _report_time(self) -> float:
+        """Draw when a report that is sent now arrives."""
+        return self._faults.report_latency.arrives_at(self._at, self._report_draws)
+
+    def _deliver(self, gang: Gang) -> list[Event]:
+        """Deliver the report of a gang's end or of its checkpoint, and apply it."""
         event, name = gang.pending_report, gang.job.job_id
         match event:
             case JobFinished():
@@ -264,39 +208,19 @@ class DetailedSimulation:
         return [event]
 
     def _take_down(self, gang: Gang) -> list[NodeLost]:
-        """Take the machines of a gang out of service, for as long as it is said; nobody knows which of them it was."""
+        """Take all machines of a gang out of service for a while: which of them caused the failure is not known."""
         seconds, nodes = self._faults.blacklist_s, np.unique(self._topology.node[list(gang.seats)]).tolist()
         if not seconds:
             return []
-        self._push(self._at + seconds, _Repaired(tuple(nodes)))
+        self._schedule(self._at + seconds, _Repaired(tuple(nodes)))
         return [NodeLost(node) for node in self._outages.take_down(nodes)]
 
     # ---- what is ordered -------------------------------------------------------------------------------------
 
-    def carry_out(self, decision: Decision) -> None:
-        """Do as decided, at once."""
-        match decision:
-            case Start():
-                self._start(decision)
-            case Starts():
-                for order in decision.each():
-                    self._start(order)
-            case Stop():
-                self._stop(decision)
-            case WakeAt(at):
-                self._wake = at
-            case Refuse(name):
-                gang = self._gangs[name]
-                self._end(gang, "failed_jobs" if gang.failures else "cancelled_jobs")
-            case Renew():
-                self._renew(decision)
-            case Ask():
-                pass
-
-    def _start(self, order: Start) -> None:
-        gangs = [self._gangs[order.job_id]]
+    def _start_gang(self, order: Start) -> None:
+        gangs = [self._gang_of[order.job_id]]
         if order.partner_id is not None:
-            gangs.append(self._gangs[order.partner_id])
+            gangs.append(self._gang_of[order.partner_id])
         for gang, epoch in zip(gangs, (order.epoch, order.partner_epoch), strict=False):
             gang.epoch, gang.seats, gang.type = epoch, order.seats, int(self._topology.type[order.seats[0]])
             gang.partner = gangs[1 - gangs.index(gang)] if len(gangs) == 2 else None
@@ -306,13 +230,13 @@ class DetailedSimulation:
         changed = self._around.arrive(tuple(gang.row for gang in gangs), kinds, order.seats)
         for gang in gangs:
             self._settle(gang)
-            self._reckon(gang)
-        self._sitting += len(gangs)
+            self._predict_end(gang)
+        self._running += len(gangs)
         self._starts += len(gangs)
         self._refresh(changed)
 
     def _open(self, gang: Gang) -> None:
-        """Let a gang's time on its seats begin, with what a start costs. One that ended unheard only has to say so."""
+        """Begin a gang's lease with the cost of its start, which is 0 where only the report of its end is still to come."""
         cost = self._overheads.of(first=not gang.ran, size=len(gang.seats), saved=gang.saved)
         if gang.ran and gang.left == 0:
             cost = 0.0
@@ -321,34 +245,34 @@ class DetailedSimulation:
         gang.chance_at = gang.since + float(self._faults.times_to_failure(1, self._failures)[0])
 
     def _renew(self, order: Renew) -> None:
-        """Seats that are kept change nothing here, unless steps were or are limited."""
+        """Apply the new limits of steps; nothing else changes for gangs that keep their seats."""
         limits = [math.inf] * len(order.job_ids) if order.max_steps is None else order.max_steps.tolist()
         for name, limit in zip(order.job_ids, limits, strict=True):
-            gang = self._gangs[name]
+            gang = self._gang_of[name]
             if gang.rate > 0 and gang.pending_report is None and (limit < math.inf or gang.limit < math.inf):
                 gang.advance(self._at, self._account)
                 gang.limit = limit
-                self._reckon(gang)
+                self._predict_end(gang)
 
     def _stop(self, order: Stop) -> None:
         saved: list[Gang] = []
         for name, epoch in zip(order.job_ids, order.epochs, strict=True):
-            gang = self._gangs[name]
+            gang = self._gang_of[name]
             if gang.epoch == epoch and gang.rate > 0:
                 self._halt(gang, save=order.save)
                 saved.append(gang)
         if saved and self._faults.report_latency.perfect:
             names = tuple(gang.job.job_id for gang in saved)
-            self._push(self._at, Progressed(names, tuple(gang.safe for gang in saved)))
+            self._schedule(self._at, Progressed(names, tuple(gang.safe for gang in saved)), awaited=True)
         elif saved:
             for gang in saved:
                 gang.pending_report = None
-                self._push(self._faults.report_latency.arrives_at(self._at, self._words), _Word(gang, gang.epoch))
+                self._schedule(self._report_time(), _Report(gang, gang.epoch), awaited=True)
 
     # ---- what gangs truly do ---------------------------------------------------------------------------------
 
     def _settle(self, gang: Gang) -> None:
-        """Work out how fast a gang is on its seats, its neighbours left aside."""
+        """Set a gang's speed on its seats, neighbours left aside."""
         job, size, mate = gang.job, len(gang.seats), gang.partner
         gang.alone = gang.beside = float(self._speeds.alone(job.job_type, size)[gang.type])
         if mate is not None:
@@ -359,36 +283,36 @@ class DetailedSimulation:
         place = self._around.by_place((job.job_type, size), gang.type, gang.seats)
         gang.lease = LeaseSpan(size, size if mate is None else size / 2, gang.beside / gang.alone, place)
 
-    def _reckon(self, gang: Gang) -> None:
-        """Set a gang's rate as its neighbours are now, and foresee its end."""
+    def _predict_end(self, gang: Gang) -> None:
+        """Set a gang's rate given its present neighbours, and schedule its end."""
         lease = gang.lease
         lease.near = self._around.by_neighbours(gang.group)
         gang.rate = gang.beside / (lease.place * lease.near)
         if math.isnan(gang.trial_s):
-            gang.trial_s = self._fates.time_to_failure(gang.row, gang.trial, self._left_s(gang))
-        ends = gang.foresee()
+            gang.trial_s = self._outcomes.time_to_failure(gang.row, gang.trial, self._left_s(gang))
+        ends = gang.predict_end()
         if ends < math.inf:
-            self._push(ends, _End(gang, gang.epoch))
+            self._schedule(ends, _End(gang, gang.epoch))
         if gang.watched < math.inf:
-            self._foresee_mark(gang)
+            self._predict_milestone(gang)
 
     def _left_s(self, gang: Gang) -> float:
-        """Return the seconds that a gang has left to run; in another shape those that it would have as asked."""
+        """Return the seconds of work left, in the shape that the job asked for."""
         job, rate = gang.job, gang.rate
         if len(gang.seats) != job.scale_factor:
             rate = float(self._speeds.alone(job.job_type, job.scale_factor)[gang.type]) or rate
         return gang.left / rate
 
     def _refresh(self, rows: list[int]) -> None:
-        """Somebody came to these gangs' machines, or went."""
+        """Update gangs whose neighbours changed."""
         for row in rows:
-            gang = self._all[row]
+            gang = self._gangs[row]
             gang.advance(self._at, self._account)
             if gang.pending_report is None:
-                self._reckon(gang)
+                self._predict_end(gang)
 
     def _halt(self, gang: Gang, *, save: bool) -> None:
-        """Take a gang off its seats; its partner goes on alone."""
+        """Take a gang off its seats; its partner continues alone."""
         if gang.rate == 0:
             return
         gang.advance(self._at, self._account)
@@ -402,7 +326,7 @@ class DetailedSimulation:
         if failed:
             gang.trial, gang.trial_s = gang.trial + 1, math.nan
         gang.rate = 0.0
-        self._sitting -= 1
+        self._running -= 1
         mate, gang.partner = gang.partner, None
         changed = self._around.leave(gang.row)
         if mate is not None:
@@ -410,7 +334,7 @@ class DetailedSimulation:
             mate.partner = None
             self._settle(mate)
             if mate.row not in changed and mate.pending_report is None:
-                self._reckon(mate)
+                self._predict_end(mate)
         self._refresh(changed)
 
     def _end(self, gang: Gang, lost: str = "") -> None:
@@ -418,12 +342,8 @@ class DetailedSimulation:
         self._forget(gang, lost)
 
     def _forget(self, gang: Gang, lost: str) -> None:
-        """The job has ended; with `lost`, all its work was for nothing."""
+        """Note that a job has ended; with `lost`, that loss takes all its useful work."""
         gang.epoch = ENDED
-        self._left -= 1
+        self._unfinished -= 1
         if lost:
             self._account.give_up(gang.row, lost)
-
-    def _push(self, when: float, coming: _Coming) -> None:
-        self._pushed += 1
-        heapq.heappush(self._heap, (when, self._pushed, coming))

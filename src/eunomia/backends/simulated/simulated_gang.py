@@ -59,8 +59,8 @@ class Gang:
         self.since = self.mark = 0.0  # its work is known up to the one, its seats are accounted for up to the other
         self.chance_at = math.inf  # when this lease fails by chance
         self.ends = self.fails_at = math.inf  # when its work ends, and when it fails if it has not ended before
-        self.watched = self.watched_at = math.inf  # steps at which its user wants to hear of it, and when that will be
-        self.pending_report: JobFinished | JobFailed | JobCancelled | None = None  # its true end, heard of or not
+        self.watched = self.watched_at = math.inf  # steps to report to its user, and when they are done
+        self.pending_report: JobFinished | JobFailed | JobCancelled | None = None  # its end, reported or not
         self.partner: Gang | None = None
         self.seats: tuple[int, ...] = ()
         self.type = 0
@@ -77,8 +77,8 @@ class Gang:
         """Steps still to do."""
         return max(self.goal - self.done, 0.0)
 
-    def foresee(self) -> float:
-        """Reckon when its work ends at this rate, in success or not, and return it; inf = its lease ends before."""
+    def predict_end(self) -> float:
+        """Return when its work ends at this rate, in success or not; inf = its lease ends before."""
         finish = self.since + self.left / self.rate if self.left <= self.limit * (1 + _SAME) else math.inf
         self.fails_at = self.chance_at
         if self.trial_s < math.inf:  # a trial that is to fail does so at its last step at the latest

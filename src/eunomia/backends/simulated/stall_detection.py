@@ -1,4 +1,4 @@
-"""When a run is over though something always goes on: nobody can be seated any more, or nobody gets anywhere."""
+"""Detects runs that would never end: no gang can be started any more, or restarts leave no job further than before."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 
-PATIENCE_S = 30 * 86_400.0  # for which nobody sits, and
-MOMENTS = 1_000  # that pass meanwhile, and
-OUTAGES = 10_000  # comings and goings of machines, where some machine or other is always away
-STARTS = 5_000  # of gangs, after which somebody has to have got somewhere
+PATIENCE_S = 30 * 86_400.0  # a run is over when for so long no gang ran,
+MOMENTS = 1_000  # so many moments passed meanwhile,
+OUTAGES = 10_000  # and so many changes of the machines away, where some machine is always away
+STARTS = 5_000  # starts of gangs within which at least one job has to advance
 
 Look = Callable[[], tuple[Floats, Ints]]
 
 
 class StallDetector:
-    """Looks for runs that would never end, once no job is to come. `told` says why one was given up, if it was."""
+    """Detects endless runs, once all jobs were submitted. `reason` says why a run was given up, if it was."""
 
     def __init__(self) -> None:
         self.reason = ""
-        self._since: float | None = None  # when somebody sat last
+        self._since: float | None = None  # when a gang ran last
         self._moments = self._outages = self._away = 0
         self._starts = 0
         self._seen: tuple[int, Floats, Ints] | None = None
 
     def is_final(self, at: float, still: bool, away: int, wakes: bool) -> bool:
-        """Say whether those that wait will wait for ever, after a moment.
+        """Return whether pending jobs will wait for ever, after a moment.
 
-        `still`: nobody sits and nobody is to come; `away` machines that are; `wakes`: the scheduler will be woken. Who
-        is not seated with all machines there will not be with fewer. While something is away or to be waited for, only
-        long waiting tells.
+        `still`: no gang runs and no job is to come; `away`: machines out of service; `wakes`: a timer is set. A job
+        that is not started while all machines are in service never will be. While a machine is away or a timer is set,
+        only a long wait decides.
         """
         if not still:
             self._since, self._moments, self._outages = None, 0, 0
@@ -48,10 +48,10 @@ class StallDetector:
         return True
 
     def is_stalled(self, starts: int, left: int, look: Look) -> bool:
-        """Say whether nobody has got anywhere in `STARTS` starts.
+        """Return whether no job has advanced in `STARTS` starts.
 
-        `starts` of gangs so far; `left` jobs have not ended; `look` returns of each job the steps that nothing takes
-        away, and the epoch in which it sits, 0 = it does not, (job,) each. Asked from when on no job is to come.
+        `starts` of gangs so far; `left` jobs have not ended; `look` returns of each job the steps that no loss can
+        take, and the epoch in which it runs, 0 = not, (job,) each.
         """
         if starts - self._starts < STARTS:
             return False
@@ -60,7 +60,7 @@ class StallDetector:
         self._seen = left, steps, epoch
         if before is None or before[0] != left or (steps > before[1]).any():
             return False
-        if ((epoch == before[2]) & (epoch > 0)).any():  # somebody sat all the time
+        if ((epoch == before[2]) & (epoch > 0)).any():  # a gang ran all the time
             return False
         self.reason = (
             f"given up: jobs were started {STARTS:,} times, and none got any further; a restart may cost more than a "
@@ -69,6 +69,6 @@ class StallDetector:
         return True
 
 
-def sitting(rate: Floats, epoch: Ints) -> Ints:
-    """Return the epoch of who runs, 0 of who does not, (job,)."""
+def running_epochs(rate: Floats, epoch: Ints) -> Ints:
+    """Return the epoch of each running job, 0 of the others, (job,)."""
     return np.where(rate > 0, epoch, 0)
