@@ -236,7 +236,7 @@ class DetailedSimulation(GangSimulation):
         self._refresh(changed)
 
     def _open(self, gang: Gang) -> None:
-        """Begin a gang's lease with the cost of its start, which is 0 where only the report of its end is still to come."""
+        """Begin a gang's lease with the cost of its start, 0 if only the report of its end is left."""
         cost = self._overheads.of(first=not gang.ran, size=len(gang.seats), saved=gang.saved)
         if gang.ran and gang.left == 0:
             cost = 0.0
