@@ -21,7 +21,7 @@ from eunomia.cli_reproduce import reproduce
 from eunomia.cli_run import run
 from eunomia.cli_sweep import sweep
 from eunomia.cli_trace import app as trace
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia.experiment.compare import Case

@@ -12,8 +12,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 from eunomia.cli_errors import answering_errors
+from eunomia.inputs.problems import Problems
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 
 ROWS = (
     "A1a completion times, A1b utilisation, A1c cost, A2 fairness, A3 deadlines, A4 accuracy; "

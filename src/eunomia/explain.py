@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.life import Stage
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.record import Record
 from eunomia.replay import walk
 

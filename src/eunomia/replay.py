@@ -14,13 +14,13 @@ from eunomia.core.mechanisms.ideal import Ideal, IdealScheduler
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, one_by_one
 from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
 from eunomia.record import Record, to_json

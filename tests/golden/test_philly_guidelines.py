@@ -26,12 +26,12 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.experiment.physics import fault_model_of
 from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
 from eunomia.failures.table7 import REASONS
+from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.decisions import Decision, Refuse, Start, one_by_one
 from eunomia.model.events import JobFailed, Moment
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.grants.philly import Philly

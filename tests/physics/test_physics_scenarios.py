@@ -14,8 +14,8 @@ from eunomia.backends.simulated import stall_detection
 from eunomia.backends.simulated.stall_detection import MOMENTS, OUTAGES, StallDetector
 from eunomia.experiment.simulation import Result
 from eunomia.experiment.wiring import set_up
+from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics.losses import LOST, name_of
-from eunomia.model.problems import InvalidInput
 from eunomia.replay import first_difference
 from eunomia.scenario import scenario_from_dict
 from eunomia.scenario.sections import Physics

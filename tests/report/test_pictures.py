@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.report import export_charts
 from eunomia.report.gallery import charts
 from eunomia.report.pictures import drawn, pictures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.report.quantities import shown
 from eunomia.report.verdict import verdict
 

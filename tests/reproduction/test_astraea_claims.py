@@ -13,8 +13,8 @@ from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build

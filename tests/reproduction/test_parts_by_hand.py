@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eunomia.core.mechanisms.leases import Leases
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node
 from eunomia.reproduction.peers import blox, systems
 from eunomia.reproduction.peers.costly import CostlyStops

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eunomia.cli import app
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.reproduction.peers import astraea, blox, helios, pollux, shockwave, tiresias
 from eunomia.reproduction.peers.blox import tracked
 from eunomia.reproduction.peers.comparing import Found, compared

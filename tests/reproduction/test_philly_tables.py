@@ -13,8 +13,8 @@ from eunomia import traces
 from eunomia.backends.simulated.job_outcomes import failing_by_class, size_class
 from eunomia.contract.worlds import Small, line_up, one_type, play
 from eunomia.experiment.tenancy import PHILLY as WEIGHT
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
 from eunomia.policies.grants.philly import Philly

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eunomia.experiment.wiring import set_up
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario
 
 HEAD = "job_id,submitted_s,scale_factor,duration_s,job_type,app,tenant\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eunomia.experiment import simulate
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 
 HEADER = "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s\n"
 

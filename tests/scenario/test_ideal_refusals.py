@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eunomia.experiment.wiring import set_up
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import scenario_from_dict
 
 

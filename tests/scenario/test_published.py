@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario, json_schema, load_scenario
 from eunomia.scenario.reference import reference_markdown
 from eunomia.scenario.schema import schema_text

@@ -9,7 +9,7 @@ import pytest
 
 from eunomia.experiment import simulate
 from eunomia.experiment.wiring import Setup, set_up
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import load_scenario, scenario_from_dict
 
 BLIND = ("consolidated", "gandiva_original", "locality", "quincy")

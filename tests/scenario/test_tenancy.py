@@ -11,7 +11,7 @@ import pytest
 
 from eunomia.experiment.tenancy import PHILLY, owned
 from eunomia.experiment.wiring import set_up
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.traces.table import Trace, trace_of
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import eunomia
 from eunomia.cli import app
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.solution.auctions.problem import FIELDS
 
 ROOT = Path(__file__).parents[2]

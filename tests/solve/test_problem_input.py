@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.solution import problem_of, read_problem
 
 Fields = dict[str, Any]

@@ -13,10 +13,10 @@ import pytest
 
 import eunomia
 from eunomia.contract.policy import full_view
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Answer, Rows, Shares
 from eunomia.model.certificate import Certificate
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.problems import InvalidInput
 from eunomia.model.view import COLUMNS, View
 from eunomia.policies import POLICIES, load
 from eunomia.solution import problem_of, solve, write_solution

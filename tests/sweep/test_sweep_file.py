@@ -10,7 +10,7 @@ import pytest
 from eunomia.experiment.sweep import Row, plan, read
 from eunomia.experiment.sweep.fingerprint import scenario_hash
 from eunomia.experiment.sweep.frame import frame_of
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import load_scenario
 from eunomia.scenario.sections import Policy
 

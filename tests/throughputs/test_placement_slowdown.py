@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import load
 from eunomia.throughputs.names import model_of

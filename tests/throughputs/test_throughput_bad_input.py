@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.throughputs import load
 
 HEADER = "type,job_type,scale_factor,steps_per_s\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eunomia.experiment.wiring import set_up
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node
 from eunomia.scenario import load_scenario, scenario_from_dict
 from eunomia.traces.nodes import read_nodes

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from eunomia.experiment.real import run_real
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import AppFinished
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.record import Record
 from eunomia.scenario import load_scenario
 from eunomia.tuners.with_optuna import OptunaSearch

@@ -13,6 +13,7 @@ import pytest
 from eunomia.experiment.simulation import simulate
 from eunomia.experiment.wiring import set_up
 from eunomia.explain import explain
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.curves import curve_of
 from eunomia.model.events import (
     AppFinished,
@@ -24,7 +25,6 @@ from eunomia.model.events import (
     Measured,
     Moment,
 )
-from eunomia.model.problems import InvalidInput
 from eunomia.record import Record
 from eunomia.replay import first_difference
 from eunomia.scenario import scenario_from_dict

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eunomia.experiment.simulation import simulate
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.tuners.tuner import InvalidWish
 
 Scene = Callable[..., Mapping[str, Any]]

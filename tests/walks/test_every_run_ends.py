@@ -12,8 +12,8 @@ import pytest
 
 from eunomia import run as loop
 from eunomia.experiment.simulation import simulate
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import Answered, Progressed
-from eunomia.model.problems import InvalidInput
 from eunomia.policies import POLICIES
 from eunomia.policies import load as load_policy
 from eunomia.record import Record

@@ -25,12 +25,12 @@ from eunomia.experiment.job_states import JobState, JobStates
 from eunomia.experiment.journal import Journal, ResumedAdviser, create
 from eunomia.experiment.real import run_real
 from eunomia.experiment.simulation import Result
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import NO_INTS
 from eunomia.model.decisions import Ask, Start
 from eunomia.model.events import AppFinished, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.order.fifo import Fifo

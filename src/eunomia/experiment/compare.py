@@ -16,8 +16,8 @@ from eunomia.experiment.files import write_columns
 from eunomia.experiment.policy import find_policy
 from eunomia.experiment.simulation import Progress, Result, simulate, tenants_table
 from eunomia.experiment.variation import spelling, varied
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import one_run
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.report.settings import part_done, whole
 from eunomia.scenario import Scenario
 

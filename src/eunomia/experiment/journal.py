@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from eunomia.backends.protocol import TunableBackend
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.lease import write_whole
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Event, Moment
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.record import JOURNAL_ONLY, RECORD, Record, from_json, header_line, moment_line, step_lines, to_json
 from eunomia.run import InlineAdviser
 from eunomia.tuners.inhabited import Loss

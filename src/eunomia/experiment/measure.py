@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.backends.protocol import Backend
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics import Figures
 from eunomia.metrics.job_numbers import job_numbers
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, Refuse
 from eunomia.model.events import JobCancelled, JobFailed, JobFinished, Moment
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from eunomia.core.mechanisms.gavel.settings import DEFAULT_VISIT, GavelRounds
 from eunomia.core.mechanisms.ideal.settings import Ideal
 from eunomia.core.mechanisms.leases import Leases
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.nearest import nearest
 from eunomia.model.policy import Policy, check_values
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.places import shown
 from eunomia.scenario.sections import Physics

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 
 Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 
 from eunomia.experiment.outside import Outside
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.apps_rules import TUNERS_OF_PACKAGES
 from eunomia.scenario.sections import TUNERS

@@ -10,9 +10,9 @@ from typing import TypeVar
 from eunomia.backends.simulated import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.backends.simulated.report_latency import ReportLatency
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.experiment.outside import Outside, Where
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.nearest import nearest
 from eunomia.model.policy import Policy, PolicyInfo, check_values
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
 

@@ -28,7 +28,7 @@ from eunomia.experiment.simulation import Result, timing
 from eunomia.experiment.variation import spelling
 from eunomia.experiment.wiring import Setup, set_up
 from eunomia.experiment.worlds import with_losses
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.record import JOURNAL, RECORD, Record
 from eunomia.report.outcomes import JobOutcome
 from eunomia.run import Observer, run

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from eunomia.backends.local.job_directory import lock
 from eunomia.experiment.folder import BELOW, BESIDE, OURS, check_free
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.record import JOURNAL
 
 FINISHED = "summary.json"  # written last

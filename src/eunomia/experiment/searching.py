@@ -9,10 +9,10 @@ from typing import Any
 
 from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.experiment.outside_tuner import outside_tuner, tuner_class
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.sections import TUNERS
 from eunomia.tuners.halving import Halving

@@ -18,10 +18,10 @@ import numpy as np
 
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.experiment.mechanism import Mechanism
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario

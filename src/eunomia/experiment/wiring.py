@@ -23,6 +23,7 @@ from eunomia.experiment.short_leases import demand_time_to_work
 from eunomia.experiment.tenancy import tenants_of
 from eunomia.experiment.workload import Workload, workload_of
 from eunomia.failures.retrying import Adaptive
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import Waits
 from eunomia.model.arrays import Floats
@@ -30,7 +31,6 @@ from eunomia.model.curves import curve_of
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology

@@ -12,16 +12,16 @@ import numpy as np
 from eunomia import traces
 from eunomia.experiment.apps import demand_speeds_of_searches, refuse_shared_apps
 from eunomia.experiment.tenancy import owned, refuse_strange_paths, without_jobs
+from eunomia.inputs.field_rules import MOST_S
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
-from eunomia.model.problems import Problems
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs import mix
 from eunomia.throughputs.table import Throughputs
 from eunomia.traces import Trace
-from eunomia.traces.rules import MOST_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import ReportContent
 from eunomia.report.gallery import charts

@@ -96,8 +96,8 @@ EXPERIMENTS: dict[str, Entry] = {
 def load(name: str) -> Callable[[Request], Table]:
     """Return the function behind a name of `EXPERIMENTS`. Raises InvalidInput for another name."""
     if name not in EXPERIMENTS:
+        from eunomia.inputs.problems import InvalidInput, Problem
         from eunomia.model.nearest import nearest
-        from eunomia.model.problems import InvalidInput, Problem
 
         rule, mend = "there is no such experiment", nearest(name, EXPERIMENTS)
         raise InvalidInput([Problem(file="command line", column="NAME", value=name, rule=rule, mend=mend)])

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import estimate, paired
 from eunomia.model import elementary
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.making import Order, failures, make_all
 from eunomia.reproduction.table import Request, Row, Table
 from eunomia.reproduction.week import Measured, played

@@ -22,12 +22,12 @@ import numpy as np
 from eunomia import traces
 from eunomia.backends.simulated import Simulation
 from eunomia.core.mechanisms.leases import Leases
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 from eunomia.reproduction.peers.running import lives

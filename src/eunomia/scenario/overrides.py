@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.places import KeyPath, Places, dotted
 from eunomia.scenario.toml import MOST_DEPTH
 from eunomia.scenario.values import parse_value

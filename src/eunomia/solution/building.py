@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problems
 from eunomia.solution.kinds import read_kinds
 from eunomia.solution.numbers import AXES, Names, first_of, read_numbers
 from eunomia.solution.owners import read_owners

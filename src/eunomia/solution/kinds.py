@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 from eunomia.solution.numbers import Names, first_of, is_number, short
 from eunomia.solution.texts import read_texts
 

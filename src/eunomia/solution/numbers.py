@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from eunomia.inputs.problems import SHOWN, Problems
 from eunomia.model.arrays import Array, Bools, Floats
-from eunomia.model.problems import SHOWN, Problems
 
 Place: TypeAlias = tuple[int, ...]
 MOST = 2**31  # of accelerators in a gang

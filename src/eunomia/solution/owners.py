@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 from eunomia.model.tenants import INNER, Tenant, Tenants
 from eunomia.solution.numbers import Names, first_of
 from eunomia.solution.texts import read_texts

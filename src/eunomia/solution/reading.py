@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.solution.auctions.problem import FIELDS as OF_AUCTIONS
 from eunomia.solution.building import FIELDS as OF_SHARES
 from eunomia.solution.building import problem_of

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import Curve
 from eunomia.model.equal_part import alone_throughput
 from eunomia.model.policy import Policy
-from eunomia.model.problems import Problems
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
 from eunomia.solution import apps, claims

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array
-from eunomia.model.problems import Problems
 from eunomia.solution.numbers import short
 
 

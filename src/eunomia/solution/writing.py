@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Array
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.solution.answer import Solution
 from eunomia.solution.auctions.awards import Awards
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 from eunomia.throughputs import gavel_json, long_table, scaling
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve
 from eunomia.throughputs.measured import Measured, Measurements

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 
 FILE = "accelerators.toml"
 

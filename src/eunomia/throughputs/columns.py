@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.throughputs.files import read_bytes, text_of
 
 

@@ -7,7 +7,7 @@ import io
 import zlib
 from pathlib import Path
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 
 GZIP_MAGIC = b"\x1f\x8b"
 LIMIT_BYTES = 1 << 29  # unpacked: far above any table, far below the memory of a machine

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.throughputs.files import read_bytes, text_of
 from eunomia.throughputs.measured import Measurements, Pairs, Rates
 from eunomia.throughputs.numbers import rate_of

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 from eunomia.throughputs.files import read_bytes, text_of
 from eunomia.throughputs.measured import Measurements, Pairs, Rates
 from eunomia.throughputs.numbers import rate_of, size_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.throughputs.jobs import JobFacts, gavel_job_types, job_types
 from eunomia.throughputs.table import Throughputs
 

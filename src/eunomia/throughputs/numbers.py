@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 
 LARGEST_GANG = 1_000_000
 

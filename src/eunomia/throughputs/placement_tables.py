@@ -21,7 +21,7 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.rounding import straight
 from eunomia.throughputs.columns import Columns, number, read_columns, whole
 from eunomia.throughputs.measured import nearest_size

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.throughputs.columns import Columns, header_of, layout_of, number, read_columns, whole
 from eunomia.throughputs.measured import Measurements, Rates
 

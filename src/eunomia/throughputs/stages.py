@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import Problems
 from eunomia.throughputs.columns import number, read_columns, whole
 from eunomia.throughputs.measured import nearest_size
 from eunomia.throughputs.names import model_of

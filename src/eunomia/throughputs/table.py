@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 
 
 class Source(Protocol):

@@ -11,10 +11,10 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eunomia.inputs.options import known, refused
 from eunomia.model.nearest import nearest
 from eunomia.traces.folder import file_of, guessed
 from eunomia.traces.generators import GENERATORS, generate
-from eunomia.traces.options import known, refused
 from eunomia.traces.table import Trace
 from eunomia.traces.window import window
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from eunomia.inputs.field_rules import SCALE_FACTOR, Rule
+from eunomia.inputs.options import flag, known, number, refused
 from eunomia.model.arrays import Floats
 from eunomia.model.nearest import nearest
 from eunomia.model.rounding import drawn
 from eunomia.traces.distributions import DISTRIBUTIONS
 from eunomia.traces.gavel_streams import GavelStreams
-from eunomia.traces.options import flag, known, number, refused
-from eunomia.traces.rules import SCALE_FACTOR, Rule
 from eunomia.traces.searches import GANGS, Searches
 from eunomia.traces.table import Trace, trace_of
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.options import flag
-from eunomia.traces.rules import DURATION, SCALE_FACTOR, SUBMITTED, Rule
-from eunomia.traces.sheet import Sheet
+from eunomia.inputs.field_rules import DURATION, SCALE_FACTOR, SUBMITTED, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
+from eunomia.inputs.table import InputTable
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted
 
@@ -39,14 +39,14 @@ def read(path: Path, *, models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = _trace(sheet, models)
     sheet.raise_if_any()
     return in_order(trace)
 
 
-def _trace(sheet: Sheet, models: bool) -> Trace:
+def _trace(sheet: InputTable, models: bool) -> Trace:
     kind = sheet.number(KIND_OF, KIND) if models else np.empty(0)
     nodes, per_node = sheet.whole("nodes", NODES), sheet.whole("gpus_per_node", NODES)
     gpus = sheet.whole("gpus", SCALE_FACTOR)

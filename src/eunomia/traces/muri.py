@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.options import flag
-from eunomia.traces.rules import MOST_S, SCALE_FACTOR, Rule
+from eunomia.inputs.field_rules import MOST_S, SCALE_FACTOR, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import MODELS
 
@@ -36,7 +36,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     kept = "kept as job types" if models else "left out"
     trace = trace_of(

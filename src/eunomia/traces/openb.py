@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SUBMITTED, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import one_of, refused
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.options import one_of, refused
-from eunomia.traces.rules import ACCELERATORS, DEMAND, SUBMITTED, Rule
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import SHORTEST_S, counted
 
@@ -72,7 +72,7 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     one_of(str(path), "fraction", fraction, FRACTION)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     pods = _pods(sheet)
     trace = trace_of(
@@ -97,7 +97,7 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
     return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes, partly=partly))
 
 
-def _pods(sheet: Sheet) -> Pods:
+def _pods(sheet: InputTable) -> Pods:
     """Return the columns, and note what no single cell can be wrong about."""
     pods = Pods(
         gpus=sheet.whole("num_gpu", ACCELERATORS),
@@ -114,7 +114,7 @@ def _pods(sheet: Sheet) -> Pods:
     return pods
 
 
-def _partly(sheet: Sheet, pods: Pods, keep: Bools) -> tuple[str, ...]:
+def _partly(sheet: InputTable, pods: Pods, keep: Bools) -> tuple[str, ...]:
     """Say what of the columns that are read a trace has no place for."""
     phases = set(compress(sheet.text("pod_phase"), keep.tolist()))
     unsaid = [word for word, ours in STATUS_BY_WORD.items() if not ours and word in phases]
@@ -125,7 +125,7 @@ def _partly(sheet: Sheet, pods: Pods, keep: Bools) -> tuple[str, ...]:
     )
 
 
-def _notes(sheet: Sheet, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:
+def _notes(sheet: InputTable, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:
     """Say what was left out, rounded or cut off; a row that is left out is counted once."""
     running = np.array([phase == "Running" for phase in sheet.text("pod_phase")], dtype=np.bool_)
     part = "are left out" if fraction == "drop" else "are read as asking for a whole one (fraction = ceil)"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.dates import date_at
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.options import refused
-from eunomia.traces.rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import refused
+from eunomia.inputs.timestamps import date_at
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted, lasting
 
@@ -24,7 +24,7 @@ STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed"}
 
 def read(path: Path) -> Trace:
     """Return the trace, by submission, with the user as tenant. Raises InvalidInput with all that is wrong with it."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     at, gpus = sheet.moment("submit_time"), sheet.whole("gpus", ACCELERATORS)
     first = float(np.nanmin(at)) if np.isfinite(at).any() else 0.0

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag, refused
 from eunomia.model.arrays import Bools
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.options import flag, refused
-from eunomia.traces.rules import SCALE_FACTOR, SPAN, SUBMITTED
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import SHORTEST_S, counted
 
@@ -32,7 +32,7 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "passed_only", passed_only)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     service_s, span_s = sheet.number("service_s", SERVICE), sheet.number("span_s", SPAN)
     duration_s = np.where(np.isnan(service_s), span_s, service_s)

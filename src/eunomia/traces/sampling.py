@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.options import number, refused
 from eunomia.model.arrays import Ints
 from eunomia.model.nearest import nearest
 from eunomia.traces.generators import SEED
-from eunomia.traces.options import number, refused
-from eunomia.traces.rules import Rule
 from eunomia.traces.table import Trace, in_order
 from eunomia.traces.window import window
 

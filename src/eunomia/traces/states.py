@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
 from eunomia.traces.folder import first_line
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.rules import MOST, Rule
-from eunomia.traces.sheet import Sheet
 
 CLUSTERS = ("vc", "time", "running_gpu_num", "pending_gpu_num", "idle_gpu_num", "total_gpu_num", "gpu_utilization")
 MACHINES = ("time", "active", "total")
@@ -74,7 +74,7 @@ def _layout(path: Path) -> tuple[str, ...] | None:
 
 
 def _clusters(path: Path) -> States:
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(CLUSTERS, FURTHER, "a list of states must hold at least one minute")
     names = sheet.filled("vc")
     _refuse_twice(sheet, sheet.moment("time"), names)
@@ -95,7 +95,7 @@ def _clusters(path: Path) -> States:
 
 
 def _machines(path: Path) -> States:
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(MACHINES, (), "a list of states must hold at least one minute")
     _refuse_twice(sheet, sheet.moment("time"), ("",) * len(sheet))
     total, active = sheet.number("total", COUNT), sheet.number("active", COUNT)
@@ -105,7 +105,7 @@ def _machines(path: Path) -> States:
     return States(source=sheet.file, unit="machines", states=(_state("all", total, active),))
 
 
-def _refuse_twice(sheet: Sheet, at: Floats, names: Sequence[str]) -> None:
+def _refuse_twice(sheet: InputTable, at: Floats, names: Sequence[str]) -> None:
     """Note every row that tells of a minute that an earlier row told of, `at` (row,) being nan where it is wrong."""
     first: dict[tuple[str, float], int] = {}
     told = [first.setdefault(key, row) for row, key in enumerate(zip(names, at.tolist(), strict=True))]

@@ -8,9 +8,9 @@ from math import inf
 
 import numpy as np
 
-from eunomia.traces.dates import date_at
-from eunomia.traces.options import number, refused
-from eunomia.traces.rules import Rule
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.options import number, refused
+from eunomia.inputs.timestamps import date_at
 from eunomia.traces.table import Trace
 
 START = Rule(what="a finite number of seconds, at least 0", least=0.0, mend="leave it out to start at 0")

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eunomia.model.disk import DISK
-from eunomia.traces.options import refused
+from eunomia.inputs.disk_errors import DISK
+from eunomia.inputs.options import refused
 from eunomia.traces.table import Trace
 
 Column = tuple[str, ...] | np.ndarray

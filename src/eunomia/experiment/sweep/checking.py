@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from eunomia.experiment.measure import measured_rows
 from eunomia.experiment.wiring import Setup, set_up
 from eunomia.experiment.workload import Workload, read_trace, submissions
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.places import KeyPath, Place, dotted
 from eunomia.throughputs import ALIKE, Throughputs, load

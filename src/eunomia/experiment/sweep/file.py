@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import toml
 from eunomia.scenario.overrides import key_path
 from eunomia.scenario.places import KeyPath, Places, dotted, shown

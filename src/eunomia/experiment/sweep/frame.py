@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from eunomia.experiment.sweep.file import SweepFile
 from eunomia.experiment.sweep.plan import Label, Row, text
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario.places import shown
 
 SEED = "seed"

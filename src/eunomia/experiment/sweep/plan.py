@@ -14,8 +14,8 @@ from eunomia.experiment.sweep.checking import Checker
 from eunomia.experiment.sweep.file import Axis, Block, Choice, SweepFile
 from eunomia.experiment.sweep.fingerprint import scenario_hash
 from eunomia.experiment.variation import spelling
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.load import scenario_from_parts
 from eunomia.scenario.overrides import put

@@ -20,8 +20,8 @@ from typing import Any
 from eunomia.experiment.files import write_json
 from eunomia.experiment.simulation import Result
 from eunomia.experiment.variation import spelling
-from eunomia.model.disk import DISK
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.disk_errors import DISK
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.report.whole import write_whole
 from eunomia.scenario import Scenario
 from eunomia.scenario.writing import as_toml

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.experiment.wiring import set_up
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.reproduction.gavel.artifact import NEARBY
 from eunomia.reproduction.gavel.playing import MORE_JOBS, play
 from eunomia.reproduction.gavel.reference import THROUGHPUTS

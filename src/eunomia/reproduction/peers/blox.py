@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.core.mechanisms.leases import Leases
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia.reproduction.peers.comparing import Found, compared
 from eunomia.reproduction.peers.results import PREFIX, Results, published, tell_others

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.reproduction.peers.comparing import Found
 from eunomia.reproduction.peers.running import Life
 from eunomia.reproduction.peers.sheet import Sheet, read

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 
 
 @dataclass(frozen=True, slots=True)

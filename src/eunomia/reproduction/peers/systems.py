@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.reproduction.making import failures
 from eunomia.reproduction.peers.comparing import Found
 from eunomia.reproduction.table import Request, Table

@@ -18,8 +18,8 @@ from eunomia import traces
 from eunomia.experiment.tenancy import PHILLY as WEIGHT
 from eunomia.experiment.wiring import set_up
 from eunomia.experiment.workload import Workload
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.reproduction.philly.played import DESCRIBED, Waited, watched
 from eunomia.reproduction.philly.tries import size_class
 from eunomia.scenario import scenario_from_dict

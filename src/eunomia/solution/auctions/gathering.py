@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 from eunomia.solution.numbers import short
 
 _ROW = ("take", "rho", "value")

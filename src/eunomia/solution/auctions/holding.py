@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.solution.auctions.awards import Awards
 from eunomia.solution.auctions.problem import Auctioneer
 from eunomia.solution.auctions.reading import auction_of

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Ints
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problems
 from eunomia.solution.auctions.gathering import gathered, listed
 from eunomia.solution.auctions.problem import FIELDS, INDIVISIBLE, LEASE_S, LEAST_S, MOST_S, TABLES, AuctionProblem
 from eunomia.solution.auctions.tables import Offer, bids_of

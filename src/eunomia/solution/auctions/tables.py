@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import Problems
 from eunomia.solution.auctions.gathering import Table
 from eunomia.solution.numbers import is_number, short
 from eunomia.solvers.auction.bids import Bids

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.options import refused
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.nearest import nearest
 from eunomia.model.topology import Node
-from eunomia.traces.options import refused
-from eunomia.traces.rules import MOST, Rule
-from eunomia.traces.sheet import Sheet
 
 NONE_HERE = "a list of machines must hold at least one machine"
 TYPE_BY_MODEL = {  # names of the catalogue, where a publisher's name means one of its types
@@ -100,7 +100,12 @@ def catalogued(models: Iterable[str]) -> tuple[str, ...]:
 
 
 def machines(
-    sheet: Sheet, types: Iterable[str], count: Ints, accelerators: Ints, racks: Iterable[str], notes: Iterable[str] = ()
+    sheet: InputTable,
+    types: Iterable[str],
+    count: Ints,
+    accelerators: Ints,
+    racks: Iterable[str],
+    notes: Iterable[str] = (),
 ) -> Machines:
     """Return `count` machines for each row; rows without machines or accelerators are left out and counted.
 
@@ -125,7 +130,7 @@ def machines(
     return Machines(source=sheet.file, nodes=nodes, notes=(*notes, *said))
 
 
-def named(sheet: Sheet, name: str, where: Bools) -> tuple[str, ...]:
+def named(sheet: InputTable, name: str, where: Bools) -> tuple[str, ...]:
     """Return a column of types, which may be empty only outside `where`."""
     values = sheet.text(name)
     sheet.refuse(name, sheet.empty(name) & where & (name in sheet.columns), "may not be empty", "name the type")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from eunomia.inputs.field_rules import ACCELERATORS
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.nodes.machines import MACHINES, NONE_HERE, Machines, machines
-from eunomia.traces.opening import read_sheet
-from eunomia.traces.rules import ACCELERATORS
 from eunomia.traces.writing import put, quoted
 
 REQUIRED = ("type", "accelerators")
@@ -17,7 +17,7 @@ COUNT = replace(MACHINES, empty=1)
 
 def read(path: Path) -> Machines:
     """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     count, size = sheet.whole("count", COUNT), sheet.whole("accelerators", ACCELERATORS)
     return machines(sheet, sheet.filled("type"), count, size, sheet.text("rack"))

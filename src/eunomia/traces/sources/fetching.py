@@ -17,9 +17,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from eunomia.model.disk import DISK
-from eunomia.model.problems import InvalidInput, Problem
-from eunomia.traces.options import refused
+from eunomia.inputs.disk_errors import DISK
+from eunomia.inputs.options import refused
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.traces.sources.source import File, Source
 from eunomia.traces.sources.verifying import counted, verify
 

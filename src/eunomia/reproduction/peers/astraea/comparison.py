@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.astraea.inputs import Workload, options, workload
 from eunomia.reproduction.peers.astraea.sizing import KNOWN, Setting, setting
 from eunomia.reproduction.peers.astraea.ticks import Outcome, Ticks

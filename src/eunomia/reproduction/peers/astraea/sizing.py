@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.reproduction.peers.astraea.inputs import Options, Workload, options
 from eunomia.reproduction.peers.astraea.ticks import Ticks
 from eunomia.reproduction.peers.sheet import Sheet, read

@@ -14,9 +14,9 @@ from pathlib import Path
 from eunomia.core.belief import Belief
 from eunomia.core.mechanisms.leases import Leases
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node, Topology
 from eunomia.reproduction.peers.comparing import Found, compared
 from eunomia.reproduction.peers.pollux.inputs import MEASURED, WORKLOADS, profiles, trainings

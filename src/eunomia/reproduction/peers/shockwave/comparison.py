@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.reproduction.figure import Curve, Figure
 from eunomia.reproduction.peers.comparing import Found
 from eunomia.reproduction.peers.running import mean

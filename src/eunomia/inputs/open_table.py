@@ -1,4 +1,4 @@
-"""Text with one job a line → a sheet, with the line of each row right whatever lies between."""
+"""A file → an `InputTable`, whichever way the file is written; each row keeps its line in the file."""
 
 from __future__ import annotations
 
@@ -10,22 +10,31 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import SHOWN
-from eunomia.traces.files import contents, decoded
-from eunomia.traces.plain import read_plain
-from eunomia.traces.sheet import Sheet
+from eunomia.inputs.fast_csv import read_plain
+from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.parquet import read_parquet
+from eunomia.inputs.problems import SHOWN
+from eunomia.inputs.table import InputTable
 
 Row = list[str]
 
 
-def read_csv(path: Path) -> Sheet:
+def read_table(path: Path) -> InputTable:
+    """Return the table of a Parquet file (name ends in .parquet), else of comma-separated text, gzip or not.
+
+    Raises InvalidInput for a file that cannot be read; what is wrong in it the table notes.
+    """
+    return read_parquet(path) if path.suffix == ".parquet" else read_csv(path)
+
+
+def read_csv(path: Path) -> InputTable:
     """Return the sheet of a comma-separated file (RFC 4180, UTF-8, gzip or not) whose first line names its columns."""
     raw = contents(path)
     plain = read_plain(path, raw)
     return read_any(path, raw) if plain is None else plain
 
 
-def read_any(path: Path, raw: bytes) -> Sheet:
+def read_any(path: Path, raw: bytes) -> InputTable:
     """Return the sheet of comma-separated text, however it is quoted and whatever is wrong with it."""
     rows, lines, fault = _records(decoded(path, raw), csv.excel)
     header, header_line = (rows.pop(0), lines.pop(0)) if rows else ([], 1)
@@ -35,7 +44,7 @@ def read_any(path: Path, raw: bytes) -> Sheet:
     return _with_fault(sheet, fault)
 
 
-def read_tabbed(path: Path, names: Sequence[str]) -> Sheet:
+def read_tabbed(path: Path, names: Sequence[str]) -> InputTable:
     """Return the sheet of a tab-separated file without header and without quoting, columns named by `names`."""
     rows, lines, fault = _records(decoded(path, contents(path)), _Tabbed)
     return _with_fault(_sheet(path, names, 1, rows, lines), fault)
@@ -62,14 +71,16 @@ def _records(text: str, dialect: type[csv.Dialect]) -> tuple[list[Row], list[int
     return rows, lines, None
 
 
-def _sheet(path: Path, names: Sequence[str], header_line: int, rows: list[Row], lines: list[int]) -> Sheet:
+def _sheet(path: Path, names: Sequence[str], header_line: int, rows: list[Row], lines: list[int]) -> InputTable:
     """Return the sheet of the rows that are as wide as the header; each other row is noted."""
     width = len(names)
     fits = [len(row) == width for row in rows]
     whole = list(compress(rows, fits))
     columns: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
     columns.update(zip(names, zip(*whole, strict=True), strict=False))
-    sheet = Sheet(file=str(path), header_line=header_line, line=np.array(lines, dtype=np.int64)[fits], columns=columns)
+    sheet = InputTable(
+        file=str(path), header_line=header_line, line=np.array(lines, dtype=np.int64)[fits], columns=columns
+    )
     ragged = [m for m, fit in enumerate(fits) if not fit]
     for m in ragged[:SHOWN]:
         sheet.note(
@@ -83,7 +94,7 @@ def _sheet(path: Path, names: Sequence[str], header_line: int, rows: list[Row], 
     return sheet
 
 
-def _with_fault(sheet: Sheet, fault: tuple[int, str] | None) -> Sheet:
+def _with_fault(sheet: InputTable, fault: tuple[int, str] | None) -> InputTable:
     if fault is not None:
         sheet.note(
             fault[0],

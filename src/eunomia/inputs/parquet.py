@@ -8,21 +8,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eunomia.model.problems import InvalidInput, Problems
-from eunomia.traces.cells import Cells
-from eunomia.traces.files import contents
-from eunomia.traces.sheet import Sheet
+from eunomia.inputs.columns import Cells
+from eunomia.inputs.file_contents import contents
+from eunomia.inputs.problems import InvalidInput, Problems
+from eunomia.inputs.table import InputTable
 
 MOST_ROWS = 20_000_000  # a few bytes of Parquet can promise billions of equal rows
 
 
-def read_parquet(path: Path) -> Sheet:
+def read_parquet(path: Path) -> InputTable:
     """Return the sheet of a Parquet file; a null is an empty cell, and lines count as if a header were line 1.
 
     Raises InvalidInput at once for a column that has no text form, since checks of its cells would only repeat it.
     """
     columns, rows = _columns(path)
-    sheet = Sheet(file=str(path), header_line=1, line=np.arange(2, rows + 2), columns={})
+    sheet = InputTable(file=str(path), header_line=1, line=np.arange(2, rows + 2), columns={})
     for name, column in columns:
         sheet.columns[name] = _texts(sheet, name, column)
     sheet.raise_if_any()
@@ -50,7 +50,7 @@ def _columns(path: Path) -> tuple[list[tuple[str, pa.ChunkedArray]], int]:
         raise InvalidInput(problems.kept) from error
 
 
-def _texts(sheet: Sheet, name: str, column: pa.ChunkedArray) -> Cells:
+def _texts(sheet: InputTable, name: str, column: pa.ChunkedArray) -> Cells:
     if name in sheet.columns:
         sheet.note(1, name, None, "two columns have this name", "rename or remove one")
     try:

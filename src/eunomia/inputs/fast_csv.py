@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from eunomia.traces.cells import Cells
-from eunomia.traces.sheet import Sheet
+from eunomia.inputs.columns import Cells
+from eunomia.inputs.table import InputTable
 
 BOM = b"\xef\xbb\xbf"
 NOT_PLAIN = (b'"', b"\r", b"\n\n", b"\0")
 MOST_CELL = 131_072  # characters; the slow way refuses more
 
 
-def read_plain(path: Path, raw: bytes) -> Sheet | None:
+def read_plain(path: Path, raw: bytes) -> InputTable | None:
     """Return the sheet of a file as plain as that, or None. Names of columns are each there once."""
     text = raw.removeprefix(BOM)
     header, _, body = text.partition(b"\n")
@@ -35,7 +35,7 @@ def read_plain(path: Path, raw: bytes) -> Sheet | None:
     if len(columns) < len(names) or any(_long(cells) for cells in columns.values()):
         return None
     line = np.arange(2, table.num_rows + 2)
-    return Sheet(file=str(path), header_line=1, line=line, columns=columns)
+    return InputTable(file=str(path), header_line=1, line=line, columns=columns)
 
 
 def _table(body: bytes, width: int) -> pa.Table:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Bools
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import InvalidInput, Problems
-from eunomia.traces.rules import Rule
 
 
 def known(file: str, given: Mapping[str, object], names: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problems
+from eunomia.inputs.problems import InvalidInput, Problems
 
 MOST_BYTES = 2**31  # a gzip bomb grows a thousandfold; the largest public trace is far below this
 GZIP = b"\x1f\x8b"

@@ -14,19 +14,19 @@ from math import isfinite
 
 import numpy as np
 
+from eunomia.inputs.columns import Cells, blanks, numbers, spelled
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.problems import SHOWN, Problem, Problems
+from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.nearest import nearest
-from eunomia.model.problems import SHOWN, Problem, Problems
-from eunomia.traces.cells import Cells, blanks, numbers, spelled
-from eunomia.traces.dates import date_at
-from eunomia.traces.rules import Rule
 
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
 LONGEST = 80  # characters of a wrong value that a message repeats
 
 
 @dataclass(kw_only=True)
-class Sheet:
+class InputTable:
     """A table of text. Every column has one entry per row."""
 
     file: str
