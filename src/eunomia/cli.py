@@ -257,11 +257,12 @@ def solve(
     with answering_errors(as_json):
         from eunomia.cli_awards import show_awards
         from eunomia.cli_output import show_solution
-        from eunomia.solution import Awards, check_place, write_solution
+        from eunomia.inputs.atomic_write import check_place
+        from eunomia.solution import SUFFIXES, Awards, write_solution
         from eunomia.solution import solve as ask
 
         if out is not None:
-            check_place(out, force=force)
+            check_place(out, force=force, endings=SUFFIXES, column="--out")
         found = ask(policy, problem)
         if out is not None:
             write_solution(found, out)

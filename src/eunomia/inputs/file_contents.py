@@ -7,7 +7,7 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 
-from eunomia.inputs.problems import InvalidInput, Problems
+from eunomia.inputs.problems import refused
 
 MOST_BYTES = 2**31  # a gzip bomb grows a thousandfold; the largest public trace is far below this
 GZIP = b"\x1f\x8b"
@@ -22,16 +22,18 @@ def contents(path: Path) -> bytes:
         with path.open("rb") as file:
             packed = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        raise _refused(
-            path, "there is no such file", "check the path; a relative one counts from the scenario's folder"
-        ) from None
+        mend = "check the path; a relative one counts from the scenario's folder"
+        raise refused(str(path), None, None, "there is no such file", mend) from None
     except IsADirectoryError:
-        raise _refused(path, "a trace must be a file, and this is a folder", "name the trace file inside it") from None
+        rule = "a trace must be a file, and this is a folder"
+        raise refused(str(path), None, None, rule, "name the trace file inside it") from None
     except (OSError, ValueError) as error:
-        raise _refused(path, f"the file cannot be read ({_reason(error)})", "check its permissions") from error
+        rule = f"the file cannot be read ({_reason(error)})"
+        raise refused(str(path), None, None, rule, "check its permissions") from error
     unpacked = _gunzipped(path, packed) if packed[:2] == GZIP or path.suffix == ".gz" else packed
     if len(unpacked) > MOST_BYTES:
-        raise _refused(path, f"a trace must be at most {MOST_BYTES} bytes, unpacked", "split the trace by time")
+        rule = f"a trace must be at most {MOST_BYTES} bytes, unpacked"
+        raise refused(str(path), None, None, rule, "split the trace by time")
     return unpacked
 
 
@@ -41,34 +43,25 @@ def decoded(path: Path, raw: bytes) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = raw.count(b"\n", 0, error.start) + 1
-        raise _refused(
-            path, f"the text must be UTF-8, but byte {raw[error.start]:#04x} is not", "save the file as UTF-8", row=row
-        ) from None
+        rule = f"the text must be UTF-8, but byte {raw[error.start]:#04x} is not"
+        raise refused(str(path), None, None, rule, "save the file as UTF-8", row=row) from None
 
 
 def _gunzipped(path: Path, packed: bytes) -> bytes:
     if not packed:
         return packed
     if packed[:2] != GZIP:
-        raise _refused(
-            path,
-            "a name that ends in .gz promises gzip, and this is not gzip",
-            "compress the file with gzip, or drop .gz from its name",
-        )
+        rule = "a name that ends in .gz promises gzip, and this is not gzip"
+        raise refused(str(path), None, None, rule, "compress the file with gzip, or drop .gz from its name")
     try:
         with gzip.open(BytesIO(packed)) as file:
             return file.read(MOST_BYTES + 1)
     except EOFError:
-        raise _refused(path, "the gzip file is cut short", "copy or download it again") from None
+        raise refused(str(path), None, None, "the gzip file is cut short", "copy or download it again") from None
     except (OSError, zlib.error) as error:
-        raise _refused(path, f"the gzip file is damaged ({_reason(error)})", "copy or download it again") from None
+        rule = f"the gzip file is damaged ({_reason(error)})"
+        raise refused(str(path), None, None, rule, "copy or download it again") from None
 
 
 def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).rstrip(".")
-
-
-def _refused(path: Path, rule: str, mend: str, row: int | None = None) -> InvalidInput:
-    problems = Problems(str(path))
-    problems.add(rule, mend, row=row)
-    return InvalidInput(problems.kept)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from eunomia.inputs.field_rules import Rule
-from eunomia.inputs.problems import InvalidInput, Problems
+from eunomia.inputs.problems import Problems, refused
 from eunomia.model.arrays import Bools
 from eunomia.model.nearest import nearest
 
@@ -48,10 +48,3 @@ def number(file: str, name: str, value: object, rule: Rule) -> None:
     kind = int if rule.whole else int | float
     if isinstance(value, bool) or not isinstance(value, kind) or not rule.allows(value):
         raise refused(file, name, value, f"must be {rule.what}", rule.mend)
-
-
-def refused(file: str, name: str | None, value: object, rule: str, mend: str) -> InvalidInput:
-    """Return the error for one option."""
-    problems = Problems(file)
-    problems.add(rule, mend, column=name, value=value)
-    return InvalidInput(problems.kept)

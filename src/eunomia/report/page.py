@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.chart import Chart
 from eunomia.report.committee import committee
 from eunomia.report.content import ReportContent
@@ -19,7 +20,6 @@ from eunomia.report.outcomes import job_table
 from eunomia.report.settings import loads
 from eunomia.report.table import run_table, summary_table
 from eunomia.report.verdict import verdict
-from eunomia.report.whole import write_whole
 
 BLOCK = "eunomia-data"
 

@@ -15,13 +15,13 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.inputs.problems import Problems
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import ReportContent
 from eunomia.report.gallery import charts
 from eunomia.report.markup import plain
 from eunomia.report.quantities import DAY, HOUR, MINUTE, Unit, shown
-from eunomia.report.whole import write_whole
 
 FORMATS = ("png", "svg", "pdf")
 COLOURS = ("#0072b2", "#c84c00", "#00805a", "#a8448a", "#6f5200", "#3d8fd1", "#4a4a4a", "#b98300")

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import eunomia
 from eunomia.experiment.sweep.pool import Answer, Pool, Task
-from eunomia.report.whole import write_whole
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.reproduction.table import Request, Row
 
 

@@ -8,13 +8,13 @@ from eunomia.solution.building import problem_of
 from eunomia.solution.decision import solve
 from eunomia.solution.problem import AllocationProblem
 from eunomia.solution.reading import read_problem
-from eunomia.solution.writing import check_place, write_solution
+from eunomia.solution.writing import SUFFIXES, write_solution
 
 __all__ = [
+    "SUFFIXES",
     "AllocationProblem",
     "Awards",
     "Solution",
-    "check_place",
     "problem_of",
     "read_problem",
     "solve",

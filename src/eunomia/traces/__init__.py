@@ -11,7 +11,8 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eunomia.inputs.options import known, refused
+from eunomia.inputs.options import known
+from eunomia.inputs.problems import refused
 from eunomia.model.nearest import nearest
 from eunomia.traces.folder import file_of, guessed
 from eunomia.traces.generators import GENERATORS, generate

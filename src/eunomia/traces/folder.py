@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eunomia.inputs.file_contents import GZIP
-from eunomia.inputs.options import refused
+from eunomia.inputs.problems import refused
 
 MOST_HEADER = 65_536  # bytes looked at
 LISTED = 12  # files named when there are several

@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from eunomia.inputs.field_rules import SCALE_FACTOR, Rule
-from eunomia.inputs.options import flag, known, number, refused
+from eunomia.inputs.options import flag, known, number
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats
 from eunomia.model.nearest import nearest
 from eunomia.model.rounding import drawn

@@ -14,7 +14,8 @@ import numpy as np
 
 from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SUBMITTED, Rule
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.options import one_of, refused
+from eunomia.inputs.options import one_of
+from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.traces.table import Trace, in_order, trace_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SPAN
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.options import refused
+from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import counted, lasting

@@ -13,7 +13,8 @@ import numpy as np
 
 from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.options import flag, refused
+from eunomia.inputs.options import flag
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools
 from eunomia.traces.table import Trace, in_order, trace_of
 from eunomia.traces.told import SHORTEST_S, counted

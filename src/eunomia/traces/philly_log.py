@@ -17,8 +17,8 @@ import numpy as np
 
 from eunomia.inputs.field_rules import ACCELERATORS, SPAN
 from eunomia.inputs.file_contents import contents, decoded
-from eunomia.inputs.options import one_of, refused
-from eunomia.inputs.problems import SHOWN, InvalidInput, Problem
+from eunomia.inputs.options import one_of
+from eunomia.inputs.problems import SHOWN, InvalidInput, Problem, refused
 from eunomia.inputs.table import LONGEST, InputTable
 from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Floats

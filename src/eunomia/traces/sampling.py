@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.inputs.field_rules import Rule
-from eunomia.inputs.options import number, refused
+from eunomia.inputs.options import number
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Ints
 from eunomia.model.nearest import nearest
 from eunomia.traces.generators import SEED

@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.inputs.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.options import refused
+from eunomia.inputs.problems import refused
 from eunomia.traces.clamp import clamped_note
 from eunomia.traces.table import Trace, in_order, trace_of
 

@@ -9,7 +9,8 @@ from math import inf
 import numpy as np
 
 from eunomia.inputs.field_rules import Rule
-from eunomia.inputs.options import number, refused
+from eunomia.inputs.options import number
+from eunomia.inputs.problems import refused
 from eunomia.inputs.timestamps import date_at
 from eunomia.traces.table import Trace
 

@@ -20,9 +20,9 @@ from typing import Any
 from eunomia.experiment.files import write_json
 from eunomia.experiment.simulation import Result
 from eunomia.experiment.variation import spelling
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.inputs.disk_errors import DISK
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.report.whole import write_whole
 from eunomia.scenario import Scenario
 from eunomia.scenario.writing import as_toml
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eunomia.experiment.sweep.plan import FIRST, Row
-from eunomia.report.whole import write_whole
+from eunomia.inputs.atomic_write import write_whole
 
 Summary = Mapping[str, float | int | None]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.markup import escaped
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.page import document, gallery, told
@@ -12,7 +13,6 @@ from eunomia.report.sweep.charts import charts
 from eunomia.report.sweep.content import Group, SweepContent
 from eunomia.report.sweep.tables import averages, differences
 from eunomia.report.sweep.words import verdict
-from eunomia.report.whole import write_whole
 
 
 def write_sweep_report(content: SweepContent, path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from eunomia.inputs.field_rules import ACCELERATORS
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.options import refused
+from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.traces.nodes.machines import NONE_HERE, Machines, machines
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.inputs.field_rules import MOST, Rule
-from eunomia.inputs.options import refused
+from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.nearest import nearest

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from eunomia.inputs.atomic_write import write_output
 from eunomia.inputs.field_rules import ACCELERATORS
 from eunomia.inputs.open_table import read_table
 from eunomia.traces.nodes.machines import MACHINES, NONE_HERE, Machines, machines
-from eunomia.traces.writing import put, quoted
+from eunomia.traces.writing import quoted
 
 REQUIRED = ("type", "accelerators")
 OPTIONAL = ("count", "rack")
@@ -29,4 +30,5 @@ def write(found: Machines, path: Path) -> None:
     Raises InvalidInput for a place that cannot be written to.
     """
     rows = [f"{quoted(node.type)},{count},{node.accelerators},{quoted(node.rack)}\n" for node, count in found.groups()]
-    put(path, "".join(["type,count,accelerators,rack\n", *rows]).encode())
+    content = "".join(["type,count,accelerators,rack\n", *rows]).encode()
+    write_output(path, content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eunomia.inputs.options import refused
+from eunomia.inputs.problems import refused
 from eunomia.model.nearest import nearest
 from eunomia.traces.sources.public import SOURCES
 from eunomia.traces.sources.source import File, Source

@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from eunomia.inputs.disk_errors import DISK
-from eunomia.inputs.options import refused
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem, refused
 from eunomia.traces.sources.source import File, Source
 from eunomia.traces.sources.verifying import counted, verify
 
