@@ -151,7 +151,7 @@ def test_leaving_the_rack_costs_themis_last_step_where_only_machines_were_measur
 def test_everything_wrong_with_a_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         own_table(tmp_path, "a,0,2,1.5\na,2,x,1.5\na,2,2,0.5\na,2,2,nan\na,2\n")
-    assert [problem.row for problem in caught.value.problems] == [6, 2, 3, 4, 5]
+    assert [problem.row for problem in caught.value.problems] == [2, 3, 4, 5, 6]
     assert all(problem.rule and problem.mend for problem in caught.value.problems)
 
 

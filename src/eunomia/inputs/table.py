@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import isfinite
 
@@ -63,6 +63,11 @@ class InputTable:
                     f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}",
                 )
 
+    def stripped(self) -> InputTable:
+        """Return the table without white space around names of columns and cells."""
+        columns = {name.strip(): tuple(cell.strip() for cell in spelled(cells)) for name, cells in self.columns.items()}
+        return replace(self, columns=columns)
+
     def text(self, name: str) -> tuple[str, ...]:
         """Return a column as written; empty text where the file lacks the column."""
         self.asked.add(name)
@@ -80,11 +85,11 @@ class InputTable:
         hints = instead or {}
         return tuple(f"{name} (with --option {hints[name]})" if name in hints else name for name in names)
 
-    def filled(self, name: str) -> tuple[str, ...]:
+    def filled(self, name: str, mend: str = "give every job one") -> tuple[str, ...]:
         """Return a column of text in which no cell may be empty."""
         values = self.text(name)
         if name in self.columns and not all(values):
-            self.refuse(name, self.empty(name), "may not be empty", "give every job one")
+            self.refuse(name, self.empty(name), "may not be empty", mend)
         return values
 
     def unique(self, name: str, mend: str = "give each job its own") -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def _trace(sheet: InputTable, tenant: str, ran_s: Floats) -> Trace:
 def _jobs(path: Path) -> list[Any]:
     """Return the list in the file."""
     try:
-        found = json.loads(decoded(path, contents(path)) or "[]")
+        found = json.loads(decoded(str(path), contents(path)) or "[]")
     except RecursionError:
         raise refused(str(path), None, None, "the JSON is nested too deeply", "write a list of jobs") from None
     except json.JSONDecodeError as error:
