@@ -1,4 +1,4 @@
-"""What a number in a trace must be, said once for every format."""
+"""What a number in an input must be, said once for every format."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Rule:
     most: float = inf
     whole: bool = False
     empty: float | None = None  # what an empty cell means; None: it may not be empty
-
-    endless: bool = False  # infinity is allowed
+    endless: bool = False  # infinity is allowed, whatever `most` says
 
     def broken_by(self, number: Floats) -> Bools:
         """Return, shape of `number`, True where the rule does not hold."""
-        fits: Bools = (number > self.above) & (number >= self.least) & (number <= self.most)
-        if not self.endless:
-            fits &= np.abs(number) < inf
+        fits: Bools = number > self.above if self.above >= self.least else number >= self.least
+        fits &= number <= self.most if self.most < inf else number < inf
         if self.whole:
             fits &= np.floor(number) == number
+        if self.endless:
+            fits |= number == inf
         return ~fits
 
     def allows(self, number: float) -> bool:

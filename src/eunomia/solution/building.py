@@ -11,7 +11,7 @@ from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.nearest import nearest
 from eunomia.solution.kinds import read_kinds
-from eunomia.solution.numbers import AXES, Names, first_of, read_numbers
+from eunomia.solution.numbers import AXES, AxisNames, first_of, read_numbers
 from eunomia.solution.owners import read_owners
 from eunomia.solution.problem import AllocationProblem
 from eunomia.solution.texts import read_texts
@@ -43,7 +43,7 @@ def problem_of(fields: Mapping[str, object], file: str = "problem") -> Allocatio
     return AllocationProblem(types=names.types, **columns)
 
 
-def _axes(fields: Mapping[str, object], problems: Problems) -> Names | None:
+def _axes(fields: Mapping[str, object], problems: Problems) -> AxisNames | None:
     """Return what the axes are called, after noting fields that do not exist; None if no field can be read."""
     for field in fields:
         if field not in FIELDS:
@@ -61,17 +61,17 @@ def _axes(fields: Mapping[str, object], problems: Problems) -> Names | None:
     jobs = len(rates) if sized else 0  # type: ignore[arg-type]
     if sized and jobs == 0:
         problems.add("has no job, and a problem has at least one", "give one list for each job", column="throughput")
-    return None if types is None or jobs == 0 else Names(jobs, tuple(types.tolist()))
+    return None if types is None or jobs == 0 else AxisNames(jobs, tuple(types.tolist()))
 
 
-def _whole(columns: dict[str, Any], names: Names) -> None:
+def _whole(columns: dict[str, Any], names: AxisNames) -> None:
     """Fill in what may be left out, and make scale factors whole numbers."""
     size, weight = columns.get("scale_factor"), columns.get("weight")
     columns["scale_factor"] = np.ones(names.jobs, dtype=np.int64) if size is None else size.astype(np.int64)
     columns["weight"] = np.ones(names.jobs) if weight is None else weight
 
 
-def _check_reach(columns: Mapping[str, Any], names: Names, problems: Problems) -> None:
+def _check_reach(columns: Mapping[str, Any], names: AxisNames, problems: Problems) -> None:
     """Note every job that could not run if it had the cluster for itself."""
     capacity, rate, size = (columns.get(field) for field in ("capacity", "throughput", "scale_factor"))
     if capacity is None or rate is None:

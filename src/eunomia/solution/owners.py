@@ -11,13 +11,15 @@ from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.nearest import nearest
 from eunomia.model.tenants import INNER, Tenant, Tenants
-from eunomia.solution.numbers import Names, first_of
+from eunomia.solution.numbers import AxisNames, first_of
 from eunomia.solution.texts import read_texts
 
 _OWNERS = ("entity", "entities", "entity_weight", "entity_inner")
 
 
-def read_owners(fields: Mapping[str, object], names: Names, problems: Problems) -> tuple[Ints | None, Tenants | None]:
+def read_owners(
+    fields: Mapping[str, object], names: AxisNames, problems: Problems
+) -> tuple[Ints | None, Tenants | None]:
     """Return the row of each job's entity and the tree of entities; Nones where nothing was said, or wrongly."""
     before = problems.count
     if not any(field in fields for field in _OWNERS):
@@ -72,7 +74,7 @@ def _tenant(name: str, weight: Any, inner: Any, problems: Problems) -> Tenant:
     return Tenant(float(weight), inner)
 
 
-def _owners(raw: object, known: list[str], names: Names, problems: Problems) -> Array | None:
+def _owners(raw: object, known: list[str], names: AxisNames, problems: Problems) -> Array | None:
     """Return the entity of each job by name, (job,)."""
     cells = raw if isinstance(raw, np.ndarray) else np.array(raw) if _all_whole(raw) else None
     if cells is not None and cells.dtype.kind in "iu" and cells.ndim == 1:
@@ -90,7 +92,7 @@ def _all_whole(raw: object) -> bool:
     return isinstance(raw, list | tuple) and set(map(type, raw)) == {int}
 
 
-def _by_row(cells: Array, known: list[str], names: Names, problems: Problems) -> Array | None:
+def _by_row(cells: Array, known: list[str], names: AxisNames, problems: Problems) -> Array | None:
     if len(cells) != names.jobs:
         problems.add(f"has {len(cells)} entries, but there are {names.jobs} jobs", "give one each", column="entity")
         return None
