@@ -1,4 +1,4 @@
-"""The one door of every world."""
+"""The protocol of every backend."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from eunomia.model.events import Event, Moment
 
 
 class Backend(Protocol):
-    """A world. The loop takes its moments one by one and hands it every decision before it takes the next."""
+    """What the loop drives: it takes moments one by one, and hands over every decision before it takes the next."""
 
     def moments(self) -> Iterator[Moment]:
         """Yield what happens, in order of time, until nothing more can happen."""
         ...
 
     def carry_out(self, decision: Decision) -> None:
-        """Do as decided. An order whose epoch is past is ignored; `Ask` never comes here."""
+        """Apply a decision. An order whose epoch is past is ignored; `Ask` is never handed over."""
         ...
 
 
 class TunableBackend(Backend, Protocol):
-    """A world in which users can live: they are told what they watch, and what they wish becomes true in it."""
+    """A backend whose jobs can be watched and stopped by their users, such as a hyperparameter search."""
 
     def watch(self, job_id: str, steps: float) -> None:
-        """Have it said (`Measured`, without a loss) when the job has done so many steps; once, the last wish counts."""
+        """Report (`Measured`, without a loss) once when the job has done so many steps; a later request replaces it."""
         ...
 
     def accept(self, wish: Event) -> bool:
-        """Let a user's wish come true now; False when it came too late."""
+        """Apply a user's request now; False when it came too late."""
         ...

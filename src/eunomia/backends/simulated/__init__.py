@@ -1,4 +1,4 @@
-"""The simulated world: virtual time, true speeds, seeded faults."""
+"""Simulated backends: virtual time, true throughputs, seeded faults."""
 
 from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.simulation import Simulation

@@ -38,7 +38,7 @@ from eunomia.model.topology import Topology
 from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.situated import Situated
 
-ENDED = -1  # in the place of an epoch: no order concerns this job any more
+ENDED = -1  # in place of an epoch: orders for this job are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class DetailedSimulation(GangSimulation):
             self._schedule(when, fault)
 
     def losses(self, until: float) -> Losses:
-        """Return what held seats were good for up to the end of the run, which is over."""
+        """Return what held seats were used for up to the end of the run, `until`."""
         for gang in self._gangs:
             gang.advance(until, self._account)
         return self._account.losses()
@@ -168,7 +168,7 @@ class DetailedSimulation(GangSimulation):
     # ---- how gangs end ---------------------------------------------------------------------------------------
 
     def _outcome(self, gang: Gang) -> JobFinished | JobFailed | JobCancelled:
-        """Return how a gang's work ended: as it was drawn, as its trace says, or well."""
+        """Return how a gang's work ended: as drawn, as its trace says, or completed."""
         if gang.ends == gang.fails_at:
             by_chance = gang.fails_at == gang.chance_at
             return JobFailed(gang.job.job_id, gang.epoch, "chance" if by_chance else self._outcomes.name(gang.row))

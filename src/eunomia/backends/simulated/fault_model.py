@@ -1,4 +1,4 @@
-"""What goes wrong, by seed: failing jobs, users who change their minds, machines that go and come back."""
+"""Faults drawn by seed: failing jobs, cancellations, machines that are lost and return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultModel:
-    """Rates of what goes wrong; all 0 by default. Every kind draws from a stream of its own."""
+    """Rates of faults; all 0 by default. Every kind draws from a random stream of its own."""
 
     job_failures_per_hour: float = 0.0  # of a running gang
     node_failures_per_hour: float = 0.0  # of each node in service
@@ -29,9 +29,9 @@ class FaultModel:
     cancel_after_s: float = 3600.0  # mean time from submission to the cancellation
     rack_failures_per_hour: float = 0.0  # of each rack as a whole
     rack_repair_s: float = 3600.0
-    repairs_fixed: bool = True  # repairs take their time; else it is their mean
-    blacklist_s: float = 0.0  # that machines are out of service after a failure that lies in them; 0 = they stay
-    outcomes: OutcomeModel | None = None  # what becomes of jobs, whatever is done with them
+    repairs_fixed: bool = True  # repairs take repair_s; else it is their mean
+    blacklist_s: float = 0.0  # for which machines are out of service after a failure of theirs; 0 = none are
+    outcomes: OutcomeModel | None = None  # outcomes of jobs, independent of the schedule
     report_latency: ReportLatency = field(default_factory=ReportLatency)
 
     @property
@@ -45,13 +45,13 @@ class FaultModel:
         return Rate(per_hour=self.rack_failures_per_hour, repair_s=self.rack_repair_s, fixed=self.repairs_fixed)
 
     def sample_outcomes(self, jobs: Sequence[Job], rng: np.random.Generator) -> JobOutcomes:
-        """Return what becomes of each job."""
+        """Draw the outcome of each job."""
         if self.outcomes is None:
             return JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
         return self.outcomes.sample(jobs, rng)
 
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
-        """Return who is cancelled and when."""
+        """Draw which jobs are cancelled, and when."""
         chosen = np.flatnonzero(rng.random(len(jobs)) < self.cancel_fraction)
         waits = drawn(rng.exponential(self.cancel_after_s, len(chosen)))
         return [
@@ -60,13 +60,13 @@ class FaultModel:
         ]
 
     def times_to_failure(self, gangs: int, rng: np.random.Generator) -> Floats:
-        """Return after how many seconds on its seats each gang fails, (gang,); inf = never."""
+        """Draw after how many seconds on its seats each gang fails, (gang,); inf = never."""
         if self.job_failures_per_hour == 0:
             return np.full(gangs, np.inf)
         return drawn(rng.exponential(HOUR_S / self.job_failures_per_hour, gangs))
 
     def next_outage(self, at: float, node: int, rng: np.random.Generator) -> tuple[float, Event] | None:
-        """Return when a node that is in service since `at` is lost."""
+        """Draw when a node that is in service since `at` is lost."""
         if self.node_failures_per_hour == 0:
             return None
         return at + float(drawn(rng.exponential(HOUR_S / self.node_failures_per_hour))), NodeLost(node)

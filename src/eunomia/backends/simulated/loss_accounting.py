@@ -43,14 +43,14 @@ LOSS_COLUMNS = [
 
 @kernel(allocates=False, forceinline=True)
 def open_span(gang: Array, at: float) -> None:
-    """A gang has seats from now on, and works from `since` on."""
+    """Begin a span: a gang has seats from now on, and works from `since` on."""
     gang["mark"], gang["opened"], gang["base"] = at, gang["since"], gang["done"]
     gang["first"] = not gang["ran"]
 
 
 @kernel(allocates=False, forceinline=True)
 def close_span(gang: Array, at: float, alone: float) -> None:
-    """Account for its seats up to now. Its rate and partner were the same all the while; `alone` is its rate alone."""
+    """Account for the seats up to now, over which rate and partner were constant; `alone` is the rate alone."""
     seats = gang["size"] * (0.5 if gang["mate"] >= 0 else 1.0)
     begin = min(max(float(gang["opened"]), float(gang["mark"])), at)
     opening = (begin - gang["mark"]) * seats
@@ -70,7 +70,7 @@ def close_span(gang: Array, at: float, alone: float) -> None:
 
 @kernel(allocates=False, forceinline=True)
 def undo(gang: Array, steps: float, alone: float) -> None:
-    """So many steps have to be done again."""
+    """Book steps that have to be done again."""
     lost = steps * gang["size"] / alone
     gang["useful"] -= lost
     gang["rolled_back"] += lost
@@ -100,13 +100,13 @@ class LeaseSpan:
 
 @dataclass(slots=True)
 class LossAccount:
-    """Sums of accelerator-seconds by what they went to, and each job's own part of what is useful so far."""
+    """Sums of accelerator-seconds by loss, and each job's useful ones so far."""
 
     worth: list[float]  # (job,)
     lost: dict[str, float] = field(default_factory=lambda: dict.fromkeys(HELD_FOR, 0.0))
 
     def work(self, job: int, lease: LeaseSpan, seconds: float) -> None:
-        """Share out a stretch of work."""
+        """Split a span of work by the formulas above."""
         whole = lease.size * seconds
         kept = whole * lease.kept
         placed = kept / lease.place
@@ -117,16 +117,16 @@ class LossAccount:
         self.worth[job] += useful
 
     def waste(self, what: str, accelerator_s: float) -> None:
-        """Note what was held without work."""
+        """Book seats that were held without work."""
         self.lost[what] += accelerator_s
 
     def undo(self, job: int, what: str, accelerator_s: float) -> None:
-        """Take what was useful for lost."""
+        """Rebook useful work as lost."""
         self.worth[job] -= accelerator_s
         self.lost[what] += accelerator_s
 
     def give_up(self, job: int, what: str) -> None:
-        """All that the job did was for nothing."""
+        """Rebook all work of a job as lost."""
         self.undo(job, what, self.worth[job])
 
     def losses(self) -> Losses:

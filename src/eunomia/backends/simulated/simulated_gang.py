@@ -1,4 +1,4 @@
-"""The truth about one job in virtual time: what it has done, what it may do, and how fast."""
+"""The true state of one job in the detailed simulation: its steps, its limits and its rate."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Gang:
 
     def __init__(self, row: int, job: Job, share: float):
         self.row, self.job = row, job
-        self.killed = share < 1  # its user kills it when it has done that share of its steps
+        self.killed = share < 1  # its user kills it after that share of its steps
         self.goal = job.total_steps * share
         self.epoch, self.failures, self.trial = 0, 0, 0
-        self.ran, self.saved = False, True  # was started before; wrote a checkpoint when it was last stopped
+        self.ran, self.saved = False, True  # was started before; wrote a checkpoint at its last stop
         self.trial_s = math.nan  # seconds of work until this trial fails; inf = it will not, nan = not drawn yet
         self.done = self.safe = 0.0  # steps up to `since`; those that a loss cannot take
         self.limit = math.inf  # steps that its lease lets it do from `since` on
@@ -64,7 +64,7 @@ class Gang:
         self.partner: Gang | None = None
         self.seats: tuple[int, ...] = ()
         self.type = 0
-        self.start_cause = "start"  # what the time before `since` goes to
+        self.start_cause = "start"  # loss that the time before `since` is booked on
         self.lease = LeaseSpan(0, 0.0)
 
     @property
@@ -89,7 +89,7 @@ class Gang:
         return self.ends
 
     def advance(self, at: float, account: LossAccount) -> None:
-        """Do the steps up to `at`, and account for the seats since it was last done."""
+        """Do the steps up to `at`, and account for the seats since the last call."""
         if self.rate == 0 or at <= self.mark:
             return
         begin = min(max(self.since, self.mark), at)
@@ -104,7 +104,7 @@ class Gang:
         self.mark, self.since = at, max(self.since, at)
 
     def _work(self, at: float) -> float:
-        """Do the steps up to `at` at the most; return the seconds that they took."""
+        """Do steps up to `at`; return the seconds that they took."""
         most = min(self.limit, self.left)
         if at >= self.since + most / self.rate:
             seconds, steps = most / self.rate, most
@@ -115,6 +115,6 @@ class Gang:
         return seconds
 
     def fall_back(self, to: float, account: LossAccount) -> None:
-        """Forget what was done since the last checkpoint."""
+        """Lose the steps done since the last checkpoint."""
         account.undo(self.row, "rolled_back", (self.done - to) * self.lease.size / self.alone)
         self.done = self.safe = to

@@ -52,7 +52,7 @@ class Simulation(GangSimulation):
             self._schedule_outage(node)
 
     def losses(self, until: float) -> Losses:
-        """Return what held seats were good for up to the end of the run, which is over."""
+        """Return what held seats were used for up to the end of the run, `until`."""
         kernels.settle(self._gangs, until, self._rates.alone)
         return total_losses(self._gangs)
 
@@ -92,7 +92,7 @@ class Simulation(GangSimulation):
         return gangs["safe"].copy(), running_epochs(gangs["rate"], gangs["epoch"])
 
     def _reported(self) -> list[Event]:
-        """Return what those that stopped at this instant wrote into their checkpoints."""
+        """Report the checkpoints of gangs that stopped at this instant."""
         rows, steps = self._reports[0]
         if len(self._reports) > 1:
             rows, steps = (np.concatenate(parts) for parts in zip(*self._reports, strict=True))
@@ -100,7 +100,7 @@ class Simulation(GangSimulation):
         return [Progressed(self._register.names(rows), steps)]
 
     def _ending(self) -> list[Event]:
-        """Let gangs end whose time has come."""
+        """End the gangs whose predicted end is now."""
         events: list[Event] = []
         while self._next_end.item() == self._at:
             count = kernels.end_due(*self._ends, self._at, self._checkpoint_every_s, self._rates.alone, *self._room)
@@ -155,14 +155,14 @@ class Simulation(GangSimulation):
             raise RuntimeError(f"job {self._jobs[stuck].job_id!r} was started on {type}, where it cannot run")
 
     def _kinds_of_pairs(self, rows: Ints, mates: Ints, first: Ints) -> tuple[Ints, Ints]:
-        """Return the kinds of those that share seats, (pair,) each."""
+        """Return the kinds of gangs that share seats, (pair,) each."""
         paired, model = mates >= 0, self._gangs["model"]
         sizes = np.diff(first)[paired]
         kind_of = self._rates.kind_of
         return kind_of[model[rows[paired]], sizes], kind_of[model[mates[paired]], sizes]
 
     def _time_to_failure(self, rows: Ints, mates: Ints) -> Floats:
-        """Return after how many seconds on its seats each gang fails, a partner after its gang; empty = nobody."""
+        """Return after how many seconds on its seats each gang fails, a partner after its gang; empty = none."""
         if self._faults.job_failures_per_hour == 0:
             return _NO_FLOATS
         return self._faults.times_to_failure(len(rows) + int((mates >= 0).sum()), self._failures)
@@ -178,7 +178,7 @@ class Simulation(GangSimulation):
             self._reports.append((stopped[:count], safe[:count]))
 
     def _renew(self, order: Renew) -> None:
-        """Seats that are kept change nothing here, unless it is said how many steps may be done on them."""
+        """Apply the new limits of steps; nothing else changes for gangs that keep their seats."""
         limits = order.max_steps
         self._limited |= limits is not None
         if self._limited:
@@ -196,7 +196,7 @@ class Simulation(GangSimulation):
 
 
 def _waiting(jobs: Sequence[Job], model: Ints) -> Array:
-    """Return the rows of jobs that have not run."""
+    """Return the rows of jobs that were not started."""
     gangs = np.zeros(len(jobs), dtype=GANG)
     gangs["total"] = [job.total_steps for job in jobs]
     gangs["retries"] = [job.retries for job in jobs]
