@@ -41,15 +41,18 @@ class InputTable:
         return len(self.line)
 
     def expect(
-        self, required: Sequence[str], optional: Sequence[str], rule: str = "a trace must hold at least one job"
+        self, required: Sequence[str], optional: Sequence[str] | None, rule: str = "a trace must hold at least one job"
     ) -> None:
-        """Note each column that is missing, and each that no reader would look at; `rule` is told of an empty file."""
+        """Note each column that is missing, and each that no reader would look at (None: a reader would look at any).
+
+        `rule` is what a file without rows breaks.
+        """
         if not self.columns or not (len(self) or self.count):
             self.note(None, None, None, rule, "add the rows, or name another file")
         if not self.columns:
             return
-        known = [*required, *optional]
-        strange = [name for name in self.columns if name not in known]
+        known = [*required, *(optional or ())]
+        strange = [] if optional is None else [name for name in self.columns if name not in known]
         for name in strange[:SHOWN]:
             self.note(self.header_line, name, None, "this column is not known", nearest(name[:LONGEST], known))
         self.count += max(0, len(strange) - SHOWN)
