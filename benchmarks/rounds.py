@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.plain_rounds import PlainRounds
 from benchmarks.side_by_side import Comparison, demand_equal, on_one_thread
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.gavel_rounds import GavelRounds
@@ -125,7 +125,7 @@ def scheduler(crowd: Crowd, mechanism: str) -> Scheduler:
 def ours(crowd: Crowd, mechanism: str) -> tuple[float, Floats]:
     """Return the CPU seconds of a round, and what each job received, (job, type) seconds."""
     topology, speeds, watch = crowd.topology, crowd.speeds(), _Watch()
-    metrics, world = Metrics(topology, speeds, {}), SimulatedWorld(crowd.jobs(), topology, speeds)
+    metrics, world = Metrics(topology, speeds, {}), Simulation(crowd.jobs(), topology, speeds)
     with suppress(_Enough):
         run(scheduler(crowd, mechanism), world, InlinePolicyRunner(Fixed(crowd.shares())), [metrics, watch])
     metrics.end_s = ROUND_S * (WARM_UP + MEASURED)
@@ -165,7 +165,7 @@ def gandiva(crowd: Crowd) -> tuple[float, float]:
     adviser, metrics = InlinePolicyRunner(policy), Metrics(topology, speeds, {})
     core = Scheduler(topology, policy.info, Leases(length=ROUND_S, aligned=True), Belief(speeds))
     with suppress(_Enough):
-        run(core, SimulatedWorld(crowd.jobs(), topology, speeds), adviser, [metrics, watch])
+        run(core, Simulation(crowd.jobs(), topology, speeds), adviser, [metrics, watch])
     return watch.round_s, adviser.cpu_s / max(adviser.asks, 1)
 
 

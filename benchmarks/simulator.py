@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import plain_loop
 from benchmarks.side_by_side import Comparison, compare, demand_equal
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -58,7 +58,7 @@ def ours(policy: Policy, count: int, nodes: int, rate_per_hour: float = RATE_PER
     terms = policy.info.mechanism
     leases = Leases(length=terms.length_s, aligned=terms.aligned, recall=terms.recall)
     metrics = Metrics(topology, speeds, {})
-    world = SimulatedWorld(jobs_of(count, rate_per_hour), topology, speeds)
+    world = Simulation(jobs_of(count, rate_per_hour), topology, speeds)
     run(Scheduler(topology, policy.info, leases, Belief(speeds)), world, InlinePolicyRunner(policy), [metrics])
     return np.asarray(metrics.figures().jobs["jct_s"])
 

@@ -112,7 +112,7 @@ def test_a_link_to_nothing_is_found_and_links_in_code_or_to_elsewhere_are_let_be
 
 def test_the_reference_has_the_docstring_of_every_public_class_of_a_room(tmp_path: Path) -> None:
     tool("make_reference").write_reference(tmp_path)
-    model = (tmp_path / "model.md").read_text()
-    assert "### `InvalidInput`" in model
-    assert "Input that cannot be used." in model
-    assert "(model.md)" in (tmp_path / "README.md").read_text()
+    inputs = (tmp_path / "inputs.md").read_text()
+    assert "### `InvalidInput`" in inputs
+    assert "Input that cannot be used." in inputs
+    assert "(inputs.md)" in (tmp_path / "README.md").read_text()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eunomia import policies
     from eunomia.allocation import AllocationProblem, Solution, solve
+    from eunomia.inputs.problems import InvalidInput
     from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
     from eunomia.model.job import Job
     from eunomia.model.policy import RECALLABLE, LeaseTerms, Policy, PolicyInfo
-    from eunomia.model.problems import InvalidInput
     from eunomia.model.topology import Node, Topology
     from eunomia.model.view import UndeclaredColumn, View
     from eunomia.policies.order.type_choice import by_fastest
@@ -80,7 +80,7 @@ _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "model.answers": "Answer Grants InvalidAnswer Order Rows Shares",
     "model.job": "Job",
     "model.policy": "RECALLABLE LeaseTerms Policy PolicyInfo",
-    "model.problems": "InvalidInput",
+    "inputs.problems": "InvalidInput",
     "model.topology": "Node Topology",
     "model.view": "UndeclaredColumn View",
     "policies.order.type_choice": "by_fastest",

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from eunomia.backends.local import LocalWorld, ResumedWorld
 from eunomia.backends.local.environment import visible_devices
-from eunomia.backends.local.folder import folder_name
+from eunomia.backends.local.job_directory import folder_name
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.decisions import Decision, Refuse, Renew, Start, Stop, WakeAt
 from eunomia.model.events import JobFailed, JobFinished, JobSubmitted, Moment, NodeJoined, NodeLost, Progressed, Woken
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 
 ROOT = Path(__file__).parents[2]

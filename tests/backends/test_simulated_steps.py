@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.model.decisions import Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import JobFinished, Moment, Progressed
 from eunomia.model.job import Job
@@ -26,7 +26,7 @@ def told(
     overheads: Overheads | None = None,
 ) -> list[Moment]:
     """Let a world do as the script says at these times, once each; return what happened."""
-    world = SimulatedWorld(jobs, TWO, speeds, overheads=overheads)
+    world = Simulation(jobs, TWO, speeds, overheads=overheads)
     due = sorted(script)
     story = []
     for moment in world.moments():

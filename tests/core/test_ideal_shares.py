@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from eunomia.backends.simulated import Mishaps
-from eunomia.backends.simulated.fluid import FluidWorld
+from eunomia.backends.simulated import FaultModel
+from eunomia.backends.simulated.fluid import FluidSimulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.fluid import Fluid
@@ -47,14 +47,14 @@ def job(name: str, submitted: float = 0.0, steps: float = 100.0, kind: str = "ev
 
 
 def played(
-    policy: Policy, jobs: Sequence[Job], gap_s: float = 0.0, mishaps: Mishaps | None = None
+    policy: Policy, jobs: Sequence[Job], gap_s: float = 0.0, faults: FaultModel | None = None
 ) -> tuple[Figures, dict[str, float | None]]:
     """Play the jobs on two v100 and two k80; return the figures, and where the accelerator-seconds went."""
     speeds = DrawnRates(types=("v100", "k80"), by_kind={"even": (1.0, 1.0), "apt": (4.0, 1.0)})
     topology = Topology.of([Node(type=name, accelerators=2) for name in speeds.types])
     core = Scheduler(topology, policy.info, Fluid(solve_gap_s=gap_s), Belief(speeds), checked=True)
     metrics = Metrics(topology, speeds, {"v100": 3600.0, "k80": 360.0})
-    world = FluidWorld(jobs, topology, speeds, mishaps=mishaps)
+    world = FluidSimulation(jobs, topology, speeds, faults=faults)
     run(core, world, InlinePolicyRunner(policy), [metrics])
     return metrics.figures(), losses_of(metrics, world.losses(metrics.end_s))
 
@@ -129,7 +129,7 @@ def test_between_two_questions_the_last_answer_holds_and_newcomers_wait() -> Non
 
 def test_who_is_cancelled_receives_nothing_more_and_what_it_did_is_lost() -> None:
     alone = Fixed(Shares(np.array([[1.0, 0.0]])))
-    figures, where = played(alone, [job("a", steps=1e6)], mishaps=Mishaps(cancel_fraction=1.0, cancel_after_s=50.0))
+    figures, where = played(alone, [job("a", steps=1e6)], faults=FaultModel(cancel_fraction=1.0, cancel_after_s=50.0))
     assert figures.summary["jobs_cancelled"] == 1
     assert where["lost_cancelled_jobs_accelerator_s"] == pytest.approx(figures.summary["end_s"])
     assert where["useful_accelerator_s"] == 0.0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -114,7 +114,9 @@ def play(
     mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
     scheduler = Scheduler(topology, policy.info, mechanism, belief, checked=True)
     scheduler.state.keep_claims(frozenset({"deserved", "hourly"}))
-    world = PhysicalWorld(jobs, topology, PlacedThroughputs(one_type(), ClusterUnits(topology)), overheads=overheads)
+    world = DetailedSimulation(
+        jobs, topology, PlacedThroughputs(one_type(), ClusterUnits(topology)), overheads=overheads
+    )
     users = TunerBackend(world, jobs, {"search": tuner}, lambda job, done: LOSS[job.job_id])
     metrics, story = Metrics(topology, one_type(), {}, WaitCauses() if split else None), Story([])
     run(scheduler, users, InlinePolicyRunner(policy), [metrics, story])

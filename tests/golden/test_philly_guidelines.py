@@ -16,20 +16,20 @@ import numpy as np
 import pytest
 
 from eunomia import simulate
-from eunomia.backends.simulated.fates import Fates
-from eunomia.backends.simulated.mishaps import Mishaps
-from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
+from eunomia.backends.simulated.fault_model import FaultModel
+from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import BY_MACHINE, RECURRING, TRANSIENT, Adaptive
 from eunomia.failures.table7 import REASONS
+from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.decisions import Decision, Refuse, Start, one_by_one
 from eunomia.model.events import JobFailed, Moment
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.grants.philly import Philly
@@ -37,7 +37,7 @@ from eunomia.policies.grants.philly.room import TOGETHER, Room
 from eunomia.records.replay import first_difference
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.world_models import mishaps_of
+from eunomia.setup.world_models import fault_model_of
 from eunomia.testing.small_worlds import DrawnRates, draw, play
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement_level import ClusterUnits
@@ -48,7 +48,7 @@ ROW = {reason.name: row for row, reason in enumerate(REASONS)}
 
 @dataclass(frozen=True)
 class _Written:
-    """Fates as they are written down, a column of jobs each."""
+    """OutcomeModel as they are written down, a column of jobs each."""
 
     reason: np.ndarray  # row of the table; -1 = does not fail
     share: np.ndarray
@@ -62,10 +62,10 @@ class _Written:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Fates(Fates):
+class _Fates(OutcomeModel):
     by_job: tuple[tuple[str, str, float], ...] = ()
 
-    def of(self, jobs: Sequence[Job], rng: np.random.Generator) -> _Written:  # type: ignore[override]
+    def sample(self, jobs: Sequence[Job], rng: np.random.Generator) -> _Written:  # type: ignore[override]
         told = {name: (reason, seconds) for name, reason, seconds in self.by_job}
         rows = [ROW[told[job.job_id][0]] if job.job_id in told else -1 for job in jobs]
         seconds = tuple(told.get(job.job_id, ("", math.inf))[1] for job in jobs)
@@ -110,8 +110,8 @@ def tell(
         topology, policy.info, Leases(), belief, checked=True, price=np.ones(1), comes_again=adaptive, tenants=tenants
     )
     speeds = PlacedThroughputs(LINEAR, ClusterUnits(topology, 0), None, None)
-    mishaps = Mishaps(fates=_Fates(by_job=tuple(failing)), blacklist_s=blacklist_s)
-    world = PhysicalWorld(jobs, topology, speeds, mishaps=mishaps)
+    faults = FaultModel(outcomes=_Fates(by_job=tuple(failing)), blacklist_s=blacklist_s)
+    world = DetailedSimulation(jobs, topology, speeds, faults=faults)
     metrics, ear, waits = Metrics(topology, LINEAR, {"gpu": 1.0}), _Ear(), WaitCauses()
     run(scheduler, world, InlinePolicyRunner(policy), [metrics, ear, waits])
     columns = metrics.figures(bins=5).jobs
@@ -438,7 +438,7 @@ def test_retries_by_tenant_that_find_nothing_to_act_on_are_told() -> None:
 
 def test_machines_are_shut_out_for_a_day_where_retries_are_adaptive_and_a_note_says_so() -> None:
     def away(**world: Any) -> float:
-        return mishaps_of(scenario_from_dict(_scenario(**world), Path())).blacklist_s
+        return fault_model_of(scenario_from_dict(_scenario(**world), Path())).blacklist_s
 
     assert (away(), away(retry="adaptive"), away(retry="adaptive", blacklist_s=60)) == (0.0, 86_400.0, 60.0)
     assert "out of service for 86,400 s" in " ".join(simulate(_scenario(retry="adaptive")).notes)

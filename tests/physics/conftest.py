@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from eunomia.backends.simulated import Mishaps
-from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.simulated import FaultModel
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -39,7 +39,7 @@ class Weather:
     pairs: Pairs | None = None
     accelerators_per_slot: int = 0
     overheads: Overheads = field(default_factory=Overheads)
-    mishaps: Mishaps = field(default_factory=Mishaps)
+    faults: FaultModel = field(default_factory=FaultModel)
     checkpoint_every_s: float = 0.0
     replay_status: bool = False
 
@@ -93,13 +93,13 @@ def play(world: SmallWorld, weather: Weather, policy: Policy, terms: LeaseTerms 
         Belief(speeds, weather.overheads),
         checked=True,
     )
-    physical = PhysicalWorld(
+    physical = DetailedSimulation(
         world.jobs,
         topology,
         speeds,
         neighbours=weather.neighbours,
         overheads=weather.overheads,
-        mishaps=weather.mishaps,
+        faults=weather.faults,
         checkpoint_every_s=weather.checkpoint_every_s,
         replay_status=weather.replay_status,
         seed=seed,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.backends.simulated.fates import Fates, pick_reasons, run_time_to_failure, size_class
+from eunomia.backends.simulated.job_outcomes import OutcomeModel, pick_reasons, run_time_to_failure, size_class
 from eunomia.failures.table7 import REASONS
 from eunomia.model.job import Job
 
@@ -55,7 +55,7 @@ def test_a_short_job_fails_at_the_times_of_the_table_that_lie_before_its_end() -
 
 
 def test_the_mix_of_final_status_is_the_papers() -> None:
-    drawn = Fates().of(jobs(200_000), np.random.default_rng(0))
+    drawn = OutcomeModel().sample(jobs(200_000), np.random.default_rng(0))
     failing, killed = np.mean(drawn.reason >= 0), np.mean(drawn.share < 1)
     assert failing == pytest.approx(0.172, abs=0.003)
     assert killed == pytest.approx(0.135, abs=0.003)
@@ -87,14 +87,14 @@ def test_trials_of_each_reason_have_the_published_mix_of_sizes() -> None:
 
 
 def test_a_jobs_fate_does_not_depend_on_the_fates_of_others() -> None:
-    some, none = (Fates(failing=f).of(jobs(500), np.random.default_rng(3)) for f in (0.5, 0.1))
+    some, none = (OutcomeModel(failing=f).sample(jobs(500), np.random.default_rng(3)) for f in (0.5, 0.1))
     stays = none.reason >= 0
     assert stays.any()
     assert (some.reason[stays] == none.reason[stays]).all()
 
 
 def test_every_trial_of_a_job_that_fails_fails_and_at_a_time_of_its_own() -> None:
-    drawn = Fates(failing=1.0, killed=0.0).of(jobs(3), np.random.default_rng(5))
+    drawn = OutcomeModel(failing=1.0, killed=0.0).sample(jobs(3), np.random.default_rng(5))
     times = [drawn.time_to_failure(1, trial, 1e12) for trial in range(4)]
     assert len(set(times)) == 4
     assert times == [drawn.time_to_failure(1, trial, 1e12) for trial in range(4)]
@@ -102,4 +102,7 @@ def test_every_trial_of_a_job_that_fails_fails_and_at_a_time_of_its_own() -> Non
 
 
 def test_a_job_that_passes_never_fails() -> None:
-    assert Fates(failing=0.0, killed=0.0).of(jobs(1), np.random.default_rng(0)).time_to_failure(0, 0, 5.0) == math.inf
+    assert (
+        OutcomeModel(failing=0.0, killed=0.0).sample(jobs(1), np.random.default_rng(0)).time_to_failure(0, 0, 5.0)
+        == math.inf
+    )

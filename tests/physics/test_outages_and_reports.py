@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.backends.simulated.outages import Fault, Outages, Rate
-from eunomia.backends.simulated.reports import Reports
+from eunomia.backends.simulated.report_latency import ReportLatency
 from eunomia.model.topology import Node, Topology
 
 RACKS = Topology.of([Node(type="v100", accelerators=2, rack=rack) for rack in "aabbb"])
@@ -71,27 +71,27 @@ def test_faults_of_one_machine_do_not_depend_on_how_many_others_there_are() -> N
 
 
 def test_word_comes_at_once_unless_it_is_slow() -> None:
-    assert Reports().perfect
-    assert Reports().heard_at(12.0, np.random.default_rng(0)) == 12.0
+    assert ReportLatency().perfect
+    assert ReportLatency().arrives_at(12.0, np.random.default_rng(0)) == 12.0
 
 
 def test_lost_word_is_found_when_the_scheduler_next_asks_around() -> None:
-    lost = Reports(lost=1.0, reconcile_s=100.0)
+    lost = ReportLatency(lost=1.0, reconcile_s=100.0)
     rng = np.random.default_rng(0)
-    assert [lost.heard_at(at, rng) for at in (0.0, 99.0, 100.0, 250.0)] == [100.0, 100.0, 200.0, 300.0]
+    assert [lost.arrives_at(at, rng) for at in (0.0, 99.0, 100.0, 250.0)] == [100.0, 100.0, 200.0, 300.0]
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e4), st.floats(0, 1), st.integers(0, 2**32 - 1))
 def test_no_word_comes_before_what_it_tells_of(at: float, delay: float, lost: float, seed: int) -> None:
-    reports = Reports(delay_s=delay, lost=lost, reconcile_s=50.0)
-    assert reports.heard_at(at, np.random.default_rng(seed)) >= at
+    reports = ReportLatency(delay_s=delay, lost=lost, reconcile_s=50.0)
+    assert reports.arrives_at(at, np.random.default_rng(seed)) >= at
 
 
 def test_a_machine_that_is_shut_out_is_back_when_nothing_else_keeps_it() -> None:
     outages = Outages(RACKS, Rate(per_hour=1.0), NEVER, np.random.SeedSequence(0))
-    assert outages.shut_out([0, 1]) == [0, 1]
+    assert outages.take_down([0, 1]) == [0, 1]
     assert outages.happen(5.0, Fault(0, True))[0] == []  # its own fault finds it gone
-    assert outages.shut_out([1]) == []  # and a second error
-    assert outages.let_in([0, 1]) == []
+    assert outages.take_down([1]) == []  # and a second error
+    assert outages.bring_up([0, 1]) == []
     assert outages.happen(9.0, Fault(0, False))[0] == [0]
-    assert outages.let_in([1]) == [1]
+    assert outages.bring_up([1]) == [1]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from eunomia import simulate
-from eunomia.backends.simulated import stillness
-from eunomia.backends.simulated.stillness import MOMENTS, OUTAGES, Stillness
+from eunomia.backends.simulated import stall_detection
+from eunomia.backends.simulated.stall_detection import MOMENTS, OUTAGES, StallDetector
+from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics.losses import LOST, name_of
-from eunomia.model.problems import InvalidInput
 from eunomia.records.replay import first_difference
 from eunomia.runs.simulation import Result
 from eunomia.scenario import scenario_from_dict
@@ -312,11 +312,11 @@ def test_where_something_always_changes_it_is_given_up_in_the_end(
     aways: tuple[int, ...], wakes: bool, seconds: float, most: int
 ) -> None:
     """After thirty days and a thousand moments, and where machines are away after ten thousand comings and goings."""
-    watch, moments = Stillness(), 0
+    watch, moments = StallDetector(), 0
     while not watch.is_final(moments * seconds, True, aways[moments % len(aways)], wakes):
         moments += 1
     assert moments == most
-    assert "given up: nobody ran for 30 days" in watch.told
+    assert "given up: nobody ran for 30 days" in watch.reason
     assert not watch.is_final(moments * seconds, False, aways[0], wakes)
     assert not watch.is_final(moments * seconds, True, aways[0], wakes)  # it is counted anew
     assert watch.is_final(moments * seconds, True, away=0, wakes=False)
@@ -326,7 +326,7 @@ def test_where_something_always_changes_it_is_given_up_in_the_end(
 def test_a_run_in_which_restarts_eat_every_lease_is_given_up_and_says_so(
     physics: dict[str, Any] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stillness, "STARTS", 200)
+    monkeypatch.setattr(stall_detection, "STARTS", 200)
     trace = tmp_path / "jobs.csv"
     rows = "".join(f"j{m},0,12,1000,any\n" for m in range(4))
     trace.write_text(f"job_id,submitted_s,scale_factor,duration_s,job_type\n{rows}", encoding="utf-8")
@@ -347,12 +347,12 @@ def test_a_run_in_which_restarts_eat_every_lease_is_given_up_and_says_so(
 
 
 def test_somebody_who_gains_or_ends_or_sits_on_is_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stillness, "STARTS", 2)
+    monkeypatch.setattr(stall_detection, "STARTS", 2)
 
     def gives_up(*looks: tuple[int, int, list[float], list[int]]) -> list[bool]:
-        watch = Stillness()
+        watch = StallDetector()
         return [
-            watch.goes_nowhere(starts, left, partial(lambda s, e: (np.array(s), np.array(e)), steps, epoch))
+            watch.is_stalled(starts, left, partial(lambda s, e: (np.array(s), np.array(e)), steps, epoch))
             for starts, left, steps, epoch in looks
         ]
 

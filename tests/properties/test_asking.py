@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.backends.simulated import Mishaps
+from eunomia.backends.simulated import FaultModel
 from eunomia.model.decisions import Decision
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
@@ -46,7 +46,7 @@ def decided(
         draw(seed, types=types),
         terms=terms,
         overheads=Overheads(start_s=5.0, restore_s=7.0),
-        mishaps=Mishaps(node_failures_per_hour=0.5, node_repair_s=600.0, cancel_fraction=0.1, cancel_after_s=300.0),
+        faults=FaultModel(node_failures_per_hour=0.5, node_repair_s=600.0, cancel_fraction=0.1, cancel_after_s=300.0),
         seed=seed,
     )
     return [(at, d) for at, d in played.decisions if type(d).__name__ in ("Start", "Stop")], played.asks

@@ -8,7 +8,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.backends.simulated.ends import IN_HEAP, PLACES, foresee_end, forget_end, forget_ends, no_ends, note_next
+from eunomia.backends.simulated.completion_heap import (
+    IN_HEAP,
+    PLACES,
+    foresee_end,
+    forget_end,
+    forget_ends,
+    no_ends,
+    note_next,
+)
 
 
 @settings(max_examples=60)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gavel_rounds import Allocation, Members, Obvious
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.gavel_rounds import GavelRounds
@@ -156,7 +156,7 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     assert isinstance(mechanism, GavelMechanism)
     watch = Watch(mechanism)
     runnable = all((rates.alone(job.job_type, 1) > 0).any() for job in jobs)
-    run(scheduler, SimulatedWorld(jobs, topology, rates), InlinePolicyRunner(policy), [watch])
+    run(scheduler, Simulation(jobs, topology, rates), InlinePolicyRunner(policy), [watch])
     mechanism.clock.close()
 
     def rate(members: Members, kind: str) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from eunomia.backends.simulated.fluid import FluidWorld
+from eunomia.backends.simulated.fluid import FluidSimulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.fluid import Fluid
@@ -36,7 +36,7 @@ class Ended:
 def unfinished(policy: Policy, world: SmallWorld) -> set[str]:
     """Return the jobs that did not end."""
     core, ended = Scheduler(world.topology, policy.info, Fluid(), Belief(world.speeds), checked=True), Ended()
-    run(core, FluidWorld(world.jobs, world.topology, world.speeds), InlinePolicyRunner(policy), [ended])
+    run(core, FluidSimulation(world.jobs, world.topology, world.speeds), InlinePolicyRunner(policy), [ended])
     return {job.job_id for job in world.jobs} - ended.names
 
 

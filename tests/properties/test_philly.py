@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eunomia import simulate
-from eunomia.backends.simulated import Mishaps
+from eunomia.backends.simulated import FaultModel
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.answers import Grants
 from eunomia.model.decisions import Refuse, Renew, Stop
@@ -145,7 +145,7 @@ def test_asked_only_while_somebody_waits_it_seats_the_same_gangs_at_the_same_tim
     there, terms = draw(seed, jobs=25), {"defragment": 1, "isolate": bool(seed % 2)}
     often = Philly(**terms)
     object.__setattr__(often, "info", replace(often.info, renews=False))
-    asked = [play(policy, there, mishaps=Mishaps(job_failures_per_hour=2.0)) for policy in (Philly(**terms), often)]
+    asked = [play(policy, there, faults=FaultModel(job_failures_per_hour=2.0)) for policy in (Philly(**terms), often)]
     assert asked[0].finished == asked[1].finished
     assert asked[0].starts == asked[1].starts
     assert asked[0].asks <= asked[1].asks

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.backends.simulated import Mishaps
+from eunomia.backends.simulated import FaultModel
 from eunomia.model.decisions import Refuse
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, Policy
@@ -37,7 +37,7 @@ EVERYBODY: tuple[Policy, ...] = (
     Las(quantum=400.0),  # a slice must outlast what a change of seats costs, or nobody gets on
     Las(quantum=500.0, types="agnostic"),
 )
-NEVER = Mishaps()
+NEVER = FaultModel()
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Case:
     policy: Policy
     terms: str
     overheads: Overheads
-    mishaps: Mishaps = NEVER
+    faults: FaultModel = NEVER
     checkpoint_every_s: float = 0.0
     world_seed: int = 0
 
@@ -62,7 +62,7 @@ class Case:
             self.world,
             terms=TERMS[self.terms],
             overheads=self.overheads,
-            mishaps=self.mishaps,
+            faults=self.faults,
             checkpoint_every_s=self.checkpoint_every_s,
             seed=self.seed,
             world_seed=self.world_seed if world_seed is None else world_seed,
@@ -77,7 +77,7 @@ OVERHEADS = st.builds(
     restore_s=st.sampled_from([0.0, 7.0]),
 )
 MISHAPS = st.builds(
-    Mishaps,
+    FaultModel,
     job_failures_per_hour=st.sampled_from([0.0, 1.0, 10.0]),
     node_failures_per_hour=st.sampled_from([0.0, 0.5, 3.0]),
     node_repair_s=st.just(600.0),

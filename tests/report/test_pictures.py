@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.report import export_charts
 from eunomia.report.all_charts import charts
 from eunomia.report.image_export import drawn, pictures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.report.findings import findings
 from eunomia.report.number_format import shown
 

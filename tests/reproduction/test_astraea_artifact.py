@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia_reproduction.peers import astraea
 from eunomia_reproduction.peers.astraea.comparison import parity
 from eunomia_reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload, options, workload

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
@@ -38,7 +38,7 @@ def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
     scheduler.state.keep_claims(frozenset({"hourly"}))
     assert scheduler.state.claims is not None
     tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
-    run(scheduler, SimulatedWorld(jobs, topology, speeds), InlinePolicyRunner(policy), [tenancy])
+    run(scheduler, Simulation(jobs, topology, speeds), InlinePolicyRunner(policy), [tenancy])
     found: list[list[float]] = tenancy.fairness(hours).round(3).tolist()
     return found
 

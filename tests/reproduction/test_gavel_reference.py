@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia_reproduction.gavel.logged import of_log
 from eunomia_reproduction.gavel.reference import read_reference
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node
 from eunomia_reproduction.peers import blox, systems
 from eunomia_reproduction.peers.pollux import scattered

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eunomia.cli.app import app
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia_reproduction.peers import astraea, blox, helios, pollux, shockwave, tiresias
 from eunomia_reproduction.peers.blox import tracked
 from eunomia_reproduction.peers.job_comparison import JobComparison, compared
@@ -110,7 +110,7 @@ def test_a_job_that_ended_here_and_has_no_result_there_is_told_and_fails_the_che
     [
         (lambda text: text + "77,2,10,100,150,140,50,90,0\n", "results of 1 jobs that were not run, such as '77'"),
         (lambda text: text + text.splitlines()[-1] + "\n", ":4: job_id is '1': a job has one result"),
-        (lambda text: text.replace("end_time", "ended"), "end_time the file has no such column"),
+        (lambda text: text.replace("end_time", "ended"), "end_time this column is missing"),
         (lambda text: text.replace("150", "soon"), "end_time is 'soon'"),
     ],
 )
@@ -194,7 +194,7 @@ def test_a_wrong_number_of_a_summary_is_named(column: str, tiny: Path) -> None:
     [
         (lambda text: text + text.splitlines()[1] + "\n", ":4: a run has one line"),
         (lambda text: text.replace("120.0", "much", 1), ":2: avg_jct_s is 'much': is a number"),
-        (lambda text: text.replace("fifo,", "fifo,,"), "this one has 11"),
+        (lambda text: text.replace("fifo,", "fifo,,"), "this row has 11 cells"),
     ],
 )
 def test_a_summary_that_cannot_be_read_is_a_run_that_failed(change: Change, told: str, tiny: Path) -> None:

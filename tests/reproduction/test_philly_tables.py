@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from eunomia import traces
-from eunomia.backends.simulated.fates import failing_by_class, size_class
+from eunomia.backends.simulated.job_outcomes import failing_by_class, size_class
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
 from eunomia.policies.grants.philly import Philly

@@ -165,13 +165,13 @@ def test_results_that_are_there_are_replaced_only_when_that_is_said(reference: P
     ("file", "content", "told"),
     [
         ("trace.csv", TRACE.replace("100,10", "soon,10"), {"row": 2, "column": "duration", "value": "soon"}),
-        ("trace.csv", TRACE.replace("duration", "lasts"), {"row": None, "column": "duration"}),
+        ("trace.csv", TRACE.replace("duration", "lasts"), {"row": 1, "column": "duration"}),
         ("trace.csv", TRACE + "2,2\n", {"row": 4}),
         ("jobs_count_fifo.csv", RESULTS, {"row": None}),
         ("jobs_count_fifo.csv", TRUE.replace("1,2,10", "7,2,10"), {"column": "job_id"}),
         ("trace.csv", TRACE.replace("1,2,10", "1,0,10"), {"row": 3}),
         ("trace.csv", TRACE.replace("1,2,10", "0,2,10"), {"row": None}),
-        ("cluster_spec.csv", "", {"column": "num_switch"}),
+        ("cluster_spec.csv", "", {"rule": "the file has no rows"}),
         ("cluster_spec.csv", CLUSTER.replace("1,1,2", "1,0,2"), {"row": 2}),
     ],
 )

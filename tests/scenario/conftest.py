@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario, load_scenario
 
 TINY = '[cluster]\naccelerators = { v100 = 4 }\n[workload]\ntrace = "jobs.csv"\n'

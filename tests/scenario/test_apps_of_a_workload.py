@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario
 from eunomia.setup.run_config import set_up
 

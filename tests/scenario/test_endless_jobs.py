@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.runs import simulate
 
 HEADER = "job_id,submitted_s,scale_factor,job_type,total_steps,duration_s\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import load_scenario
 from eunomia.scenario.source_locations import KeyPath
 from eunomia.scenario.toml import MOST_BYTES, lines_by_path

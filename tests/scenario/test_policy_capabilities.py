@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.problems import InvalidInput
 from eunomia.policies.presets import PRESETS
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up

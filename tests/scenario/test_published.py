@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario, json_schema, load_scenario
 from eunomia.scenario.published_schema import schema_text
 from eunomia.scenario.reference import reference_markdown

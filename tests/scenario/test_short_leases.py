@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.runs import simulate
 from eunomia.scenario import load_scenario, scenario_from_dict
 from eunomia.setup.run_config import RunConfig, set_up

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia.setup.tenants import PHILLY, owned

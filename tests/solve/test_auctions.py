@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import eunomia
 from eunomia.allocation.auctions.problem import FIELDS
 from eunomia.cli.app import app
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 
 ROOT = Path(__file__).parents[2]
 VALUES = [[0.1, 0.5, 1, 1.2, 1.3], [0.2, 0.4, 0.6, 0.8, 1]]

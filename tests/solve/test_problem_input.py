@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from eunomia.allocation import problem_of, read_problem
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 
 Fields = dict[str, Any]
 Places = list[tuple[int | None, str | None]]

@@ -15,10 +15,10 @@ import eunomia
 from eunomia.allocation import problem_of, solve, write_solution
 from eunomia.allocation.problem import BY_JOB
 from eunomia.allocation.view_from_problem import SOURCES
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Answer, Rows, Shares
 from eunomia.model.certificate import Certificate
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.problems import InvalidInput
 from eunomia.model.view import COLUMNS, View
 from eunomia.policies import POLICIES, load
 from eunomia.testing.policy_contract import full_view

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import eunomia
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 
 
 def run(measure: dict[str, Any] | None = None, **world: Any) -> eunomia.Result:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import load_scenario
 from eunomia.scenario.schema_models import PolicySection
 from eunomia.sweeps import PlannedRun, plan, read

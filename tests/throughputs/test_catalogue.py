@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load, price_usd_per_hour
 from eunomia.throughputs.catalogue import accelerators, find
 from eunomia.throughputs.jobs import job_types

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import Throughputs, load
 from eunomia.throughputs.interference import KEPT_BY_HALF, Pairs, PhillyNeighbours, StagedNeighbours

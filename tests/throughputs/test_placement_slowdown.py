@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import load
 from eunomia.throughputs.job_type_aliases import model_of
@@ -159,7 +159,7 @@ def test_leaving_the_rack_costs_themis_last_step_where_only_machines_were_measur
 def test_everything_wrong_with_a_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         own_table(tmp_path, "a,0,2,1.5\na,2,x,1.5\na,2,2,0.5\na,2,2,nan\na,2\n")
-    assert [problem.row for problem in caught.value.problems] == [6, 2, 3, 4, 5]
+    assert [problem.row for problem in caught.value.problems] == [2, 3, 4, 5, 6]
     assert all(problem.rule and problem.fix for problem in caught.value.problems)
 
 

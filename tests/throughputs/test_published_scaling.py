@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load, read_table
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.throughputs import load
 from eunomia.throughputs.jobs import gavel_job_types, job_types
 from eunomia.throughputs.measured import nearest_size

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node
 from eunomia.scenario import load_scenario, scenario_from_dict
 from eunomia.setup.run_config import set_up

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import FORMATS
 from eunomia.traces.machine_lists import NODE_FORMATS
 from eunomia.traces.sources import SOURCES, File, TraceSource, source

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import generate
 
 

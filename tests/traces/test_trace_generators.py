@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import GENERATORS, generate, read, write_native
 from eunomia.traces.distributions import DISTRIBUTIONS, GAVEL_SIZES, LEVELS, PHILLY_QUANTILES_S, PHILLY_SIZES
 

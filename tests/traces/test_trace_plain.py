@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.traces.columns import blanks, numbers, spelled
-from eunomia.traces.delimited import read_any
-from eunomia.traces.fast_csv import read_plain
+from eunomia.inputs.columns import blanks, numbers, spelled
+from eunomia.inputs.fast_csv import read_plain
+from eunomia.inputs.open_table import read_any
 
 CELL = st.text(alphabet="ab1.-+eé ;#'\t", max_size=4) | st.sampled_from(
     ["nan", "NaN", "1e5", " 7", "null", "inf", "NA"]
@@ -26,7 +26,7 @@ HERE = Path("jobs.csv")
 def test_the_fast_way_gives_what_the_slow_way_gives(rows: list[list[str]], end: str) -> None:
     header = ",".join(f"column {k}" for k in range(len(rows[0])))
     raw = ("\n".join([header, *map(",".join, rows)]) + end).encode()
-    fast, slow = read_plain(HERE, raw), read_any(HERE, raw)
+    fast, slow = read_plain(raw, str(HERE)), read_any(raw, str(HERE))
     if fast is None:
         return
     assert fast.line.tolist() == slow.line.tolist()
@@ -39,7 +39,7 @@ def test_the_fast_way_gives_what_the_slow_way_gives(rows: list[list[str]], end: 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n3,4\n", "a,b\n1,2", "\ufeffa,b\n1,2\n", "a,b\n,\n", "é\nü\n"])
 def test_plain_text_is_read_the_fast_way(text: str) -> None:
-    assert read_plain(HERE, text.encode()) is not None
+    assert read_plain(text.encode(), str(HERE)) is not None
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_plain_text_is_read_the_fast_way(text: str) -> None:
     ],
 )
 def test_all_else_is_left_to_the_slow_way(raw: bytes) -> None:
-    assert read_plain(HERE, raw) is None
+    assert read_plain(raw, str(HERE)) is None

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eunomia.inputs.field_rules import MOST_S
 from eunomia.traces import Trace, read, write_native
-from eunomia.traces.field_rules import MOST_S
 from eunomia.traces.table import COLUMNS, trace_of
 
 ENDINGS = [".csv", ".csv.gz", ".parquet"]

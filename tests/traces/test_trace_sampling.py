@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import Trace, generate, read
 from eunomia.traces.sampling import JITTER_S, sample
 from eunomia.traces.writing import write_native

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.report.trace_charts import trace_charts
 from eunomia.report.trace_page import trace_page
 from eunomia.report.trace_tables import trace_rows

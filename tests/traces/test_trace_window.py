@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.traces import Trace, generate, window
 from eunomia.traces.table import trace_of
 

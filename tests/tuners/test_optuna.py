@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import AppFinished
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.records.record import Record
 from eunomia.runs.local_run import run_real
 from eunomia.scenario import load_scenario

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.curves import curve_of
 from eunomia.model.events import (
     AppFinished,
@@ -21,7 +22,6 @@ from eunomia.model.events import (
     Measured,
     Moment,
 )
-from eunomia.model.problems import InvalidInput
 from eunomia.records.explain import explain
 from eunomia.records.record import Record
 from eunomia.records.replay import first_difference

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eunomia.model.problems import InvalidInput
+from eunomia.inputs.problems import InvalidInput
 from eunomia.runs.simulation import simulate
 from eunomia.tuners.tuner import InvalidTunerRequest
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.events import Answered, Progressed
-from eunomia.model.problems import InvalidInput
 from eunomia.policies import POLICIES
 from eunomia.policies import load as load_policy
 from eunomia.records import run as loop

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from eunomia.cli.app import app
 from eunomia.cli.errors import FAILED, answering_errors
-from eunomia.model.disk_errors import REFUSALS
+from eunomia.inputs.disk_errors import REFUSALS
 
 LARGEST = 16_384  # bytes of a file
 SCENARIO = """\

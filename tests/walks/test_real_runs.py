@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.cli.live import drawn, printable
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import NO_INTS
 from eunomia.model.decisions import Ask, Start
 from eunomia.model.events import AppFinished, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.order.fifo import Fifo

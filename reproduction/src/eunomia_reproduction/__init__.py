@@ -96,7 +96,7 @@ EXPERIMENTS: dict[str, Entry] = {
 def load(name: str) -> Callable[[Request], FigureTable]:
     """Return the function behind a name of `EXPERIMENTS`. Raises InvalidInput for another name."""
     if name not in EXPERIMENTS:
-        from eunomia.model.problems import InvalidInput, Problem
+        from eunomia.inputs.problems import InvalidInput, Problem
         from eunomia.model.spelling_suggestions import nearest
 
         rule, fix = "there is no such experiment", nearest(name, EXPERIMENTS)

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import estimate, paired
 from eunomia.model import elementary
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.traces import Trace
 from eunomia_reproduction.philly_window import WindowFairness, played
 from eunomia_reproduction.run_cache import RunRequest, failures, make_all

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eunomia.cli.errors import FAILED, answering_errors
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureRow, FigureTable

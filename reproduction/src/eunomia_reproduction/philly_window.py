@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -102,7 +102,7 @@ def measure(work: WindowRun, policy: str, leases: Leases | None) -> WindowFairne
     assert scheduler.state.claims is not None
     metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
     tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
-    world = SimulatedWorld(work.jobs, topology, speeds, overheads=COSTS)
+    world = Simulation(work.jobs, topology, speeds, overheads=COSTS)
     run(scheduler, world, InlinePolicyRunner(asked), [metrics, tenancy])
     seen = metrics.figures().jobs
     rho = tenancy.fairness(WINDOW_H)[WINDOW_H : int(work.jobs[-1].submitted // HOUR_S)]

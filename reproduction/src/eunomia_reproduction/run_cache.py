@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import eunomia
-from eunomia.report.atomic_write import write_whole
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.sweeps.pool import Answer, Pool, Task
 from eunomia_reproduction.table import FigureRow, Request
 

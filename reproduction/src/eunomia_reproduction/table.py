@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem
-from eunomia.report.atomic_write import write_whole
+from eunomia.inputs.atomic_write import write_whole
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.figure import Figure
 
 COLUMNS = (

@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 
 from eunomia import traces
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.simulated import Simulation
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.topology import Node, Topology
 from eunomia.policies import build
 from eunomia.throughputs import load
@@ -155,7 +155,7 @@ def _measure(work: Work, policy: str) -> Measures:
     jobs = _jobs(work.trace or _drawn(work.seed, work.load))
     nodes = [Node(type="gpu", accelerators=ACCELERATORS)] * MACHINES
     topology, spelling = Topology.of(nodes), POLICY[policy]
-    world = SimulatedWorld(jobs, topology, load("uniform", topology.types), overheads=COSTS)
+    world = Simulation(jobs, topology, load("uniform", topology.types), overheads=COSTS)
     recall = build(spelling).info.mechanism.recall
     ended = lives(jobs, nodes, spelling, Leases(recall=recall), world=world)
     jct: Floats = np.array([ended[job.job_id].end - job.submitted for job in jobs])

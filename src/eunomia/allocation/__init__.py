@@ -8,13 +8,13 @@ from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_problem
 from eunomia.allocation.single_decision import solve
-from eunomia.allocation.writing import check_place, write_solution
+from eunomia.allocation.writing import SUFFIXES, write_solution
 
 __all__ = [
+    "SUFFIXES",
     "AllocationProblem",
     "AuctionResult",
     "Solution",
-    "check_place",
     "problem_of",
     "read_problem",
     "solve",

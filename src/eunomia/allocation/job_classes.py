@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import NameField, first_of, is_number, short
+from eunomia.allocation.number_fields import AxisNames, first_of, is_number, short
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 _Kind: TypeAlias = tuple[str, int]  # job type, scale factor
@@ -22,7 +22,7 @@ _RECORD = ("type", "job_type", "partner_job_type", "scale_factor", "steps_per_s"
 
 
 def read_kinds(
-    fields: Mapping[str, object], size: Ints, names: NameField, problems: Problems
+    fields: Mapping[str, object], size: Ints, names: AxisNames, problems: Problems
 ) -> tuple[Ints | None, Floats | None]:
     """Return each job's row in the table of pairs, and the table; Nones where nothing was said, or wrongly."""
     if "job_type" not in fields:
@@ -47,7 +47,7 @@ def _distinct(job_type: Array, size: Ints) -> tuple[list[_Kind], Ints]:
     return [(str(words[c // base]), int(c % base)) for c in code.tolist()], kind.astype(np.int64)
 
 
-def _table(pairs: object, kinds: list[_Kind], names: NameField, problems: Problems) -> Floats | None:
+def _table(pairs: object, kinds: list[_Kind], names: AxisNames, problems: Problems) -> Floats | None:
     """Return steps/s (kind, kind, type) from records; what no record names does not fit together."""
     if not isinstance(pairs, list | tuple):
         rule = "must be a list of records where job types are names"
@@ -68,7 +68,7 @@ def _table(pairs: object, kinds: list[_Kind], names: NameField, problems: Proble
     return np.asarray(np.nan_to_num(table))
 
 
-def _check_record(record: Any, row: int, known: set[str], names: NameField, problems: Problems) -> None:
+def _check_record(record: Any, row: int, known: set[str], names: AxisNames, problems: Problems) -> None:
     def wrong(field: str, rule: str, fix: str, value: object = None) -> None:
         problems.add(rule, fix, row=row, column=f"pairs.{field}" if field else "pairs", value=value)
 
@@ -95,7 +95,7 @@ def _check_record(record: Any, row: int, known: set[str], names: NameField, prob
 
 
 def _enter(
-    table: Floats, record: Mapping[str, Any], row: int, row_of: dict[_Kind, int], names: NameField, problems: Problems
+    table: Floats, record: Mapping[str, Any], row: int, row_of: dict[_Kind, int], names: AxisNames, problems: Problems
 ) -> None:
     """Write a record into the table; a size that no job has is passed over, as a table of speeds has many."""
     size = record.get("scale_factor", 1)
@@ -113,7 +113,7 @@ def _enter(
 
 
 def _by_row(
-    raw: Array, pairs: object, size: Ints, names: NameField, problems: Problems
+    raw: Array, pairs: object, size: Ints, names: AxisNames, problems: Problems
 ) -> tuple[Ints | None, Floats | None]:
     """Read kinds that are rows of an array."""
     before = problems.count

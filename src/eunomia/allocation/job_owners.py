@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import NameField, first_of
+from eunomia.allocation.number_fields import AxisNames, first_of
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Ints
-from eunomia.model.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenants import INNER, Tenant, Tenants
 
@@ -18,7 +18,7 @@ _OWNERS = ("entity", "entities", "entity_weight", "entity_inner")
 
 
 def read_owners(
-    fields: Mapping[str, object], names: NameField, problems: Problems
+    fields: Mapping[str, object], names: AxisNames, problems: Problems
 ) -> tuple[Ints | None, Tenants | None]:
     """Return the row of each job's entity and the tree of entities; Nones where nothing was said, or wrongly."""
     before = problems.count
@@ -74,7 +74,7 @@ def _tenant(name: str, weight: Any, inner: Any, problems: Problems) -> Tenant:
     return Tenant(float(weight), inner)
 
 
-def _owners(raw: object, known: list[str], names: NameField, problems: Problems) -> Array | None:
+def _owners(raw: object, known: list[str], names: AxisNames, problems: Problems) -> Array | None:
     """Return the entity of each job by name, (job,)."""
     cells = raw if isinstance(raw, np.ndarray) else np.array(raw) if _all_whole(raw) else None
     if cells is not None and cells.dtype.kind in "iu" and cells.ndim == 1:
@@ -92,7 +92,7 @@ def _all_whole(raw: object) -> bool:
     return isinstance(raw, list | tuple) and set(map(type, raw)) == {int}
 
 
-def _by_row(cells: Array, known: list[str], names: NameField, problems: Problems) -> Array | None:
+def _by_row(cells: Array, known: list[str], names: AxisNames, problems: Problems) -> Array | None:
     if len(cells) != names.jobs:
         problems.add(f"has {len(cells)} entries, but there are {names.jobs} jobs", "give one each", column="entity")
         return None

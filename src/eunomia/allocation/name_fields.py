@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 
 from eunomia.allocation.number_fields import short
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array
-from eunomia.model.problems import Problems
 
 
 def read_texts(field: str, raw: object, size: int | None, problems: Problems, *, unique: bool = False) -> Array | None:

@@ -1,34 +1,24 @@
-"""Fields of numbers: what each may hold, and how a list or an array becomes one that holds nothing else."""
+"""Fields of numbers: what each may hold, and how a list or an array becomes one that is checked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Bools, Floats
-from eunomia.model.problems import SHOWN, Problems
+from eunomia.inputs.field_rules import MOST_S, Rule
+from eunomia.inputs.problems import SHOWN, Problems
+from eunomia.model.arrays import Array, Floats
 
 Place: TypeAlias = tuple[int, ...]
 MOST = 2**31  # of accelerators in a gang
-MOST_S = 1e12  # of a time, as of a job's duration in a trace
 
 
 @dataclass(frozen=True, slots=True)
-class FieldRule:
-    """What is asked of every number of a field."""
-
-    says: str
-    fix: str
-    holds: Callable[[Array], Bools]  # nan never holds
-    null: float | None = None  # what a null stands for, where it may stand at all
-
-
-@dataclass(frozen=True, slots=True)
-class NameField:
+class AxisNames:
     """What the places of an axis are called in a message: a job by its row, a type by its name."""
 
     jobs: int
@@ -44,31 +34,6 @@ class NameField:
         if len(at) == len(axes) and axes[-1] == "type":
             return row, f"{field}.{self.types[at[-1]]}"
         return row, field
-
-
-_AT_LEAST_0 = "a finite number, at least 0"
-_ABOVE_0 = "a finite number above 0"
-_SECONDS = "a number of seconds, at least 0 and at most 1e12"
-
-
-def _at_least_0(x: Array) -> Bools:
-    return np.asarray((x >= 0) & (x < math.inf))
-
-
-def _seconds(x: Array) -> Bools:
-    return np.asarray((x >= 0) & (x <= MOST_S))
-
-
-def _accelerators(x: Array) -> Bools:
-    return np.asarray((x >= 0) & (x <= MOST))
-
-
-def _above_0(x: Array) -> Bools:
-    return np.asarray((x > 0) & (x < math.inf))
-
-
-def _gang(x: Array) -> Bools:
-    return np.asarray((x >= 1) & (x <= MOST) & (x == np.floor(x)))
 
 
 AXES: dict[str, tuple[str, ...]] = {
@@ -87,45 +52,57 @@ AXES: dict[str, tuple[str, ...]] = {
     "throughput_apart": ("job", "type"),
     "accelerators_per_node": ("type",),
 }
-RULES: dict[str, FieldRule] = {
-    "capacity": FieldRule(
-        f"a number, at least 0 and at most {MOST:,}", "give the accelerators of this type", _accelerators
+_AT_LEAST_0 = Rule(what="a finite number, at least 0", least=0.0, fix="")
+_ABOVE_0 = Rule(what="a finite number above 0", above=0.0, fix="")
+_SECONDS = Rule(what="a number of seconds, at least 0 and at most 1e12", least=0.0, most=MOST_S, fix="")
+_GANG = Rule(what="a whole number, at least 1", least=1, most=MOST, whole=True, fix="")
+RULES: dict[str, Rule] = {
+    "capacity": Rule(
+        what=f"a number, at least 0 and at most {MOST:,}",
+        least=0.0,
+        most=MOST,
+        fix="give the accelerators of this type",
     ),
-    "throughput": FieldRule(_AT_LEAST_0, "give steps/s of the whole gang; 0 = it cannot run there", _at_least_0),
-    "scale_factor": FieldRule("a whole number, at least 1", "give the accelerators that the gang holds", _gang),
-    "weight": FieldRule(_ABOVE_0, "give 1 to a job like any other", _above_0),
-    "steps_remaining": FieldRule(_AT_LEAST_0, "give the steps still to do", _at_least_0),
-    "elapsed_s": FieldRule(_SECONDS, "give the seconds since the job was submitted", _seconds),
-    "isolated_throughput": FieldRule(_ABOVE_0, "give steps/s on an equal part, or leave the field out", _above_0),
-    "isolated_time_s": FieldRule(_SECONDS, "give the seconds that isolation would have taken so far", _seconds),
-    "attained_service": FieldRule(_AT_LEAST_0, "give the accelerator-seconds received so far", _at_least_0),
-    "submitted_s": FieldRule(
-        "a number of seconds from -1e12 to 1e12", "give seconds on a clock of your own", lambda x: np.abs(x) <= MOST_S
+    "throughput": replace(_AT_LEAST_0, fix="give steps/s of the whole gang; 0 = it cannot run there"),
+    "scale_factor": replace(_GANG, fix="give the accelerators that the gang holds"),
+    "weight": replace(_ABOVE_0, fix="give 1 to a job like any other"),
+    "steps_remaining": replace(_AT_LEAST_0, fix="give the steps still to do"),
+    "elapsed_s": replace(_SECONDS, fix="give the seconds since the job was submitted"),
+    "isolated_throughput": replace(_ABOVE_0, fix="give steps/s on an equal part, or leave the field out"),
+    "isolated_time_s": replace(_SECONDS, fix="give the seconds that isolation would have taken so far"),
+    "attained_service": replace(_AT_LEAST_0, fix="give the accelerator-seconds received so far"),
+    "submitted_s": Rule(
+        what="a number of seconds from -1e12 to 1e12",
+        least=-MOST_S,
+        most=MOST_S,
+        fix="give seconds on a clock of your own",
     ),
-    "deadline_s": FieldRule(
-        "a number of seconds from now, above 0 and at most 1e12",
-        "give null to a job without a deadline",
-        lambda x: (x > 0) & ((x <= MOST_S) | (x == math.inf)),
-        math.inf,
+    "deadline_s": Rule(
+        what="a number of seconds from now, above 0 and at most 1e12",
+        above=0.0,
+        most=MOST_S,
+        endless=True,
+        empty=math.inf,
+        fix="give null to a job without a deadline",
     ),
-    "price": FieldRule(_AT_LEAST_0, "give US$ per accelerator-hour", _at_least_0),
-    "throughput_apart": FieldRule(_AT_LEAST_0, "give steps/s when spread over machines; 0 = cannot", _at_least_0),
-    "accelerators_per_node": FieldRule("a whole number, at least 1", "give the accelerators of one machine", _gang),
+    "price": replace(_AT_LEAST_0, fix="give US$ per accelerator-hour"),
+    "throughput_apart": replace(_AT_LEAST_0, fix="give steps/s when spread over machines; 0 = cannot"),
+    "accelerators_per_node": replace(_GANG, fix="give the accelerators of one machine"),
 }
 
 
-def read_numbers(field: str, raw: object, names: NameField, problems: Problems) -> Floats | None:
+def read_numbers(field: str, raw: object, names: AxisNames, problems: Problems) -> Floats | None:
     """Return the field as an array over its axes; None after noting what is wrong with it."""
     axes, rule, before = AXES[field], RULES[field], problems.count
     found = _as_array(field, raw, axes, names, problems, rule)
     if found is None:
         return None
-    held = rule.holds(found)
-    if held.all():
+    broken = rule.broken_by(found)
+    if not broken.any():
         return found if problems.count == before else None
-    for at in first_of(np.argwhere(~held), problems):
+    for at in first_of(np.argwhere(broken), problems):
         row, column = names.place(field, axes, tuple(at))
-        problems.add(f"must be {rule.says}", rule.fix, row=row, column=column, value=found[tuple(at)])
+        problems.add(f"must be {rule.what}", rule.fix, row=row, column=column, value=found[tuple(at)])
     return None
 
 
@@ -137,7 +114,7 @@ def first_of(bad: Array, problems: Problems) -> list[Any]:
 
 
 def _as_array(
-    field: str, raw: object, axes: Sequence[str], names: NameField, problems: Problems, rule: FieldRule
+    field: str, raw: object, axes: Sequence[str], names: AxisNames, problems: Problems, rule: Rule
 ) -> Floats | None:
     """Return numbers of the right shape, whatever their values; None after noting what is wrong with the shape.
 
@@ -166,7 +143,7 @@ def _check_array(field: str, raw: Array, axes: Sequence[str], shape: Place, prob
         problems.add(told, "give one number for each", column=field)
 
 
-def _check_lists(field: str, raw: object, axes: Sequence[str], names: NameField, at: Place, problems: Problems) -> None:
+def _check_lists(field: str, raw: object, axes: Sequence[str], names: AxisNames, at: Place, problems: Problems) -> None:
     """Note where nested lists have another shape."""
     depth = len(at)
     row, column = names.place(field, axes, at)
@@ -183,18 +160,18 @@ def _check_lists(field: str, raw: object, axes: Sequence[str], names: NameField,
 
 
 def _numbers_only(
-    field: str, raw: Any, axes: Sequence[str], names: NameField, at: Place, problems: Problems, rule: FieldRule
+    field: str, raw: Any, axes: Sequence[str], names: AxisNames, at: Place, problems: Problems, rule: Rule
 ) -> Any:
     """Return nested lists with what a null stands for, and 1 in place of what is no number, which is noted."""
     if len(at) < len(axes) - 1:
         return [_numbers_only(field, part, axes, names, (*at, i), problems, rule) for i, part in enumerate(raw)]
     if all(is_number(kind) for kind in set(map(type, raw))):
         return raw
-    cells = [rule.null if value is None else value for value in raw]
+    cells = [rule.empty if value is None else value for value in raw]
     for i, value in enumerate(cells):
         if not is_number(type(value)):
             row, column = names.place(field, axes, (*at, i))
-            problems.add(f"must be {rule.says}", rule.fix, row=row, column=column, value=short(value))
+            problems.add(f"must be {rule.what}", rule.fix, row=row, column=column, value=short(value))
             cells[i] = 1.0
     return cells
 

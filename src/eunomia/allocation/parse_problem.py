@@ -10,10 +10,10 @@ import numpy as np
 from eunomia.allocation.job_classes import read_kinds
 from eunomia.allocation.job_owners import read_owners
 from eunomia.allocation.name_fields import read_texts
-from eunomia.allocation.number_fields import AXES, NameField, first_of, read_numbers
+from eunomia.allocation.number_fields import AXES, AxisNames, first_of, read_numbers
 from eunomia.allocation.problem import AllocationProblem
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Array, Floats
-from eunomia.model.problems import InvalidInput, Problems
 from eunomia.model.spelling_suggestions import nearest
 
 REQUIRED = ("types", "capacity", "throughput")
@@ -43,7 +43,7 @@ def problem_of(fields: Mapping[str, object], file: str = "problem") -> Allocatio
     return AllocationProblem(types=names.types, **columns)
 
 
-def _axes(fields: Mapping[str, object], problems: Problems) -> NameField | None:
+def _axes(fields: Mapping[str, object], problems: Problems) -> AxisNames | None:
     """Return what the axes are called, after noting fields that do not exist; None if no field can be read."""
     for field in fields:
         if field not in FIELDS:
@@ -61,17 +61,17 @@ def _axes(fields: Mapping[str, object], problems: Problems) -> NameField | None:
     jobs = len(rates) if sized else 0  # type: ignore[arg-type]
     if sized and jobs == 0:
         problems.add("has no job, and a problem has at least one", "give one list for each job", column="throughput")
-    return None if types is None or jobs == 0 else NameField(jobs, tuple(types.tolist()))
+    return None if types is None or jobs == 0 else AxisNames(jobs, tuple(types.tolist()))
 
 
-def _whole(columns: dict[str, Any], names: NameField) -> None:
+def _whole(columns: dict[str, Any], names: AxisNames) -> None:
     """Fill in what may be left out, and make scale factors whole numbers."""
     size, weight = columns.get("scale_factor"), columns.get("weight")
     columns["scale_factor"] = np.ones(names.jobs, dtype=np.int64) if size is None else size.astype(np.int64)
     columns["weight"] = np.ones(names.jobs) if weight is None else weight
 
 
-def _check_reach(columns: Mapping[str, Any], names: NameField, problems: Problems) -> None:
+def _check_reach(columns: Mapping[str, Any], names: AxisNames, problems: Problems) -> None:
     """Note every job that could not run if it had the cluster for itself."""
     capacity, rate, size = (columns.get(field) for field in ("capacity", "throughput", "scale_factor"))
     if capacity is None or rate is None:

@@ -16,7 +16,7 @@ from eunomia.allocation.auctions.problem import FIELDS as OF_AUCTIONS
 from eunomia.allocation.parse_problem import FIELDS as OF_SHARES
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 
 FIELDS = frozenset({*OF_SHARES, *OF_AUCTIONS})
 _DIGITS = 18  # of a whole number that is read as one

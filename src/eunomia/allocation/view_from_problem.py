@@ -10,11 +10,11 @@ import numpy as np
 
 from eunomia.allocation import apps, fair_share_columns
 from eunomia.allocation.problem import AllocationProblem
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import Curve
 from eunomia.model.equal_share import alone_throughput
 from eunomia.model.policy import Policy
-from eunomia.model.problems import Problems
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,20 +10,10 @@ import numpy as np
 
 from eunomia.allocation.answer import Solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
+from eunomia.inputs.atomic_write import write_output
 from eunomia.model.arrays import Array
-from eunomia.model.problems import InvalidInput, Problem
 
 SUFFIXES = (".json", ".npz")
-
-
-def check_place(path: Path, *, force: bool) -> None:
-    """Raise InvalidInput when no solution can be written to `path`: its suffix, its folder, or a file in the way."""
-    if path.suffix not in SUFFIXES:
-        raise _refusal(path, "a solution is a .json or .npz file", "give such a name")
-    if not path.parent.is_dir():
-        raise _refusal(path, "there is no such folder", "make it, or give another one")
-    if path.is_dir() or (path.exists() and not force):
-        raise _refusal(path, "it exists", "give another name" if path.is_dir() else "give another, or --force")
 
 
 def write_solution(solution: Solution | AuctionResult, path: Path) -> None:
@@ -33,18 +21,7 @@ def write_solution(solution: Solution | AuctionResult, path: Path) -> None:
 
     Raises InvalidInput when it cannot be written; a file that stood there is then as it was.
     """
-    try:
-        descriptor, draft = tempfile.mkstemp(prefix=".draft-", suffix=path.suffix, dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                _write(solution, path.suffix, file)
-            Path(draft).chmod(0o666 & ~_mask())
-            Path(draft).replace(path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise _refusal(path, f"it cannot be written ({error.strerror})", "give another name") from error
+    write_output(path, lambda file: _write(solution, path.suffix, file), column="--out")
 
 
 def _write(solution: Solution | AuctionResult, suffix: str, file: BinaryIO) -> None:
@@ -81,13 +58,3 @@ def _arrays(solution: Solution | AuctionResult) -> dict[str, Array]:
         found |= {"job": solution.rows.job, "type": solution.rows.type, "partner": partner, "within": within}
         found["share"] = solution.share
     return {name: np.asarray(value) for name, value in found.items() if value is not None}
-
-
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _refusal(path: Path, rule: str, fix: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(path), column="--out", rule=rule, fix=fix)])

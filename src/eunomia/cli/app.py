@@ -21,7 +21,7 @@ from eunomia.cli.policies import policies
 from eunomia.cli.run import run
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia.runs.compare import Case
@@ -255,13 +255,14 @@ def solve(
     Prints who gets what share of time on which accelerators, how good that is, and what nobody could do better than.
     """
     with answering_errors(as_json):
-        from eunomia.allocation import AuctionResult, check_place, write_solution
+        from eunomia.allocation import SUFFIXES, AuctionResult, write_solution
         from eunomia.allocation import solve as ask
         from eunomia.cli.awards import show_awards
         from eunomia.cli.output import show_solution
+        from eunomia.inputs.atomic_write import check_place
 
         if out is not None:
-            check_place(out, force=force)
+            check_place(out, force=force, endings=SUFFIXES, column="--out")
         found = ask(policy, problem)
         if out is not None:
             write_solution(found, out)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import typer
 
-from eunomia.model.disk_errors import DISK, REFUSALS
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.disk_errors import DISK, REFUSALS
+from eunomia.inputs.problems import InvalidInput, Problem
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 

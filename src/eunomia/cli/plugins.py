@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from eunomia.cli.errors import answering_errors
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 
 GROUP = "eunomia.commands"
 OFFERED = {"reproduce": ("eunomia-reproduction", "Measure a published result again.")}  # by packages of this project

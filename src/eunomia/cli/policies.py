@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from eunomia.cli.errors import answering_errors
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 ROWS = (

@@ -85,8 +85,8 @@ def machines(
     A scenario uses such a file as its cluster: nodes_file = "machines.csv?only=v100,p100".
     """
     with answering_errors(as_json):
+        from eunomia.inputs.atomic_write import check_place
         from eunomia.traces.machine_lists.native import write
-        from eunomia.traces.writing import check_place
 
         if to is not None:
             check_place(to, force=force, endings=(".csv",))
@@ -112,9 +112,10 @@ def convert(
     Every column that the format has is kept exactly; what it has no place for is told.
     """
     with answering_errors(as_json):
-        from eunomia.traces.writing import check_place
+        from eunomia.inputs.atomic_write import check_place
+        from eunomia.traces.writing import ENDINGS
 
-        check_place(to, force=force)
+        check_place(to, force=force, endings=ENDINGS)
         _write(_read(file, format, option), to, as_json)
 
 
@@ -152,10 +153,11 @@ def sample(
     Some tenants, a stretch of time, a tenth of the jobs, twice the load. The same seed draws the same jobs.
     """
     with answering_errors(as_json):
+        from eunomia.inputs.atomic_write import check_place
         from eunomia.traces.sampling import sample as taken
-        from eunomia.traces.writing import check_place
+        from eunomia.traces.writing import ENDINGS
 
-        check_place(out, force=force)
+        check_place(out, force=force, endings=ENDINGS)
         part = taken(
             _read(file, format, option),
             tenants=tenant or (),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job_lifecycle import Stage
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.record import Record
 from eunomia.records.replay import walk

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model import answers, decisions
 from eunomia.model.arrays import Array
 from eunomia.model.certificate import Certificate
@@ -26,7 +27,6 @@ from eunomia.model.decisions import Ask, Decision, GiveUp, Starts, Stop
 from eunomia.model.events import EVENTS, Moment, Progressed
 from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList
-from eunomia.model.problems import InvalidInput, Problem
 
 FORMAT = 1
 RECORD = "record.jsonl.gz"  # in the folder of a run

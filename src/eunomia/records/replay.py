@@ -12,6 +12,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import as_dict, from_dict
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, one_by_one
@@ -19,7 +20,6 @@ from eunomia.model.events import Moment
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import PolicyInfo
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
 from eunomia.records.record import Record, to_json

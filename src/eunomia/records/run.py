@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from eunomia.backends.door import Backend
+from eunomia.backends.protocol import Backend
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.decisions import Ask, Decision

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.problems import Problems
 from eunomia.report.outcomes import JobOutcome
 
 JOB_COLUMNS = ("jct_s", "queueing_s", "slowdown", "rho_themis", "scale_factor")

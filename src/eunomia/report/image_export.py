@@ -15,9 +15,9 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.atomic_write import write_whole
+from eunomia.inputs.problems import Problems
 from eunomia.report.all_charts import charts
-from eunomia.report.atomic_write import write_whole
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import plain

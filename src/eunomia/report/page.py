@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.all_charts import charts
-from eunomia.report.atomic_write import write_whole
 from eunomia.report.chart import Chart
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import escaped, json_block

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import one_run
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.report.seed_groups import part_done, whole
 from eunomia.runs.result_files import write_columns
 from eunomia.runs.scenario_variants import spelling, varied

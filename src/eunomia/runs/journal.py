@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from eunomia.backends.door import Habitable
+from eunomia.backends.protocol import TunableBackend
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.lease import write_whole
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Event, Moment
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.records.record import (
     JOURNAL_ONLY,
     RECORD,
@@ -155,7 +155,7 @@ class ResumedPolicyRunner(InlinePolicyRunner):
 class JournaledWorld:
     """A world with users: what they get to know of it is written down, so that a resumed run tells them the same."""
 
-    def __init__(self, world: Habitable, loss: Loss, journal: Journal, past: Past):
+    def __init__(self, world: TunableBackend, loss: Loss, journal: Journal, past: Past):
         self._world, self._loss, self._journal, self._replies = world, loss, journal, deque(past.replies)
 
     def moments(self) -> Iterator[Moment]:

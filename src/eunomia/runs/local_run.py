@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from eunomia.backends.door import Backend
 from eunomia.backends.local import LocalWorld, ResumedWorld
-from eunomia.backends.local.border import refuse_what_cannot_run
 from eunomia.backends.local.clock import read_clock
-from eunomia.backends.local.folder import JobFolder, last_lines
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.backends.local.environment_filter import refuse_what_cannot_run
+from eunomia.backends.local.job_directory import JobFolder, last_lines
+from eunomia.backends.protocol import Backend
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
 from eunomia.report.outcomes import JobOutcome

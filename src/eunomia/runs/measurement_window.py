@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from eunomia.backends.door import Backend
+from eunomia.backends.protocol import Backend
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics import Figures
 from eunomia.metrics.job_summary import job_numbers
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse
 from eunomia.model.events import JobCancelled, JobFinished, Moment
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 
 

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 
-from eunomia.backends.local.folder import lock
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.backends.local.job_directory import lock
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import JOURNAL
 from eunomia.runs.results_dir import BELOW, BESIDE, OURS, check_free
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.backends.door import Backend
-from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.protocol import Backend
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
@@ -130,7 +130,7 @@ def simulate(
         backend: Backend = world
         told = observes_losses(setup.policy)
         if setup.tuners or told:
-            assert isinstance(world, PhysicalWorld)  # in which jobs can be watched, as in no other
+            assert isinstance(world, DetailedSimulation)  # in which jobs can be watched, as in no other
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=told)
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import toml
 from eunomia.scenario.coercion import plain
 from eunomia.scenario.cross_checks import contradictions

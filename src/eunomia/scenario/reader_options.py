@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import date, time
 from typing import TypeAlias
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.coercion import parse_value
 
 Option: TypeAlias = int | float | bool | str

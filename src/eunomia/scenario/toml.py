@@ -8,7 +8,7 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.source_locations import KeyPath, SourceLocations
 
 MOST_BYTES = 4 * 2**20  # a scenario is written by hand; what is larger is some other file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.scenario import Scenario
 from eunomia.throughputs import Throughputs
 from eunomia.traces import Trace

@@ -5,32 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from eunomia.backends.simulated import SimulatedWorld
-from eunomia.backends.simulated.fluid import FluidWorld
-from eunomia.backends.simulated.physical import PhysicalWorld
+from eunomia.backends.simulated import Simulation
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
+from eunomia.backends.simulated.fluid import FluidSimulation
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.losses import losses_of
 from eunomia.model.losses import Losses
 from eunomia.setup.run_config import RunConfig
-from eunomia.setup.world_models import mishaps_of
+from eunomia.setup.world_models import fault_model_of
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 
-def simulated_world(setup: RunConfig) -> SimulatedWorld | PhysicalWorld | FluidWorld:
+def simulated_world(setup: RunConfig) -> Simulation | DetailedSimulation | FluidSimulation:
     """Return a fresh world."""
-    said, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
+    said, faults = setup.scenario.world, fault_model_of(setup.scenario)
     if setup.mechanism.divides_time:
-        return FluidWorld(setup.jobs, setup.topology, setup.truth, mishaps=mishaps, seed=setup.scenario.seed)
+        return FluidSimulation(setup.jobs, setup.topology, setup.truth, faults=faults, seed=setup.scenario.seed)
     common: dict[str, Any] = {
         "overheads": setup.overheads,
-        "mishaps": mishaps,
+        "faults": faults,
         "checkpoint_every_s": said.checkpoint_every_s,
         "replay_status": said.replay_status,
         "seed": setup.scenario.seed,
     }
     if isinstance(setup.truth, PlacedThroughputs):
-        return PhysicalWorld(setup.jobs, setup.topology, setup.truth, neighbours=setup.neighbours, **common)
-    return SimulatedWorld(setup.jobs, setup.topology, setup.truth, **common)
+        return DetailedSimulation(setup.jobs, setup.topology, setup.truth, neighbours=setup.neighbours, **common)
+    return Simulation(setup.jobs, setup.topology, setup.truth, **common)
 
 
 def with_losses(metrics: Metrics, held: Losses | None) -> Figures:

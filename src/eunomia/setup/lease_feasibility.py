@@ -6,7 +6,7 @@ theirs: each lease then begins with what a start costs, and where that is all of
 
 Where leases end together they go on by themselves while nobody waits. So there it must be certain that somebody does:
 that at some common end there are more such jobs than there is room for, even had each run alone since it came. Who
-else gets nowhere is found while it runs (`backends/simulated/stillness.py`).
+else gets nowhere is found while it runs (`backends/simulated/stall_detection.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.core.mechanism import MechanismConfig
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario

@@ -7,10 +7,10 @@ from dataclasses import fields
 from typing import Any, cast
 
 from eunomia.core.mechanism import MechanismConfig
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT, MECHANISMS, load
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.policy import Door, Policy, check_values
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies.presets import PRESET_MECHANISMS
 from eunomia.scenario import Scenario

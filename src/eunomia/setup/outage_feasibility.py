@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy, PolicyInfo, check_values
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS

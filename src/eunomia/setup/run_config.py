@@ -13,6 +13,7 @@ from eunomia.core.belief import Belief
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
@@ -20,7 +21,6 @@ from eunomia.model.curves import curve_of
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology

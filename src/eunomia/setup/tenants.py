@@ -8,21 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.inputs.field_rules import WEIGHT, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.model.tenants import NOBODY, Tenant, Tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import TenantSection as Said
 from eunomia.traces import Trace
-from eunomia.traces.field_rules import WEIGHT, NumberRule
-from eunomia.traces.open_table import read_sheet
 
-_QUOTA = NumberRule(
-    what="a number of accelerators, at least 0", least=0.0, fix="write it, or leave it empty", empty=math.nan
-)
+_QUOTA = Rule(what="a number of accelerators, at least 0", least=0.0, fix="write it, or leave it empty", empty=math.nan)
 _SPREAD = 4  # number of the seed's stream
 _TOLD = 5  # names in a note
 # Philly's virtual clusters by the first six digits of their names: weights of Ye et al., "ASTRAEA", TPDS 2022, in the
@@ -154,7 +152,7 @@ def _listed(scenario: Scenario, owners: Iterable[str]) -> dict[str, Tenant]:
 
 def _read(scenario: Scenario, name: str) -> dict[str, Tenant]:
     """Return the tenants of a table. Raises InvalidInput with all that is wrong with it."""
-    sheet = read_sheet(scenario.resolve(name))
+    sheet = read_table(scenario.resolve(name))
     sheet.expect(["tenant", "weight"], ["quota"], "a list of weights must hold at least one tenant")
     names = sheet.unique("tenant", "keep one of the two rows")
     weight, quota = sheet.number("weight", WEIGHT), sheet.number("quota", _QUOTA)

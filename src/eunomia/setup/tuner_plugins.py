@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.apps_rules import TUNERS_OF_PACKAGES
 from eunomia.scenario.schema_models import TUNERS

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from eunomia.backends.door import Backend, Habitable
+from eunomia.backends.protocol import Backend, TunableBackend
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.curves import Curve, curve_of
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import TUNERS
 from eunomia.setup.tuner_plugins import outside_tuner, tuner_class
@@ -35,10 +35,10 @@ def observes_losses(policy: Policy) -> bool:
 
 
 def with_tuners(
-    world: Habitable, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss, *, reports: bool = False
+    world: TunableBackend, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss, *, reports: bool = False
 ) -> Backend:
     """Return the world with users in it; with `reports` every job tells its loss as it goes on."""
-    told: Habitable = LossReporting(world, jobs, loss) if reports else world
+    told: TunableBackend = LossReporting(world, jobs, loss) if reports else world
     return TunerBackend(told, jobs, tuners, loss) if tuners else told
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from eunomia import traces
+from eunomia.inputs.field_rules import MOST_S
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
-from eunomia.model.problems import Problems
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
 from eunomia.setup.app_checks import demand_speeds_of_searches, refuse_shared_apps
@@ -21,7 +22,6 @@ from eunomia.throughputs import job_mix
 from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
 from eunomia.traces import Trace
-from eunomia.traces.field_rules import MOST_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

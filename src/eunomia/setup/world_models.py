@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from eunomia.backends.simulated import Mishaps
-from eunomia.backends.simulated.fates import Fates
-from eunomia.backends.simulated.reports import Reports
+from eunomia.backends.simulated import FaultModel
+from eunomia.backends.simulated.job_outcomes import OutcomeModel
+from eunomia.backends.simulated.report_latency import ReportLatency
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.speeds import Speeds
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Topology
@@ -55,10 +55,10 @@ def neighbours_of(scenario: Scenario) -> Neighbours | None:
             return StagedNeighbours(_read(scenario, "neighbours", NEIGHBOURS, read_stages))
 
 
-def mishaps_of(scenario: Scenario) -> Mishaps:
+def fault_model_of(scenario: Scenario) -> FaultModel:
     """Return what goes wrong in the scenario's world."""
     world, said = scenario.world, scenario.physics
-    return Mishaps(
+    return FaultModel(
         job_failures_per_hour=world.job_failures_per_hour,
         node_failures_per_hour=world.node_failures_per_hour,
         node_repair_s=world.node_repair_s,
@@ -68,8 +68,8 @@ def mishaps_of(scenario: Scenario) -> Mishaps:
         rack_repair_s=said.rack_repair_s,
         repairs_fixed=said.repair == "fixed",
         blacklist_s=world.blacklist_s if world.retry == "adaptive" else 0.0,
-        fates=Fates(failing=said.failing, killed=said.killed) if said.fates == "philly" else None,
-        reports=Reports(delay_s=said.report_delay_s, lost=said.report_lost, reconcile_s=said.reconcile_s),
+        outcomes=OutcomeModel(failing=said.failing, killed=said.killed) if said.fates == "philly" else None,
+        report_latency=ReportLatency(delay_s=said.report_delay_s, lost=said.report_lost, reconcile_s=said.reconcile_s),
     )
 
 

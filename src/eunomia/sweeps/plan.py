@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario

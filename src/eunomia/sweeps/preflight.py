@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.runs.measurement_window import measured_rows
 from eunomia.scenario import Scenario
 from eunomia.scenario.source_locations import KeyPath, Place, dotted

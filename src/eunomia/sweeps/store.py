@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.disk_errors import DISK
-from eunomia.model.problems import InvalidInput, Problem
-from eunomia.report.atomic_write import write_whole
+from eunomia.inputs.atomic_write import write_whole
+from eunomia.inputs.disk_errors import DISK
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.runs.result_files import write_json
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result

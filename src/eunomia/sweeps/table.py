@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eunomia.report.atomic_write import write_whole
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.sweeps.plan import FIRST, PlannedRun
 
 Summary = Mapping[str, float | int | None]

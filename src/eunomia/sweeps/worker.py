@@ -19,8 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from eunomia.inputs.disk_errors import DISK
 from eunomia.kernels import LOG
-from eunomia.model.disk_errors import DISK
 
 LINES = 12  # of a traceback are kept
 Work = Callable[[dict[str, Any]], None]  # makes and writes what it is asked for

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from eunomia.backends.simulated import Mishaps, SimulatedWorld
+from eunomia.backends.simulated import FaultModel, Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -143,7 +143,7 @@ def play(
     *,
     terms: LeaseTerms | None = None,
     overheads: Overheads | None = None,
-    mishaps: Mishaps | None = None,
+    faults: FaultModel | None = None,
     checkpoint_every_s: float = 0.0,
     seed: int = 0,
     world_seed: int = 0,
@@ -163,12 +163,12 @@ def play(
     price = np.array([known[name] or 0.0 for name in world.topology.types])
     info, topology = policy.info, world.topology
     scheduler = Scheduler(topology, info, mechanism, belief, seed=seed, checked=checked, price=price, tenants=tenants)
-    backend = SimulatedWorld(
+    backend = Simulation(
         world.jobs,
         world.topology,
         world.speeds,
         overheads=overheads,
-        mishaps=mishaps,
+        faults=faults,
         checkpoint_every_s=checkpoint_every_s,
         seed=world_seed,
     )

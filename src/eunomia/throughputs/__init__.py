@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.throughputs import gavel_json, long_table, scaling
 from eunomia.throughputs.catalogue import price_usd_per_hour, resolve

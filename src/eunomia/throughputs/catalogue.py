@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 FILE = "accelerators.toml"

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.problems import Problems
-from eunomia.throughputs.files import read_bytes, text_of
+from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.problems import Problems
+from eunomia.throughputs.layouts import RATE
 from eunomia.throughputs.measured import Measurements, Pairs, Rates
-from eunomia.throughputs.numbers import rate_of
 
 ALONE = "null"
 KEY = re.compile(r"""\((['"])(.+)\1, *([1-9][0-9]{0,5})\)""")
@@ -39,10 +40,7 @@ def read(path: Path, name: str) -> Measurements:
 
 
 def _document(path: Path, problems: Problems) -> Any:
-    contents = read_bytes(path, problems)
-    text = None if contents is None else text_of(contents, problems)
-    problems.raise_if_any()
-    assert text is not None
+    text = decoded(problems.file, contents(path, problems.file))
 
     def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
@@ -85,7 +83,7 @@ class _Found:
             column = f"{place}/{other}"
             if other != ALONE:
                 self._take_pair(type_name, gang, self._gang_of(other, place), value, column)
-            elif (rate := rate_of(value, self.problems, column=column)) is not None:
+            elif (rate := self._rate(value, column)) is not None:
                 self.alone[type_name, *gang] = rate
 
     def _take_pair(self, type_name: str, gang: Gang, partner: Gang | None, value: Any, column: str) -> None:
@@ -97,9 +95,17 @@ class _Found:
             rule = "a pair is [rate of the first, rate of the second]"
             self.problems.add(rule, "give two rates", column=column, value=str(value)[:80])
         else:
-            rate, _ = (rate_of(each, self.problems, column=column) for each in value)
+            rate, _ = (self._rate(each, column) for each in value)
             if rate is not None:
                 self.pairs[type_name, gang[0], partner[0], gang[1]] = rate
+
+    def _rate(self, value: Any, column: str) -> float | None:
+        """Return a rate in steps/s; None, with the problem noted, if it is none."""
+        with suppress(TypeError, ValueError):
+            if not isinstance(value, bool) and "_" not in str(value) and RATE.allows(value):
+                return float(value)
+        self.problems.add(f"must be {RATE.what}", RATE.fix, column=column, value=str(value)[:80])
+        return None
 
     def _gang_of(self, key: str, column: str) -> Gang | None:
         gang = gang_of(key)

@@ -14,17 +14,18 @@ but no place is faster than the fewest nodes. A. Qiao et al., "Pollux", OSDI 202
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.table import InputTable
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.rounding import straight
-from eunomia.throughputs.columns import MeasurementColumns, number, read_columns, whole
 from eunomia.throughputs.job_type_aliases import Kind, model_of
+from eunomia.throughputs.layouts import ABOVE_0, COUNT, read_layout
 from eunomia.throughputs.measured import nearest_size
 from eunomia.throughputs.placement import across_racks
 from eunomia.throughputs.placement_level import PlacementSpan
@@ -67,10 +68,9 @@ class ByNodes:
 
 def read_placement(path: Path, name: str) -> ByNodes:
     """Return a table of slowdowns. Raises InvalidInput with everything that is wrong with it."""
-    problems = Problems(name)
-    table = read_columns(path, LAYOUTS, problems)
-    found = {"own": _own, "pollux": _pollux, "chronus": _chronus}[table.layout](table, problems)
-    problems.raise_if_any()
+    layout, table = read_layout(path, name, LAYOUTS)
+    found = {"own": _own, "pollux": _pollux, "chronus": _chronus}[layout](table)
+    table.raise_if_any()
     curves: dict[str, dict[int, Curve]] = {}
     for (model, size), by_nodes in found.items():
         curves.setdefault(model, {})[size] = _curve(by_nodes)
@@ -83,38 +83,38 @@ def _curve(by_nodes: Mapping[int, list[float]]) -> Curve:
     return tuple(map(float, nodes)), tuple((medians / medians[0]).tolist())
 
 
-def _own(table: MeasurementColumns, problems: Problems) -> Times:
+def _own(table: InputTable) -> Times:
+    sizes, nodes = table.whole("scale_factor", COUNT), table.whole("nodes", COUNT)
+    slowdown = table.number("slowdown", ABOVE_0)
+    table.refuse("slowdown", slowdown < 1, "is at least 1", "give the time over that on the fewest nodes")
     found: Times = {}
-    for row in table.rows:
-        size, nodes = whole(row, "scale_factor", problems), whole(row, "nodes", problems)
-        slowdown = number(row, "slowdown", problems)
-        model = model_of(row.values["job_type"])
-        if slowdown < 1:
-            problems.add("is at least 1", "give the time over that on the fewest nodes", row=row.line,
-                         column="slowdown", value=row.values["slowdown"])  # fmt: skip
-        found.setdefault((model, size), {1: [1.0]}).setdefault(nodes, []).append(slowdown)
+    for model, size, n, factor in _rows(table.text("job_type"), sizes, nodes, slowdown):
+        found.setdefault((model, size), {1: [1.0]}).setdefault(n, []).append(factor)
     return found
 
 
-def _chronus(table: MeasurementColumns, problems: Problems) -> Times:
+def _chronus(table: InputTable) -> Times:
+    sizes, nodes = table.whole("num_gpus", COUNT), table.whole("num_nodes", COUNT)
     found: Times = {}
-    for row in table.rows:
-        size, nodes = whole(row, "num_gpus", problems), whole(row, "num_nodes", problems)
-        speed = number(row, "relative_speed", problems)
-        found.setdefault((model_of(row.values["model"]), size), {}).setdefault(nodes, []).append(1 / speed)
+    for model, size, n, time in _rows(table.text("model"), sizes, nodes, 1 / table.number("relative_speed", ABOVE_0)):
+        found.setdefault((model, size), {}).setdefault(n, []).append(time)
     return found
 
 
-def _pollux(table: MeasurementColumns, problems: Problems) -> Times:
+def _rows(jobs: Sequence[str], sizes: Ints, nodes: Ints, values: Floats) -> Iterator[tuple[str, int, int, float]]:
+    return zip(map(model_of, jobs), sizes.tolist(), nodes.tolist(), values.tolist(), strict=True)
+
+
+def _pollux(table: InputTable) -> Times:
     """Divide step times of one batch by that of the fewest nodes, so that batches can be compared."""
+    placements, step_times = table.text("placement"), table.number("step_time", ABOVE_0).tolist()
+    wrong = np.array([not (each.isascii() and each.isdigit()) or "0" in each for each in placements], dtype=np.bool_)
+    table.refuse("placement", wrong, "has a digit above 0 for each node, its accelerators", "correct the placement")
+    table.raise_if_any()
     times: dict[tuple[str, int, str], dict[int, list[float]]] = {}
-    for row in table.rows:
-        placement, step = row.values["placement"], number(row, "step_time", problems)
-        if not (placement.isascii() and placement.isdigit()) or "0" in placement:
-            rule = "has a digit above 0 for each node, its accelerators"
-            problems.add(rule, "fix the placement", row=row.line, column="placement", value=placement)
-            continue
-        key = (model_of(row.values["model"]), sum(map(int, placement)), row.values["local_bsz"])
+    models, batches = map(model_of, table.text("model")), table.text("local_bsz")
+    for model, batch, placement, step in zip(models, batches, placements, step_times, strict=True):
+        key = (model, sum(map(int, placement)), batch)
         times.setdefault(key, {}).setdefault(len(placement), []).append(step)
     found: Times = {}
     for (model, size, _), by_nodes in times.items():

@@ -13,10 +13,13 @@ D. Gu et al., "ElasticFlow", ASPLOS 2023: the global batch is constant, so the c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from eunomia.model.problems import Problems
-from eunomia.throughputs.columns import MeasurementColumns, header_of, layout_of, number, read_columns, whole
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import InvalidInput
+from eunomia.inputs.table import InputTable
+from eunomia.throughputs.layouts import ABOVE_0, AT_LEAST_0, COUNT, layout_of, read_layout
 from eunomia.throughputs.measured import Measurements, Rates
 
 LAYOUTS = {
@@ -25,44 +28,53 @@ LAYOUTS = {
 }
 MURI_TYPE = "v100"  # the paper's cluster; the table does not say
 MS = 1e-3
+_RATE = replace(AT_LEAST_0, empty=0.0)
 
 
 def is_published(path: Path) -> bool:
-    """Say whether a CSV is one of these tables."""
-    return layout_of(header_of(path), LAYOUTS) is not None
+    """Return whether a file is one of these tables."""
+    try:
+        return layout_of(read_table(path).stripped().columns, LAYOUTS) is not None
+    except InvalidInput:
+        return False
 
 
 def read(path: Path, name: str) -> Measurements:
     """Return the measurements of a file. Raises InvalidInput with everything that is wrong with it."""
-    problems = Problems(name)
-    table = read_columns(path, LAYOUTS, problems)
-    rates = _elasticflow(table, problems) if table.layout == "elasticflow" else _muri(table, problems)
-    if not rates and not problems.count:
-        problems.add("the table holds no throughput", "give at least one measurement above 0")
-    problems.raise_if_any()
+    layout, table = read_layout(path, name, LAYOUTS)
+    rates = _elasticflow(table) if layout == "elasticflow" else _muri(table)
+    if not rates and not table.count:
+        table.note(None, None, None, "the table holds no throughput", "give at least one measurement above 0")
+    table.raise_if_any()
     return Measurements(name, rates, {})
 
 
-def _elasticflow(table: MeasurementColumns, problems: Problems) -> Rates:
-    sizes = [column for column in table.header if column not in LAYOUTS["elasticflow"]]
+def _elasticflow(table: InputTable) -> Rates:
+    sizes = [column for column in table.columns if column not in LAYOUTS["elasticflow"]]
     for column in sizes:
         if not (column.isascii() and column.isdigit() and int(column) > 0):
-            problems.add("is a number of accelerators", "leave the column out", row=1, column=column, value=column)
-    problems.raise_if_any()
-    rates: Rates = {}
-    for row in table.rows:
-        job_type = f"{row.values['model']} (batch size {whole(row, 'global_batch_size', problems)})"
-        for column in sizes:
-            rate = number(row, column, problems, zero=True) if row.values[column] else 0.0
-            if rate:
-                rates[row.values["gpu_type"].casefold(), job_type, int(column)] = rate
-    return rates
+            table.note(table.header_line, column, column, "is a number of accelerators", "leave the column out")
+    table.raise_if_any()
+    job_types = _job_types(table, "model", "global_batch_size")
+    types = [type.casefold() for type in table.text("gpu_type")]
+    columns = [table.number(column, _RATE).tolist() for column in sizes]
+    return {
+        (type, job_type, int(size)): rate
+        for type, job_type, *row in zip(types, job_types, *columns, strict=True)
+        for size, rate in zip(sizes, row, strict=True)
+        if rate > 0
+    }
 
 
-def _muri(table: MeasurementColumns, problems: Problems) -> Rates:
-    rates: Rates = {}
-    for row in table.rows:
-        size, batch = whole(row, "num_gpu", problems), whole(row, "batch_size", problems)
-        job_type = f"{row.values['model_name']} (batch size {batch})"
-        rates[MURI_TYPE, job_type, size] = size / (number(row, "iteration_time", problems) * MS)
-    return rates
+def _muri(table: InputTable) -> Rates:
+    sizes, times = table.whole("num_gpu", COUNT).tolist(), table.number("iteration_time", ABOVE_0).tolist()
+    job_types = _job_types(table, "model_name", "batch_size")
+    return {
+        (MURI_TYPE, job_type, size): size / (time * MS)
+        for job_type, size, time in zip(job_types, sizes, times, strict=True)
+    }
+
+
+def _job_types(table: InputTable, model: str, batch: str) -> list[str]:
+    batches = table.whole(batch, COUNT).tolist()
+    return [f"{name} (batch size {size})" for name, size in zip(table.text(model), batches, strict=True)]

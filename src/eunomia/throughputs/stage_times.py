@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import Problems
-from eunomia.throughputs.columns import number, read_columns, whole
 from eunomia.throughputs.job_type_aliases import model_of
+from eunomia.throughputs.layouts import ABOVE_0, AT_LEAST_0, COUNT, read_layout
 from eunomia.throughputs.measured import nearest_size
 
 STAGES = ("resource_time_0", "resource_time_1", "resource_time_2")
@@ -48,13 +47,12 @@ def kept(busy: Sequence[Floats]) -> float:
 
 def read_stages(path: Path, name: str) -> Stages:
     """Return a table of stage times; rows of one model and size are averaged. Raises InvalidInput with all problems."""
-    problems = Problems(name)
+    _, table = read_layout(path, name, LAYOUTS)
+    sizes, iteration = table.whole("num_gpu", COUNT).tolist(), table.number("iteration_time", ABOVE_0)
+    stages = np.stack([table.number(stage, AT_LEAST_0) for stage in STAGES], axis=1)  # (row, stage)
+    table.raise_if_any()
     found: dict[str, dict[int, list[Floats]]] = {}
-    for row in read_columns(path, LAYOUTS, problems).rows:
-        size, iteration = whole(row, "num_gpu", problems), number(row, "iteration_time", problems)
-        stages = np.array([number(row, stage, problems, zero=True) for stage in STAGES])
-        sizes = found.setdefault(model_of(row.values["model_name"]), {})
-        sizes.setdefault(size, []).append(np.minimum(stages / iteration, 1.0))
-    problems.raise_if_any()
+    for model, size, row in zip(table.text("model_name"), sizes, stages / iteration[:, None], strict=True):
+        found.setdefault(model_of(model), {}).setdefault(size, []).append(np.minimum(row, 1.0))
     busy = {model: {n: np.mean(rows, axis=0) for n, rows in sizes.items()} for model, sizes in found.items()}
     return Stages(name, busy)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
 
 

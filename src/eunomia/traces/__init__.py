@@ -11,10 +11,11 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eunomia.inputs.options import known
+from eunomia.inputs.problems import refused
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.format_detection import file_of, guessed
 from eunomia.traces.generators import GENERATORS, generate
-from eunomia.traces.options import known, refused
 from eunomia.traces.table import Trace
 from eunomia.traces.window import window
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
-from eunomia.traces.field_rules import MOST, NumberRule
 from eunomia.traces.format_detection import first_line
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.sheet import Sheet
 
 CLUSTERS = ("vc", "time", "running_gpu_num", "pending_gpu_num", "idle_gpu_num", "total_gpu_num", "gpu_utilization")
 MACHINES = ("time", "active", "total")
@@ -24,8 +24,8 @@ FURTHER = (
     *[f"{state}_{kind}_num" for state in ("total", "running", "pending") for kind in ("job", "gpujob")],
     *[f"{state}_gpu_num_{side}_8" for state in ("running", "pending") for side in ("noless", "less")],
 )
-COUNT = NumberRule(what="a whole number, at least 0", least=0, most=MOST, whole=True, fix="write how many there were")
-SHARE = NumberRule(what="a number from 0 to 1", least=0.0, most=1.0, fix="write running over total")
+COUNT = Rule(what="a whole number, at least 0", least=0, most=MOST, whole=True, fix="write how many there were")
+SHARE = Rule(what="a number from 0 to 1", least=0.0, most=1.0, fix="write running over total")
 ROUNDING = 0.00051  # shares are published with three digits
 
 
@@ -74,7 +74,7 @@ def _layout(path: Path) -> tuple[str, ...] | None:
 
 
 def _clusters(path: Path) -> ClusterHistory:
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(CLUSTERS, FURTHER, "a list of states must hold at least one minute")
     names = sheet.filled("vc")
     _refuse_twice(sheet, sheet.moment("time"), names)
@@ -95,7 +95,7 @@ def _clusters(path: Path) -> ClusterHistory:
 
 
 def _machines(path: Path) -> ClusterHistory:
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(MACHINES, (), "a list of states must hold at least one minute")
     _refuse_twice(sheet, sheet.moment("time"), ("",) * len(sheet))
     total, active = sheet.number("total", COUNT), sheet.number("active", COUNT)
@@ -105,7 +105,7 @@ def _machines(path: Path) -> ClusterHistory:
     return ClusterHistory(source=sheet.file, unit="machines", states=(_state("all", total, active),))
 
 
-def _refuse_twice(sheet: Sheet, at: Floats, names: Sequence[str]) -> None:
+def _refuse_twice(sheet: InputTable, at: Floats, names: Sequence[str]) -> None:
     """Note every row that tells of a minute that an earlier row told of, `at` (row,) being nan where it is wrong."""
     first: dict[tuple[str, float], int] = {}
     told = [first.setdefault(key, row) for row, key in enumerate(zip(names, at.tolist(), strict=True))]

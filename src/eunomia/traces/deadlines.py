@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
+from eunomia.inputs.table import InputTable
 from eunomia.traces.notes import MODELS, counted
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import flag
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_id", "submit_time", "ddl", "num_gpu", "duration", "real_duration")
@@ -28,14 +28,14 @@ def read(path: Path, *, models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = _trace(sheet, models)
     sheet.raise_if_any()
     return in_order(trace)
 
 
-def _trace(sheet: Sheet, models: bool) -> Trace:
+def _trace(sheet: InputTable, models: bool) -> Trace:
     submitted_s = sheet.number("submit_time", SUBMITTED)
     duration_s, real_s = sheet.number("duration", DURATION), sheet.number("real_duration", DURATION)
     scaled = np.abs(duration_s - real_s) > 0

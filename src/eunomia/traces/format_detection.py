@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eunomia.traces.files import GZIP
-from eunomia.traces.options import refused
+from eunomia.inputs.file_contents import GZIP
+from eunomia.inputs.problems import refused
 
 MOST_HEADER = 65_536  # bytes looked at
 LISTED = 12  # files named when there are several

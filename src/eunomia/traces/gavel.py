@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.delimited import read_tabbed
-from eunomia.traces.field_rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT, NumberRule
-from eunomia.traces.sheet import Sheet
+from eunomia.inputs.field_rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT, Rule
+from eunomia.inputs.open_table import read_tabbed
+from eunomia.inputs.table import InputTable
 from eunomia.traces.table import Trace, trace_of
 
 NAMES = (
@@ -29,7 +29,7 @@ NAMES = (
     "arrival_time",
 )
 PRIORITY = replace(WEIGHT, empty=None, fix="write 1 for a job without priority")
-SLO = NumberRule(what="a finite number, above 0 or -1 for none", least=-1, fix="write -1 for no objective")
+SLO = Rule(what="a finite number, above 0 or -1 for none", least=-1, fix="write -1 for no objective")
 
 
 def read(path: Path) -> Trace:
@@ -41,7 +41,7 @@ def read(path: Path) -> Trace:
     return trace
 
 
-def _trace(sheet: Sheet) -> Trace:
+def _trace(sheet: InputTable) -> Trace:
     sheet.number("needs_data_dir", FLAG)
     return trace_of(
         sheet.file,
@@ -57,7 +57,7 @@ def _trace(sheet: Sheet) -> Trace:
     )
 
 
-def objectives(sheet: Sheet) -> tuple[str, ...]:
+def objectives(sheet: InputTable) -> tuple[str, ...]:
     """Check the SLO column; say how many objectives could not become deadlines."""
     factor = sheet.number("SLO", SLO)
     sheet.refuse("SLO", (factor > -1) & (factor <= 0), f"must be {SLO.what}", SLO.fix)

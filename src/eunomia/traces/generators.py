@@ -8,44 +8,45 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from eunomia.inputs.field_rules import SCALE_FACTOR, Rule
+from eunomia.inputs.options import flag, known, number
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats
 from eunomia.model.rounding import drawn
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.distributions import DISTRIBUTIONS
-from eunomia.traces.field_rules import SCALE_FACTOR, NumberRule
 from eunomia.traces.gavel_streams import GavelStreams
-from eunomia.traces.options import flag, known, number, refused
 from eunomia.traces.searches import GANGS, Searches
 from eunomia.traces.table import Trace, trace_of
 
 MOST_JOBS = 10_000_000
-JOBS = NumberRule(
+JOBS = Rule(
     what=f"a whole number from 1 to {MOST_JOBS:,}",
     least=1,
     most=MOST_JOBS,
     whole=True,
     fix="write how many jobs to draw",
 )
-RATE = NumberRule(
+RATE = Rule(
     what="a number of jobs per hour, at least 0.000001",
     least=1e-6,
     endless=True,
     fix="write how many jobs arrive in an hour, or inf for all at time 0",
 )
-MEAN_DURATION = NumberRule(
+MEAN_DURATION = Rule(
     what="a number of seconds above 0, at most 1e10",  # some job of very many is drawn far longer
     above=0.0,
     most=1e10,
     fix="write how long a job runs on average",
 )
-TENANTS = NumberRule(
+TENANTS = Rule(
     what="a whole number, at least 0",
     least=0,
     most=MOST_JOBS,
     whole=True,
     fix="write 0 for jobs that belong to nobody",
 )
-SEED = NumberRule(what="a whole number, at least 0", least=0, whole=True, fix="write 0, or any other whole number")
+SEED = Rule(what="a whole number, at least 0", least=0, whole=True, fix="write 0, or any other whole number")
 
 
 @dataclass(frozen=True, kw_only=True)

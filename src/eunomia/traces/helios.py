@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import one_of
+from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import date_at
 from eunomia.traces.notes import counted, lasting
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import one_of, refused
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.timestamps import date_at
 
 REQUIRED = ("job_id", "user", "vc", "gpu_num", "state", "submit_time", "duration")
 OPTIONAL = ("cpu_num", "node_num", "start_time", "end_time", "queue")
@@ -37,7 +38,7 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     one_of(str(path), "tenant", tenant, TENANTS)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     at, gpus = sheet.moment("submit_time"), sheet.whole("gpu_num", ACCELERATORS)
     first = float(np.nanmin(at)) if np.isfinite(at).any() else 0.0

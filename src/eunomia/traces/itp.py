@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import chosen, flag
+from eunomia.inputs.table import InputTable
 from eunomia.traces.notes import MODELS
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import chosen, flag
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("cluster", "job_id", "submission_time", "duration", "num_gpu")
@@ -28,7 +28,7 @@ def read(path: Path, *, cluster: str = "", models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = _trace(sheet, models)
     sheet.raise_if_any()
@@ -36,7 +36,7 @@ def read(path: Path, *, cluster: str = "", models: bool = False) -> Trace:
     return in_order(trace.take(np.flatnonzero(keep)))
 
 
-def _trace(sheet: Sheet, models: bool) -> Trace:
+def _trace(sheet: InputTable, models: bool) -> Trace:
     submitted_s = sheet.number("submission_time", SUBMITTED)
     return trace_of(
         sheet.file,

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import DURATION, SCALE_FACTOR, SUBMITTED, NumberRule
+from eunomia.inputs.field_rules import DURATION, SCALE_FACTOR, SUBMITTED, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
+from eunomia.inputs.table import InputTable
 from eunomia.traces.notes import counted
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import flag
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 KIND_OF = "iteration_networking_time"
 REQUIRED = ("job_id", "submit_s", "gpus", "service_s")
 OPTIONAL = ("nodes", "gpus_per_node", KIND_OF)
-NODES = NumberRule(
+NODES = Rule(
     what="a whole number of machines, at least 1",
     least=1,
     most=1e6,
@@ -28,7 +28,7 @@ NODES = NumberRule(
     empty=1,
     fix="write 1 for one machine",
 )
-KIND = NumberRule(what="a number from 0 to 1", least=0, most=1, empty=0, fix="write 0.75 for pretraining, else 0.25")
+KIND = Rule(what="a number from 0 to 1", least=0, most=1, empty=0, fix="write 0.75 for pretraining, else 0.25")
 PRETRAINING = 0.75
 SELECTED = "evaluation jobs and all that failed or were cancelled are absent from the published extract"
 
@@ -39,14 +39,14 @@ def read(path: Path, *, models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = _trace(sheet, models)
     sheet.raise_if_any()
     return in_order(trace)
 
 
-def _trace(sheet: Sheet, models: bool) -> Trace:
+def _trace(sheet: InputTable, models: bool) -> Trace:
     kind = sheet.number(KIND_OF, KIND) if models else np.empty(0)
     nodes, per_node = sheet.whole("nodes", NODES), sheet.whole("gpus_per_node", NODES)
     gpus = sheet.whole("gpus", SCALE_FACTOR)

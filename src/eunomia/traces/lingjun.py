@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.notes import lasting
-from eunomia.traces.open_table import read_sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_index", "submit_s", "gpus", "service_s")
@@ -19,7 +19,7 @@ STARTS = "submission times are the starts of the jobs: their waits in the queue 
 
 def read(path: Path) -> Trace:
     """Return the trace, by start. Raises InvalidInput with everything that is wrong with the file."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     duration_s, zeros = lasting(sheet.number("service_s", SPAN))
     trace = trace_of(

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.field_rules import MOST_S, SCALE_FACTOR, NumberRule
+from eunomia.inputs.field_rules import MOST_S, SCALE_FACTOR, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
 from eunomia.traces.notes import MODELS
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import flag
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_id", "num_gpu", "submit_time", "duration", "resource_time_0", "resource_time_1", "resource_time_2")
 OPTIONAL = ("iterations", "model_name", "batch_size", "interval", "iteration_time", "priority")
-SUBMITTED_MS = NumberRule(
+SUBMITTED_MS = Rule(
     what="a finite number of milliseconds, at least 0",
     least=0.0,
     fix="write the submission time as milliseconds since the trace began",
 )
-DURATION_MS = NumberRule(
+DURATION_MS = Rule(
     what="a number of milliseconds above 0, at most 1e15",
     above=0.0,
     most=1000 * MOST_S,
@@ -36,7 +36,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     kept = "kept as job types" if models else "left out"
     trace = trace_of(

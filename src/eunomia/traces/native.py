@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import DEADLINE, DEMAND, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
-from eunomia.traces.field_rules import DEADLINE, DEMAND, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 
 REQUIRED = ("job_id", "submitted_s", "scale_factor", "job_type")
@@ -33,14 +33,14 @@ STATUSES = {word: word for word in ("", "finished", "failed", "cancelled")}
 
 def read(path: Path) -> Trace:
     """Return the trace in a native file. Raises InvalidInput with everything that is wrong with it."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = _trace(sheet)
     sheet.raise_if_any()
     return trace
 
 
-def _trace(sheet: Sheet) -> Trace:
+def _trace(sheet: InputTable) -> Trace:
     submitted_s = sheet.ordered("submitted_s", SUBMITTED)
     total_steps, duration_s = _work(sheet)
     return trace_of(
@@ -65,7 +65,7 @@ def _trace(sheet: Sheet) -> Trace:
     )
 
 
-def _work(sheet: Sheet) -> tuple[Floats, Floats]:
+def _work(sheet: InputTable) -> tuple[Floats, Floats]:
     """Return total steps and duration, of which each job has exactly one."""
     if "total_steps" not in sheet.columns and "duration_s" not in sheet.columns and sheet.columns:
         sheet.note(
@@ -92,12 +92,12 @@ def _work(sheet: Sheet) -> tuple[Floats, Floats]:
     return sheet.number("total_steps", TOTAL_STEPS, ~no_steps), sheet.number("duration_s", DURATION, ~no_duration)
 
 
-def _job_types(sheet: Sheet) -> tuple[str, ...] | None:
+def _job_types(sheet: InputTable) -> tuple[str, ...] | None:
     """Return the job types, or None where the whole column is empty: the trace names none."""
     return sheet.filled("job_type") if any(sheet.text("job_type")) else None
 
 
-def _deadlines(sheet: Sheet, submitted_s: Floats) -> Floats:
+def _deadlines(sheet: InputTable, submitted_s: Floats) -> Floats:
     deadline_s = sheet.number("deadline_s", DEADLINE)
     sheet.refuse(
         "deadline_s",
@@ -108,7 +108,7 @@ def _deadlines(sheet: Sheet, submitted_s: Floats) -> Floats:
     return deadline_s
 
 
-def _commands(sheet: Sheet) -> tuple[tuple[str, ...], ...]:
+def _commands(sheet: InputTable) -> tuple[tuple[str, ...], ...]:
     """Return each job's argv, read from a JSON list of strings."""
     texts = sheet.text("command")
     by_text = {text: _argv(text) for text in set(texts)}

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SUBMITTED, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import one_of
+from eunomia.inputs.problems import refused
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.traces.field_rules import ACCELERATORS, DEMAND, SUBMITTED, NumberRule
 from eunomia.traces.notes import SHORTEST_S, counted
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import one_of, refused
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
@@ -27,15 +28,15 @@ FRACTION = ("ceil", "drop")
 WHOLE = 1000  # thousandths of an accelerator
 MILLI, MIB = 1000, 1024  # thousandths of a CPU, MiB of a GiB
 UNITS = "CPUs are thousandths and memory is MiB in the file, read as CPUs and GiB"
-PART = NumberRule(
+PART = Rule(
     what=f"a whole number of thousandths, 0 to {WHOLE}",
     least=0,
     most=WHOLE,
     whole=True,
     fix="write 1000 for a whole one",
 )
-ENDED = NumberRule(what="a finite number of seconds, at least 0", least=0.0, fix="write when the pod was deleted")
-STARTED = NumberRule(
+ENDED = Rule(what="a finite number of seconds, at least 0", least=0.0, fix="write when the pod was deleted")
+STARTED = Rule(
     what="a finite number of seconds, at least 0",
     least=0.0,
     empty=np.nan,
@@ -72,7 +73,7 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     one_of(str(path), "fraction", fraction, FRACTION)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     pods = _pods(sheet)
     trace = trace_of(
@@ -97,7 +98,7 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
     return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes, partly=partly))
 
 
-def _pods(sheet: Sheet) -> Pods:
+def _pods(sheet: InputTable) -> Pods:
     """Return the columns, and note what no single cell can be wrong about."""
     pods = Pods(
         gpus=sheet.whole("num_gpu", ACCELERATORS),
@@ -114,7 +115,7 @@ def _pods(sheet: Sheet) -> Pods:
     return pods
 
 
-def _partly(sheet: Sheet, pods: Pods, keep: Bools) -> tuple[str, ...]:
+def _partly(sheet: InputTable, pods: Pods, keep: Bools) -> tuple[str, ...]:
     """Say what of the columns that are read a trace has no place for."""
     phases = set(compress(sheet.text("pod_phase"), keep.tolist()))
     unsaid = [word for word, ours in STATUS_BY_WORD.items() if not ours and word in phases]
@@ -125,7 +126,7 @@ def _partly(sheet: Sheet, pods: Pods, keep: Bools) -> tuple[str, ...]:
     )
 
 
-def _notes(sheet: Sheet, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:
+def _notes(sheet: InputTable, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:
     """Say what was left out, rounded or cut off; a row that is left out is counted once."""
     running = np.array([phase == "Running" for phase in sheet.text("pod_phase")], dtype=np.bool_)
     part = "are left out" if fraction == "drop" else "are read as asking for a whole one (fraction = ceil)"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SPAN
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import date_at
 from eunomia.traces.notes import counted, lasting
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import refused
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.timestamps import date_at
 
 REQUIRED = ("row", "submit_time", "user", "gpus", "nodes", "run_time_s", "status")
 OPTIONAL = ("submit_s", "cpus", "job_id", "job_index")
@@ -24,7 +24,7 @@ STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed"}
 
 def read(path: Path) -> Trace:
     """Return the trace, by submission, with the user as tenant. Raises InvalidInput with all that is wrong with it."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     at, gpus = sheet.moment("submit_time"), sheet.whole("gpus", ACCELERATORS)
     first = float(np.nanmin(at)) if np.isfinite(at).any() else 0.0

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from eunomia.inputs.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.censoring import clamped_note
-from eunomia.traces.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
-from eunomia.traces.open_table import read_sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("task_row", "job_name", "start_s", "gpus", "service_s", "clamped")
@@ -24,7 +24,7 @@ NOTES = (
 
 def read(path: Path) -> Trace:
     """Return the trace, by start. Raises InvalidInput with everything that is wrong with the file."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     clamped, duration_s = sheet.number("clamped", FLAG), sheet.number("service_s", DURATION)
     trace = trace_of(

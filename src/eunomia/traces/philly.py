@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools
-from eunomia.traces.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
 from eunomia.traces.notes import SHORTEST_S, counted
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import flag, refused
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_index", "submit_s", "gpus", "span_s", "service_s", "vc", "status")
@@ -32,7 +33,7 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "passed_only", passed_only)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     service_s, span_s = sheet.number("service_s", SERVICE), sheet.number("span_s", SPAN)
     duration_s = np.where(np.isnan(service_s), span_s, service_s)

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.field_rules import ACCELERATORS, SPAN
+from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.options import one_of
+from eunomia.inputs.problems import SHOWN, InvalidInput, Problem, refused
+from eunomia.inputs.table import LONGEST, InputTable
+from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Floats
-from eunomia.model.problems import SHOWN, InvalidInput, Problem
-from eunomia.traces.field_rules import ACCELERATORS, SPAN
-from eunomia.traces.files import contents, decoded
 from eunomia.traces.notes import counted, lasting
-from eunomia.traces.options import one_of, refused
-from eunomia.traces.sheet import LONGEST, Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
-from eunomia.traces.timestamps import date_at
 
 JSON = True  # told by its first character
 REQUIRED = ("jobid", "submitted_time", "vc", "status", "attempts")
@@ -62,7 +62,7 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
     return in_order(left)
 
 
-def _trace(sheet: Sheet, tenant: str, ran_s: Floats) -> Trace:
+def _trace(sheet: InputTable, tenant: str, ran_s: Floats) -> Trace:
     """Return a trace with every job of the log, those that never ran too."""
     at = sheet.moment("submitted_time")
     first = float(np.nanmin(at)) if np.isfinite(at).any() else 0.0
@@ -84,7 +84,7 @@ def _trace(sheet: Sheet, tenant: str, ran_s: Floats) -> Trace:
 def _jobs(path: Path) -> list[Any]:
     """Return the list in the file."""
     try:
-        found = json.loads(decoded(path, contents(path)) or "[]")
+        found = json.loads(decoded(str(path), contents(path)) or "[]")
     except RecursionError:
         raise refused(str(path), None, None, "the JSON is nested too deeply", "write a list of jobs") from None
     except json.JSONDecodeError as error:
@@ -97,11 +97,11 @@ def _jobs(path: Path) -> list[Any]:
     return found
 
 
-def _sheet(path: Path, jobs: list[Any]) -> Sheet:
+def _sheet(path: Path, jobs: list[Any]) -> InputTable:
     """Return a row per job, its attempts summed up; a job or an attempt that is none is noted."""
     known = [job if isinstance(job, dict) else {} for job in jobs]
     names = [name for name in (*REQUIRED, *OPTIONAL) if any(name in job for job in known)]
-    sheet = Sheet(
+    sheet = InputTable(
         file=str(path),
         header_line=1,
         line=np.arange(1, len(jobs) + 1),

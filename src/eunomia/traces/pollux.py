@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import SCALE_FACTOR, SUBMITTED, Rule
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import chosen
+from eunomia.inputs.table import InputTable
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.rounding import straight
-from eunomia.traces.field_rules import SCALE_FACTOR, SUBMITTED, NumberRule
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import chosen
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("name", "time", "application", "num_replicas", "batch_size")
 OPTIONAL = ("set", "workload")  # absent from the files as the authors published them, one for each workload
-BATCH = NumberRule(what="a whole number, at least 1", least=1, most=1e9, whole=True, fix="write the global batch size")
+BATCH = Rule(what="a whole number, at least 1", least=1, most=1e9, whole=True, fix="write the global batch size")
 ITERATIONS = {  # application → global batch size → iterations to the last validated epoch (Pollux' artifact)
     "bert": {12: 14774, 24: 7427, 48: 3732, 96: 1885, 192: 940, 384: 480},
     "cifar10": {128: 39062, 256: 20377, 512: 10615, 1024: 5722, 2048: 3178, 4096: 2011},
@@ -37,7 +37,7 @@ def read(path: Path, *, set: str = "", workload: int | str = "") -> Trace:
 
     Raises InvalidInput with everything that is wrong with the file.
     """
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     for name in ("set", "workload", "name"):
         sheet.filled(name)
@@ -48,7 +48,7 @@ def read(path: Path, *, set: str = "", workload: int | str = "") -> Trace:
     return in_order(trace.take(np.flatnonzero(keep)))
 
 
-def _trace(sheet: Sheet) -> Trace:
+def _trace(sheet: InputTable) -> Trace:
     sets, workloads, names = sheet.text("set"), sheet.text("workload"), sheet.text("name")
     applications = sheet.renamed("application", {name: name for name in ITERATIONS})
     batch = sheet.number("batch_size", BATCH)
@@ -82,7 +82,7 @@ def _notes(workloads: tuple[str, ...]) -> tuple[str, ...]:
     return (counted, *[several] * (count > 1))
 
 
-def _refuse_repeated(sheet: Sheet, ids: tuple[str, ...]) -> None:
+def _refuse_repeated(sheet: InputTable, ids: tuple[str, ...]) -> None:
     again = np.ones(len(ids), dtype=np.bool_)
     again[np.unique(np.array(ids), return_index=True)[1]] = False
     sheet.refuse("name", again, "must be unique in its workload", "give each job of a workload its own")

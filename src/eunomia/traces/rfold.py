@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.notes import lasting
-from eunomia.traces.open_table import read_sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("#job id", "arrival time (sec)", "size", "duration (sec)")
@@ -20,7 +20,7 @@ UNSAID = "the file says neither how jobs ended nor whether its times are submiss
 
 def read(path: Path) -> Trace:
     """Return the trace, by arrival. Raises InvalidInput with everything that is wrong with the file."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     duration_s, zeros = lasting(sheet.number("duration (sec)", SPAN))
     trace = trace_of(

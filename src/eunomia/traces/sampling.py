@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.options import number
+from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Ints
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.field_rules import NumberRule
 from eunomia.traces.generators import SEED
-from eunomia.traces.options import number, refused
 from eunomia.traces.table import Trace, in_order
 from eunomia.traces.window import window
 
-RATE = NumberRule(
+RATE = Rule(
     what="a number above 0, at most 100",
     above=0.0,
     most=100.0,

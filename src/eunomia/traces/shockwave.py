@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.delimited import read_tabbed
-from eunomia.traces.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS
+from eunomia.inputs.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS
+from eunomia.inputs.open_table import read_tabbed
+from eunomia.inputs.options import one_of
+from eunomia.inputs.table import InputTable
 from eunomia.traces.gavel import PRIORITY, objectives
-from eunomia.traces.options import one_of
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, trace_of
 
 NAMES = (
@@ -49,7 +49,7 @@ def read(path: Path, *, work: str = "steps") -> Trace:
     return trace
 
 
-def _trace(sheet: Sheet, work: str) -> Trace:
+def _trace(sheet: InputTable, work: str) -> Trace:
     sheet.number("needs_data_dir", FLAG)
     modes = sheet.renamed("mode", MODES)
     steps, duration_s = sheet.number("total_steps", TOTAL_STEPS), sheet.number("duration", DURATION)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.field_rules import DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.field_rules import DURATION, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.options import flag
+from eunomia.inputs.table import InputTable
 from eunomia.traces.notes import MODELS
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import flag
-from eunomia.traces.sheet import Sheet
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_id", "num_gpu", "submit_time")
@@ -25,7 +25,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     flag(str(path), "models", models)
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     trace = trace_of(
         sheet.file,
@@ -43,7 +43,7 @@ def read(path: Path, *, models: bool = False) -> Trace:
     return in_order(trace)
 
 
-def _work(sheet: Sheet) -> str:
+def _work(sheet: InputTable) -> str:
     """Return the column that says how long a job runs; note where there is none, or two."""
     found = [name for name in WORK if name in sheet.columns]
     if len(found) != 1 and sheet.columns:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import refused
 from eunomia.traces.censoring import clamped_note
-from eunomia.traces.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import refused
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_id", "submit_s", "gpus", "service_s", "clamped")
@@ -32,7 +32,7 @@ def read(path: Path, *, status_file: str | None = None) -> Trace:
     """
     if not isinstance(status_file, str | Path | None):
         raise refused(str(path), "status_file", status_file, "must be the path of a file", "write it in quotes")
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     clamped = sheet.number("clamped", FLAG)
     trace = trace_of(
@@ -52,7 +52,7 @@ def read(path: Path, *, status_file: str | None = None) -> Trace:
 
 def _joined(trace: Trace, path: Path) -> Trace:
     """Return the trace with the users and outcomes that the status table knows."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(STATUS_REQUIRED, STATUS_OPTIONAL)
     of_gpus = ~sheet.empty("job_id")  # jobs without accelerators have no id there
     words, users, ids = sheet.renamed("status", STATUS_BY_WORD), sheet.filled("user"), sheet.distinct("job_id")

@@ -8,20 +8,21 @@ from math import inf
 
 import numpy as np
 
-from eunomia.traces.field_rules import NumberRule
-from eunomia.traces.options import number, refused
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.options import number
+from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import date_at
 from eunomia.traces.table import Trace
-from eunomia.traces.timestamps import date_at
 
-START = NumberRule(what="a finite number of seconds, at least 0", least=0.0, fix="leave it out to start at 0")
-END = NumberRule(what="a number of seconds above 0", above=0.0, endless=True, fix="leave it out to read to the end")
-LOAD = NumberRule(
+START = Rule(what="a finite number of seconds, at least 0", least=0.0, fix="leave it out to start at 0")
+END = Rule(what="a number of seconds above 0", above=0.0, endless=True, fix="leave it out to read to the end")
+LOAD = Rule(
     what="a number from 0.000001 to 1,000,000",
     least=1e-6,
     most=1e6,
     fix="write 1 for the load of the trace, 2 for twice as much",
 )
-MAX_JOBS = NumberRule(what="a whole number, at least 1", least=1, whole=True, fix="leave it out for all jobs")
+MAX_JOBS = Rule(what="a whole number, at least 1", least=1, whole=True, fix="leave it out for all jobs")
 
 
 def window(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from math import isnan
 from pathlib import Path
@@ -16,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eunomia.model.disk_errors import DISK
-from eunomia.traces.options import refused
+from eunomia.inputs.atomic_write import write_output
+from eunomia.inputs.problems import refused
 from eunomia.traces.table import Trace
 
 Column = tuple[str, ...] | np.ndarray
@@ -32,7 +30,7 @@ def write_native(trace: Trace, path: Path) -> None:
     """
     for ending, packed in BYTES_BY_ENDING.items():
         if path.name.endswith(ending):
-            return put(path, packed(trace))
+            return write_output(path, packed(trace))
     raise refused(
         str(path),
         None,
@@ -42,48 +40,11 @@ def write_native(trace: Trace, path: Path) -> None:
     )
 
 
-def check_place(path: Path, *, force: bool, endings: Collection[str] = ENDINGS) -> None:
-    """Raise InvalidInput when no file can be written to `path`: its ending, its folder, or a file in the way."""
-    if not path.name.endswith(tuple(endings)):
-        rule = f"the name of the new file must end in {', '.join(endings)}"
-        raise refused(str(path), None, None, rule, "choose one of these endings")
-    if not path.parent.is_dir():
-        raise refused(str(path), None, None, "there is no such folder", "make it, or name another one")
-    if path.is_dir() or (path.exists() and not force):
-        raise refused(str(path), None, None, "it exists", "give another name" + ", or --force" * path.is_file())
-
-
 def lost(trace: Trace) -> tuple[str, ...]:
     """Return what the trace's file or the trace says and a native file does not, in phrases after "not written:"."""
     columns = f"columns {', '.join(trace.unread)}"
     date = f"the date of time 0, {trace.began}"
     return (*[columns] * bool(trace.unread), *trace.partly, *[date] * (trace.began is not None))
-
-
-def put(path: Path, content: bytes) -> None:
-    """Write the file, whole or not at all.
-
-    Raises InvalidInput for a place that cannot be written to, OSError with the name of the file for a full disk.
-    """
-    part = path.with_name(path.name + ".part")
-    try:
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        except BaseException:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        if error.errno in DISK:
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise refused(
-            str(path),
-            None,
-            None,
-            f"the file cannot be written here ({error.strerror})",
-            "name a file in a folder that exists and may be written to",
-        ) from error
 
 
 def _columns(trace: Trace) -> dict[str, Column]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from eunomia.backends.door import Habitable
+from eunomia.backends.protocol import TunableBackend
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Event, JobSubmitted, Measured, Moment
 from eunomia.model.job import Job
@@ -22,7 +22,7 @@ class LossReporting:
     Users may watch further steps of theirs. `loss` says how good a job is.
     """
 
-    def __init__(self, world: Habitable, jobs: Sequence[Job], loss: Loss):
+    def __init__(self, world: TunableBackend, jobs: Sequence[Job], loss: Loss):
         self._world, self._loss = world, loss
         self._jobs = {job.job_id: job for job in jobs}
         self._told: dict[str, int] = {}  # reports so far

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from eunomia.backends.door import Habitable
+from eunomia.backends.protocol import TunableBackend
 from eunomia.model.decisions import Decision, Refuse
 from eunomia.model.events import (
     AppFinished,
@@ -32,7 +32,7 @@ class TunerBackend:
     A trial is submitted when its time has come and its tuner has asked for it; what is never asked for never happens.
     """
 
-    def __init__(self, world: Habitable, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss):
+    def __init__(self, world: TunableBackend, jobs: Sequence[Job], tuners: dict[str, Tuner], loss: Loss):
         self._world, self._tuners, self._loss = world, tuners, loss
         self._jobs = {job.job_id: job for job in jobs if job.app in tuners}
         self._trials: dict[str, list[Job]] = {app: [] for app in tuners}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia_reproduction.gavel.fields import (
     OBJECT,
     SEE,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia_reproduction.gavel.artifact import NEARBY

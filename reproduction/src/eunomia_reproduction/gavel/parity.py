@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.answers import InvalidAnswer
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.solvers.program import NoOptimum
 from eunomia_reproduction.gavel.ends import ends_of, no_jobs
 from eunomia_reproduction.gavel.logged import of_log

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia_reproduction.gavel.checking import ALPHA, check_log, check_prices, check_run
 
 RESULTS, LOGS, THROUGHPUTS = "reference_results.json", "round_logs.json.gz", "simulation_throughputs.json.gz"

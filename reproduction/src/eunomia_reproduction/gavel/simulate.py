@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from eunomia.backends.door import Backend
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.protocol import Backend
+from eunomia.backends.simulated import Simulation
 from eunomia.mechanisms.gavel_rounds.mechanism import GavelMechanism
 from eunomia.mechanisms.gavel_rounds.progress_accounting import DONE, DROPPED
 from eunomia.model.products import dot
@@ -93,7 +93,7 @@ def play(
     scheduler = setup.scheduler()
     mechanism = cast(GavelMechanism, scheduler.mechanism)
     measured = measured_jobs(setup.scenario, setup.jobs)
-    world: Backend = SimulatedWorld(setup.jobs, setup.topology, setup.truth, seed=setup.scenario.seed)
+    world: Backend = Simulation(setup.jobs, setup.topology, setup.truth, seed=setup.scenario.seed)
     observers = () if watch is None else (watch(mechanism),)
     began = time.process_time()
     run(scheduler, world if measured is None else StopWhenMeasured(world, measured), adviser, observers)

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms.leases import Leases
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia_reproduction.peers.cases import cases, jobs, machines, submissions, trace
 from eunomia_reproduction.peers.job_comparison import JobComparison, compared
 from eunomia_reproduction.peers.results import PREFIX, Results, published, tell_others

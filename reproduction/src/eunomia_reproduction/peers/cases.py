@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.model.job import InvalidJob, Job
-from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node
 from eunomia_reproduction.peers.peer_sheet import PeerSheet, read
 

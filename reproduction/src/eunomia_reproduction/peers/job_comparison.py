@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.figure import Figure
 from eunomia_reproduction.peers.running import Life, mean
 from eunomia_reproduction.run_cache import failures

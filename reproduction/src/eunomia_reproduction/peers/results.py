@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia_reproduction.peers.job_comparison import JobComparison
 from eunomia_reproduction.peers.peer_sheet import PeerSheet, read
 from eunomia_reproduction.peers.running import Life

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.backends.door import Backend
-from eunomia.backends.simulated import SimulatedWorld
+from eunomia.backends.protocol import Backend
+from eunomia.backends.simulated import Simulation
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -43,14 +43,14 @@ def lives(
 ) -> dict[str, Life]:
     """Run `jobs` to their ends under a policy, or one spelt as `fifo?backfill=skip`, at 1 step/s.
 
-    `world` left out is a simulated one without mishaps and costs. `believed_steps` are what the scheduler thinks that
+    `world` left out is a simulated one without faults and costs. `believed_steps` are what the scheduler thinks that
     jobs need, by id, where that is not what they truly need.
     """
     topology, asked = Topology.of(nodes), build(policy) if isinstance(policy, str) else policy
     speeds = load("uniform", topology.types)
     metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
     scheduler = Scheduler(topology, asked.info, mechanism, _Declared(speeds, believed_steps or {}))
-    run(scheduler, world or SimulatedWorld(jobs, topology, speeds), InlinePolicyRunner(asked), [metrics])
+    run(scheduler, world or Simulation(jobs, topology, speeds), InlinePolicyRunner(asked), [metrics])
     seen = metrics.figures().jobs
     columns = (seen[name].tolist() for name in ("job_id", "first_started_s", "finished_s", "preemptions"))
     return {str(name): Life(start, end, stops) for name, start, end, stops in zip(*columns, strict=True)}

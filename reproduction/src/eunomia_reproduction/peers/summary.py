@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia_reproduction.peers.peer_sheet import read
 from eunomia_reproduction.peers.running import Life, mean
 from eunomia_reproduction.rounding import half_a_digit

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.peers.job_comparison import JobComparison
 from eunomia_reproduction.run_cache import failures
 from eunomia_reproduction.table import FigureTable, Request

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.backends.simulated.fates import MINUTE_S, failing_by_class, pick_reasons, run_time_to_failure, size_class
+from eunomia.backends.simulated.job_outcomes import (
+    MINUTE_S,
+    failing_by_class,
+    pick_reasons,
+    run_time_to_failure,
+    size_class,
+)
 from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats, Ints
 from eunomia.traces.distributions import philly

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from eunomia import traces
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problem
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia.setup.tenants import PHILLY as WEIGHT

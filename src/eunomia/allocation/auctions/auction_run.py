@@ -9,8 +9,8 @@ from eunomia.allocation.auctions.auction_result import AuctionResult
 from eunomia.allocation.auctions.problem import AuctionPolicy
 from eunomia.allocation.auctions.reading import auction_of
 from eunomia.allocation.timing import timed
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem
 
 
 def run_auction(policy: Policy, spelling: str, fields: Mapping[str, object], file: str) -> AuctionResult:

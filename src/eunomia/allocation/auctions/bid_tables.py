@@ -11,9 +11,9 @@ import numpy as np
 
 from eunomia.allocation.auctions.parse_bids import RawBidTable
 from eunomia.allocation.number_fields import is_number, short
+from eunomia.inputs.problems import Problems
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.solvers.auction.bids import Bids
 

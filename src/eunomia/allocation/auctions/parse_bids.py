@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.allocation.number_fields import short
-from eunomia.model.problems import Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 _ROW = ("take", "rho", "value")

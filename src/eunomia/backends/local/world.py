@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from eunomia.backends.local.border import refuse_what_cannot_run
 from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment import environment_of
-from eunomia.backends.local.folder import JobFolder, lock
+from eunomia.backends.local.environment_filter import refuse_what_cannot_run
 from eunomia.backends.local.gang import Gang, lease_end
+from eunomia.backends.local.job_directory import JobFolder, lock
 from eunomia.backends.local.recovery import became_of, ended_well
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (

@@ -1,6 +1,6 @@
-"""The simulated world: virtual time, true speeds, seeded mishaps."""
+"""Simulated backends: virtual time, true throughputs, seeded faults."""
 
-from eunomia.backends.simulated.mishaps import Mishaps
-from eunomia.backends.simulated.world import SimulatedWorld
+from eunomia.backends.simulated.fault_model import FaultModel
+from eunomia.backends.simulated.simulation import Simulation
 
-__all__ = ["Mishaps", "SimulatedWorld"]
+__all__ = ["FaultModel", "Simulation"]

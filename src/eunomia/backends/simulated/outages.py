@@ -1,7 +1,7 @@
-"""Machines that go and come back: one by one, or a whole rack with its switch.
+"""Machines that are lost and return: one by one, or a whole rack with its switch.
 
 Times between losses and times to repair are exponential, or repairs take a fixed time. A machine is back when
-nothing of what took it down lasts: its own fault and its rack's may overlap.
+no cause of its outage lasts: its own fault and its rack's may overlap.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """How often a thing in service is lost, and how long it stays away."""
+    """How often a unit in service is lost, and how long it stays out of service."""
 
     per_hour: float = 0.0
     repair_s: float = HOUR_S
@@ -30,13 +30,13 @@ class Rate:
         return float(drawn(rng.exponential(HOUR_S / self.per_hour)))
 
     def until_repair(self, rng: np.random.Generator) -> float:
-        """Return seconds away."""
+        """Return seconds out of service."""
         return self.repair_s if self.fixed else float(drawn(rng.exponential(self.repair_s)))
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A machine, or a rack, goes or comes back."""
+    """A machine or a rack is lost, or returns."""
 
     unit: int  # row: machines first, then racks
     down: bool
@@ -51,11 +51,11 @@ class Outages:
         self._nodes_of = [[n] for n in range(topology.nodes)] + (members if rack.per_hour else [])
         self._rates = [node] * topology.nodes + [rack] * len(members)
         self._rng = [np.random.default_rng(each) for each in seed.spawn(len(self._nodes_of))]
-        self._faults = [0] * topology.nodes  # (node,) what keeps it down
+        self._faults = [0] * topology.nodes  # (node,) causes of its outage
 
     @property
     def away(self) -> int:
-        """Machines that are away now."""
+        """Machines that are out of service now."""
         return sum(faults > 0 for faults in self._faults)
 
     def first(self) -> list[tuple[float, Fault]]:
@@ -63,21 +63,21 @@ class Outages:
         units = [unit for unit in range(len(self._nodes_of)) if self._rates[unit].per_hour > 0]
         return [(self._rates[unit].until_loss(self._rng[unit]), Fault(unit, True)) for unit in units]
 
-    def shut_out(self, nodes: Sequence[int]) -> list[int]:
-        """Let something keep machines out of service until `let_in`; return those that go."""
+    def take_down(self, nodes: Sequence[int]) -> list[int]:
+        """Take machines out of service until `bring_up`; return those that were in service."""
         gone = [node for node in nodes if self._faults[node] == 0]
         for node in nodes:
             self._faults[node] += 1
         return gone
 
-    def let_in(self, nodes: Sequence[int]) -> list[int]:
-        """Return those of the machines that were shut out which come back, as nothing else keeps them."""
+    def bring_up(self, nodes: Sequence[int]) -> list[int]:
+        """End such an outage; return the machines that return, having no other cause to stay out of service."""
         for node in nodes:
             self._faults[node] -= 1
         return [node for node in nodes if self._faults[node] == 0]
 
     def happen(self, at: float, fault: Fault) -> tuple[list[int], float, Fault]:
-        """Let a fault begin or end; return the machines that go or come back, and the unit's next fault."""
+        """Begin or end a fault; return the machines that are lost or return, and the unit's next fault."""
         rate, rng, changed = self._rates[fault.unit], self._rng[fault.unit], []
         for node in self._nodes_of[fault.unit]:
             before = self._faults[node]

@@ -1,4 +1,4 @@
-"""How fast kinds of gangs truly go, as tables that compiled code reads."""
+"""True throughputs of gangs by kind, as tables that kernels read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eunomia.model.speeds import Speeds
 
 
 class Rates:
-    """Speeds by kind, which is a job type at a gang size. Pairs are looked up when the first of them comes."""
+    """Speeds by kind, which is a job type at a gang size. A pair is looked up when it first starts."""
 
     def __init__(self, speeds: Speeds, jobs: Sequence[Job]):
         self._speeds = speeds
@@ -31,7 +31,7 @@ class Rates:
         self.beside: Floats = np.empty((0, len(speeds.types)))  # (pair, type) steps/s of the first
 
     def look_up_pairs(self, mine: Ints, others: Ints) -> None:
-        """Know how fast these kinds go beside those, and the other way round; (pair,) each."""
+        """Look up the speeds of these kinds beside those, both ways; (pair,) each."""
         if len(self.pair_of) == 0:
             self.pair_of = np.full((len(self._kinds), len(self._kinds)), -1)
         unknown = (self.pair_of[mine, others] < 0) | (self.pair_of[others, mine] < 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from eunomia.report.atomic_write import write_whole
+from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.escape import escaped
 from eunomia.report.numbers import chart_numbers
 from eunomia.report.page import document, gallery, told

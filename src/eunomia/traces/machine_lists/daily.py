@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.inputs.field_rules import ACCELERATORS
+from eunomia.inputs.open_table import read_table
+from eunomia.inputs.problems import refused
+from eunomia.inputs.table import InputTable
 from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, machines
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.options import refused
-from eunomia.traces.sheet import Sheet
 
 REQUIRED = ("date", "total")
 OPTIONAL = ()
@@ -26,7 +26,7 @@ def read(path: Path, *, date: str = "", type: str = "v100") -> MachineList:
 
     Raises InvalidInput with everything that is wrong with the file.
     """
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     clusters = [name for name in sheet.columns if name not in REQUIRED]
     sheet.expect(REQUIRED, clusters, NONE_HERE)
     sheet.moment("date")
@@ -46,7 +46,7 @@ def read(path: Path, *, date: str = "", type: str = "v100") -> MachineList:
     return machines(sheet, (str(type),) * len(count), count, size, ("",) * len(count), notes)
 
 
-def _check_totals(sheet: Sheet, total: np.ndarray, parts: np.ndarray) -> None:
+def _check_totals(sheet: InputTable, total: np.ndarray, parts: np.ndarray) -> None:
     """Note each day whose virtual clusters do not add up to the total."""
     sheet.refuse(
         "total", total != parts, "must be the sum of the virtual clusters", "correct one of the numbers of this row"

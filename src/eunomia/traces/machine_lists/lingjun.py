@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, machines
-from eunomia.traces.open_table import read_sheet
 
 REQUIRED = ("ip", "DSW", "PSW", "ASW")
 OPTIONAL = ()
@@ -22,7 +22,7 @@ NOTES = (
 
 def read(path: Path, *, type: str = "v100") -> MachineList:
     """Return the hosts, all of one accelerator `type`. Raises InvalidInput with everything that is wrong."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     sheet.unique("ip", "give each machine its own")
     racks, rows = sheet.filled("ASW"), len(sheet)

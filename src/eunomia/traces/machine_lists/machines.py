@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.field_rules import MOST, Rule
+from eunomia.inputs.problems import refused
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.topology import Node
-from eunomia.traces.field_rules import MOST, NumberRule
-from eunomia.traces.options import refused
-from eunomia.traces.sheet import Sheet
 
 NONE_HERE = "a list of machines must hold at least one machine"
 TYPE_BY_MODEL = {  # names of the catalogue, where a publisher's name means one of its types
@@ -25,7 +25,7 @@ TYPE_BY_MODEL = {  # names of the catalogue, where a publisher's name means one 
     "T4": "t4",
     "A10": "a10",
 }
-MACHINES = NumberRule(
+MACHINES = Rule(
     what="a whole number of machines, at least 0", least=0, most=MOST, whole=True, fix="write 0 for no machine"
 )
 MOST_MACHINES = 1_000_000
@@ -100,7 +100,12 @@ def catalogued(models: Iterable[str]) -> tuple[str, ...]:
 
 
 def machines(
-    sheet: Sheet, types: Iterable[str], count: Ints, accelerators: Ints, racks: Iterable[str], notes: Iterable[str] = ()
+    sheet: InputTable,
+    types: Iterable[str],
+    count: Ints,
+    accelerators: Ints,
+    racks: Iterable[str],
+    notes: Iterable[str] = (),
 ) -> MachineList:
     """Return `count` machines for each row; rows without machines or accelerators are left out and counted.
 
@@ -125,7 +130,7 @@ def machines(
     return MachineList(source=sheet.file, nodes=nodes, notes=(*notes, *said))
 
 
-def named(sheet: Sheet, name: str, where: Bools) -> tuple[str, ...]:
+def named(sheet: InputTable, name: str, where: Bools) -> tuple[str, ...]:
     """Return a column of types, which may be empty only outside `where`."""
     values = sheet.text(name)
     sheet.refuse(name, sheet.empty(name) & where & (name in sheet.columns), "may not be empty", "name the type")

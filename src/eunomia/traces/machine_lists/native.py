@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.inputs.atomic_write import write_output
+from eunomia.inputs.field_rules import ACCELERATORS
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.machine_lists.machines import MACHINES, NONE_HERE, MachineList, machines
-from eunomia.traces.open_table import read_sheet
-from eunomia.traces.writing import put, quoted
+from eunomia.traces.writing import quoted
 
 REQUIRED = ("type", "accelerators")
 OPTIONAL = ("count", "rack")
@@ -17,7 +18,7 @@ COUNT = replace(MACHINES, empty=1)
 
 def read(path: Path) -> MachineList:
     """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     count, size = sheet.whole("count", COUNT), sheet.whole("accelerators", ACCELERATORS)
     return machines(sheet, sheet.filled("type"), count, size, sheet.text("rack"))
@@ -29,4 +30,5 @@ def write(found: MachineList, path: Path) -> None:
     Raises InvalidInput for a place that cannot be written to.
     """
     rows = [f"{quoted(node.type)},{count},{node.accelerators},{quoted(node.rack)}\n" for node, count in found.groups()]
-    put(path, "".join(["type,count,accelerators,rack\n", *rows]).encode())
+    content = "".join(["type,count,accelerators,rack\n", *rows]).encode()
+    write_output(path, content)

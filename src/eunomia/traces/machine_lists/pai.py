@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.inputs.field_rules import ACCELERATORS
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, catalogued, machines, named
-from eunomia.traces.open_table import read_sheet
 
 REQUIRED = ("machine", "gpu_type", "cap_gpu")
 OPTIONAL = ("cap_cpu", "cap_mem")
@@ -15,7 +15,7 @@ OTHERS = "type misc is the publisher's name of accelerators of older and other k
 
 def read(path: Path) -> MachineList:
     """Return the machines. Raises InvalidInput with everything that is wrong with the file."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     sheet.unique("machine", "give each machine its own")
     size = sheet.whole("cap_gpu", ACCELERATORS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.inputs.field_rules import ACCELERATORS
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.machine_lists.machines import MACHINES, NONE_HERE, MachineList, machines
-from eunomia.traces.open_table import read_sheet
 
 REQUIRED = ("vc", "nodes")
 OPTIONAL = ("gpus_per_node",)
@@ -20,7 +20,7 @@ def read(path: Path, *, type: str = "v100") -> MachineList:
 
     Raises InvalidInput with everything that is wrong with the file.
     """
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     sheet.unique("vc", "give each virtual cluster its own")
     count, size, rows = sheet.whole("nodes", MACHINES), sheet.whole("gpus_per_node", EACH), len(sheet)

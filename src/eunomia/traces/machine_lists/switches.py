@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.traces.field_rules import ACCELERATORS
+from eunomia.inputs.field_rules import ACCELERATORS
+from eunomia.inputs.open_table import read_table
 from eunomia.traces.machine_lists.machines import MACHINES, NONE_HERE, MachineList, machines
-from eunomia.traces.open_table import read_sheet
 
 REQUIRED = ("num_switch", "num_node_p_switch", "num_gpu_p_node")
 OPTIONAL = ("num_cpu_p_node", "mem_p_node")
@@ -20,7 +20,7 @@ OPTIONAL = ("num_cpu_p_node", "mem_p_node")
 
 def read(path: Path, *, type: str = "v100") -> MachineList:
     """Return the machines, all of one accelerator `type`. Raises InvalidInput with everything that is wrong."""
-    sheet = read_sheet(path)
+    sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     switches, count = sheet.whole("num_switch", MACHINES), sheet.whole("num_node_p_switch", MACHINES)
     size = sheet.whole("num_gpu_p_node", ACCELERATORS)

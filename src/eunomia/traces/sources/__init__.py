@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eunomia.inputs.problems import refused
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.options import refused
 from eunomia.traces.sources.public import SOURCES
 from eunomia.traces.sources.source import File, TraceSource
 

@@ -17,9 +17,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from eunomia.model.disk_errors import DISK
-from eunomia.model.problems import InvalidInput, Problem
-from eunomia.traces.options import refused
+from eunomia.inputs.disk_errors import DISK
+from eunomia.inputs.problems import InvalidInput, Problem, refused
 from eunomia.traces.sources.source import File, TraceSource
 from eunomia.traces.sources.verifying import counted, verify
 

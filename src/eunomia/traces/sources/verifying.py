@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from eunomia.model.problems import Problem
+from eunomia.inputs.problems import Problem
 from eunomia.traces.sources.source import File
 
 CHUNK = 1 << 20

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.peers.astraea.inputs import ArtifactWorkload, options, workload
 from eunomia_reproduction.peers.astraea.sizing import KNOWN, ClusterSetting, setting
 from eunomia_reproduction.peers.astraea.ticks import TickOutcome, Ticks

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.policies.grants.astraea.selection import SELECTIONS, Selection
 from eunomia_reproduction.peers.peer_sheet import read

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload, options
 from eunomia_reproduction.peers.astraea.ticks import Ticks
 from eunomia_reproduction.peers.peer_sheet import PeerSheet, read

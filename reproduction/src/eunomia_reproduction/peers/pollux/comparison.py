@@ -13,10 +13,10 @@ from pathlib import Path
 
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
+from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.job import Job
 from eunomia.model.policy import Policy
-from eunomia.model.problems import InvalidInput, Problem, Problems
 from eunomia.model.topology import Node, Topology
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.throughputs import load

@@ -1,14 +1,15 @@
-"""Pollux' simulator as a world: it looks once a minute at what became of its jobs, and takes decisions then."""
+"""Pollux' simulator as a backend: once a minute it looks at what became of its jobs, and takes decisions then."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from eunomia.model.decisions import Decision, Start, Starts, Stop, WakeAt
-from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment, Woken
+from eunomia.backends.simulated.virtual_clock import VirtualClock
+from eunomia.model.decisions import Decision, Start, Stop, WakeAt
+from eunomia.model.events import Event, JobFinished
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 from eunomia_reproduction.peers.pollux.training import PolluxJob
@@ -16,62 +17,49 @@ from eunomia_reproduction.peers.pollux.training import PolluxJob
 MINUTE_S = 60.0
 
 
-class MinuteWorld:
-    """Moments at whole minutes: who was submitted or completed since the last one."""
+class MinuteWorld(VirtualClock):
+    """Moments at whole minutes: jobs that were submitted or completed since the last one."""
 
     def __init__(self, trainings: Sequence[PolluxJob], jobs: Sequence[Job], topology: Topology):
+        super().__init__(jobs)
+        self._arrivals = [max(_whole_minute(arrival), MINUTE_S) for arrival in self._arrivals]
         self._topology = topology
-        self._waiting = sorted(jobs, key=lambda job: (job.submitted, job.sequence))
         self._trainings = {training.name: training for training in trainings}
         self._epoch: dict[str, int] = {}
-        self._present: list[str] = []
-        self._wake = math.inf
+        self._reported: set[str] = set()  # jobs known to be complete
 
     def present(self) -> list[PolluxJob]:
         """Return the jobs that were submitted and are not known to be complete, in order of submission."""
-        return [self._trainings[name] for name in self._present]
+        names = (job.job_id for job in self._jobs[: self._arrived])
+        return [self._trainings[name] for name in names if name not in self._reported]
 
-    def moments(self) -> Iterator[Moment]:
-        """Yield a moment for every minute at which something is seen, until every job is complete."""
-        at = 0.0
-        while self._waiting or self._present:
-            at += MINUTE_S
-            for training in self._trainings.values():
-                training.step(MINUTE_S)
-            events = [*self._ended(), *self._come(at)]
-            if self._wake <= at:
-                self._wake = math.inf
-                events.append(Woken())
-            if events:
-                yield Moment.of(at, events)
+    def _next_time(self) -> float:
+        return self._at + MINUTE_S
 
-    def _ended(self) -> list[Event]:
-        ended = [name for name in self._present if self._trainings[name].completed is not None]
-        self._present = [name for name in self._present if name not in ended]
+    def _happen_now(self) -> list[Event]:
+        for training in self._trainings.values():
+            training.step(MINUTE_S)
+        ended = [training.name for training in self.present() if training.completed is not None]
+        self._reported.update(ended)
+        self._unfinished -= len(ended)
         return [JobFinished(name, self._epoch[name]) for name in ended]
 
-    def _come(self, at: float) -> list[Event]:
-        come = [job for job in self._waiting if job.submitted <= at]
-        self._waiting = self._waiting[len(come) :]
-        self._present += [job.job_id for job in come]
-        return [JobSubmitted(job) for job in come]
-
     def carry_out(self, decision: Decision) -> None:
-        """Do as decided, at once."""
-        match decision:
-            case Starts():
-                for order in decision.each():
-                    self._start(order)
-            case Start():
-                self._start(decision)
-            case Stop():
-                for name in decision.job_ids:
-                    self._trainings[name].place(())
-            case WakeAt(at):
-                self._wake = at
+        """Apply a decision at once; a timer fires at the next whole minute."""
+        if isinstance(decision, WakeAt):
+            decision = WakeAt(max(_whole_minute(decision.at), self._at + MINUTE_S))
+        super().carry_out(decision)
 
-    def _start(self, order: Start) -> None:
+    def _stop(self, order: Stop) -> None:
+        for name in order.job_ids:
+            self._trainings[name].place(())
+
+    def _start_gang(self, order: Start) -> None:
         """Start a gang; machines with the most of its accelerators come first, as they are given out there."""
         on_node = np.bincount(self._topology.node[np.array(order.seats)])
         self._epoch[order.job_id] = order.epoch
         self._trainings[order.job_id].place(sorted(on_node[on_node > 0].tolist(), reverse=True))
+
+
+def _whole_minute(at: float) -> float:
+    return math.ceil(at / MINUTE_S) * MINUTE_S if at < math.inf else at

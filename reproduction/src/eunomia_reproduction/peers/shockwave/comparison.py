@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.figure import Figure, FigureCurve
 from eunomia_reproduction.peers.job_comparison import JobComparison
 from eunomia_reproduction.peers.peer_sheet import read

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from eunomia.model.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia_reproduction.peers.shockwave.regimes import SAMPLES
 from eunomia_reproduction.peers.shockwave.training import BatchScalingJob, Rates
 

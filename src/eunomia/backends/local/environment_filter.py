@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from eunomia.backends.local.environment import NO_DEVICE, given_devices
+from eunomia.inputs.problems import Problems
 from eunomia.model.job import Job
-from eunomia.model.problems import Problems
 from eunomia.model.topology import Topology
 
 

@@ -1,11 +1,10 @@
-"""The truth about one job in virtual time: what it has done, what it may do, and how fast."""
+"""The true state of one job in the detailed simulation: its steps, its limits and its rate."""
 
 from __future__ import annotations
 
 import math
 
-from eunomia.backends.simulated.account import Account, Lease
-from eunomia.backends.simulated.tally import DUST
+from eunomia.backends.simulated.loss_accounting import TOLERANCE, LeaseSpan, LossAccount
 from eunomia.model.events import JobCancelled, JobFailed, JobFinished
 from eunomia.model.job import Job
 
@@ -20,9 +19,9 @@ class Gang:
         "beside",
         "chance_at",
         "done",
-        "doomed_at",
         "ends",
         "epoch",
+        "fails_at",
         "failures",
         "goal",
         "job",
@@ -30,8 +29,8 @@ class Gang:
         "lease",
         "limit",
         "mark",
-        "opening",
         "partner",
+        "pending_report",
         "ran",
         "rate",
         "row",
@@ -39,34 +38,34 @@ class Gang:
         "saved",
         "seats",
         "since",
+        "start_cause",
         "trial",
         "trial_s",
         "type",
         "watched",
         "watched_at",
-        "word",
     )  # fmt: skip
 
     def __init__(self, row: int, job: Job, share: float):
         self.row, self.job = row, job
-        self.killed = share < 1  # its user kills it when it has done that share of its steps
+        self.killed = share < 1  # its user kills it after that share of its steps
         self.goal = job.total_steps * share
         self.epoch, self.failures, self.trial = 0, 0, 0
-        self.ran, self.saved = False, True  # was started before; wrote a checkpoint when it was last stopped
+        self.ran, self.saved = False, True  # was started before; wrote a checkpoint at its last stop
         self.trial_s = math.nan  # seconds of work until this trial fails; inf = it will not, nan = not drawn yet
         self.done = self.safe = 0.0  # steps up to `since`; those that a loss cannot take
         self.limit = math.inf  # steps that its lease lets it do from `since` on
         self.rate = self.alone = self.beside = 0.0  # steps/s: now, alone in the best place, beside its partner there
         self.since = self.mark = 0.0  # its work is known up to the one, its seats are accounted for up to the other
         self.chance_at = math.inf  # when this lease fails by chance
-        self.ends = self.doomed_at = math.inf  # when its work ends, and when it fails if it has not ended before
-        self.watched = self.watched_at = math.inf  # steps at which its user wants to hear of it, and when that will be
-        self.word: JobFinished | JobFailed | JobCancelled | None = None  # its true end, heard of or not
+        self.ends = self.fails_at = math.inf  # when its work ends, and when it fails if it has not ended before
+        self.watched = self.watched_at = math.inf  # steps to report to its user, and when they are done
+        self.pending_report: JobFinished | JobFailed | JobCancelled | None = None  # its end, reported or not
         self.partner: Gang | None = None
         self.seats: tuple[int, ...] = ()
         self.type = 0
-        self.opening = "start"  # what the time before `since` goes to
-        self.lease = Lease(0, 0.0)
+        self.start_cause = "start"  # loss that the time before `since` is booked on
+        self.lease = LeaseSpan(0, 0.0)
 
     @property
     def group(self) -> tuple[int, ...]:
@@ -78,34 +77,34 @@ class Gang:
         """Steps still to do."""
         return max(self.goal - self.done, 0.0)
 
-    def foresee(self) -> float:
-        """Reckon when its work ends at this rate, in success or not, and return it; inf = its lease ends before."""
+    def predict_end(self) -> float:
+        """Return when its work ends at this rate, in success or not; inf = its lease ends before."""
         finish = self.since + self.left / self.rate if self.left <= self.limit * (1 + _SAME) else math.inf
-        self.doomed_at = self.chance_at
+        self.fails_at = self.chance_at
         if self.trial_s < math.inf:  # a trial that is to fail does so at its last step at the latest
             work = min(self.trial_s * self.rate, self.left)
             if work <= self.limit:
-                self.doomed_at = min(self.chance_at, self.since + work / self.rate)
-        self.ends = min(finish, self.doomed_at)
+                self.fails_at = min(self.chance_at, self.since + work / self.rate)
+        self.ends = min(finish, self.fails_at)
         return self.ends
 
-    def advance(self, at: float, account: Account) -> None:
-        """Do the steps up to `at`, and account for the seats since it was last done."""
+    def advance(self, at: float, account: LossAccount) -> None:
+        """Do the steps up to `at`, and account for the seats since the last call."""
         if self.rate == 0 or at <= self.mark:
             return
         begin = min(max(self.since, self.mark), at)
-        account.waste(self.opening, (begin - self.mark) * self.lease.seats)
-        stop = min(at, self.doomed_at)
+        account.waste(self.start_cause, (begin - self.mark) * self.lease.seats)
+        stop = min(at, self.fails_at)
         worked = self._work(stop) if stop > self.since else 0.0
         account.work(self.row, self.lease, worked)
         idle = at - begin - worked
-        if idle > DUST * at:
-            account.waste("standing" if self.word is None else "unheard", idle * self.lease.seats)
+        if idle > TOLERANCE * at:
+            account.waste("standing" if self.pending_report is None else "unheard", idle * self.lease.seats)
         self.trial_s -= worked
         self.mark, self.since = at, max(self.since, at)
 
     def _work(self, at: float) -> float:
-        """Do the steps up to `at` at the most; return the seconds that they took."""
+        """Do steps up to `at`; return the seconds that they took."""
         most = min(self.limit, self.left)
         if at >= self.since + most / self.rate:
             seconds, steps = most / self.rate, most
@@ -115,7 +114,7 @@ class Gang:
         self.done, self.limit = self.done + steps, self.limit - steps
         return seconds
 
-    def fall_back(self, to: float, account: Account) -> None:
-        """Forget what was done since the last checkpoint."""
+    def fall_back(self, to: float, account: LossAccount) -> None:
+        """Lose the steps done since the last checkpoint."""
         account.undo(self.row, "rolled_back", (self.done - to) * self.lease.size / self.alone)
         self.done = self.safe = to

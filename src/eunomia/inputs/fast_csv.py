@@ -5,23 +5,21 @@ Most files are that plain. Whatever is not is left to the slow way, which says w
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from eunomia.traces.columns import Cells
-from eunomia.traces.sheet import Sheet
+from eunomia.inputs.columns import Cells
+from eunomia.inputs.table import InputTable
 
 BOM = b"\xef\xbb\xbf"
 NOT_PLAIN = (b'"', b"\r", b"\n\n", b"\0")
 MOST_CELL = 131_072  # characters; the slow way refuses more
 
 
-def read_plain(path: Path, raw: bytes) -> Sheet | None:
-    """Return the sheet of a file as plain as that, or None. Names of columns are each there once."""
+def read_plain(raw: bytes, file_name: str) -> InputTable | None:
+    """Return the table in text as plain as that, or None. Names of columns are each there once."""
     text = raw.removeprefix(BOM)
     header, _, body = text.partition(b"\n")
     if not body or not header or body.startswith(b"\n") or any(mark in text for mark in NOT_PLAIN):
@@ -35,7 +33,7 @@ def read_plain(path: Path, raw: bytes) -> Sheet | None:
     if len(columns) < len(names) or any(_long(cells) for cells in columns.values()):
         return None
     line = np.arange(2, table.num_rows + 2)
-    return Sheet(file=str(path), header_line=1, line=line, columns=columns)
+    return InputTable(file=file_name, header_line=1, line=line, columns=columns)
 
 
 def _table(body: bytes, width: int) -> pa.Table:

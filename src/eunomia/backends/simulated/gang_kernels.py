@@ -1,7 +1,7 @@
-"""What every job truly does, one row each, and what starts, stops and ends do to it.
+"""The true state of every job, one row each, and the kernels that start, stop and end gangs.
 
 Each function takes a whole decision in one compiled call. The first four arguments are always the same: `gangs`
-(`GANG`, a row per job), `heap`, `counts` and `next_end` (see `ends`).
+(`GANG`, a row per job), `heap`, `counts` and `next_end` (see `completion_heap`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from eunomia.backends.simulated.ends import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
-from eunomia.backends.simulated.tally import CANCELLED, GAVE_UP, TALLY, open_tally, tally, undo
+from eunomia.backends.simulated.completion_heap import IN_HEAP, foresee_end, forget_end, forget_ends, note_next
+from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, LOSS_COLUMNS, close_span, open_span, undo
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
-ENDED = -1  # in the place of an epoch: no order concerns this job any more
+ENDED = -1  # in place of an epoch: orders for this job are ignored
 FINISHED, FAILED_FOR_GOOD, FAILED = 0, 1, 2  # how a gang ended by itself
 FINE = -1
 _SAME = 1e-12  # relative: steps that differ by rounding alone
@@ -34,19 +34,19 @@ GANG = np.dtype(
         ("kind", np.int32),  # row of its job type at its present size
         ("type", np.int32),
         ("size", np.int32),
-        ("mate", np.int32),  # who shares its seats, -1 = nobody
+        ("mate", np.int32),  # job that shares its seats, -1 = none
         ("failures", np.int32),
         ("retries", np.int32),
         ("ran", np.bool_),
-        ("will_fail", np.bool_),  # its foreseen end is a failure
-        *TALLY,
+        ("will_fail", np.bool_),  # its predicted end is a failure
+        *LOSS_COLUMNS,
     ]
 )
 
 
 @kernel(allocates=False, forceinline=True)
 def _advance(gang: Array, at: float) -> None:
-    """Do the steps up to `at`; a gang that has done all it may idles on its seats."""
+    """Do the steps up to `at`; a gang that has done all steps its lease allows idles on its seats."""
     if at <= gang["since"]:
         return
     if gang["rate"] > 0 and at >= gang["since"] + gang["limit"] / gang["rate"]:
@@ -61,10 +61,10 @@ def _advance(gang: Array, at: float) -> None:
 
 @kernel(allocates=False, forceinline=True)
 def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
-    """Foresee the end of a gang whose rate is known."""
+    """Predict the end of a gang whose rate is known."""
     gang = gangs[row]
     left = max(gang["total"] - gang["done"], 0.0)
-    within = left <= gang["limit"] * (1 + _SAME)  # who told the limit may have reckoned in another order
+    within = left <= gang["limit"] * (1 + _SAME)  # the limit may have been summed in another order
     ends = gang["since"] + left / gang["rate"] if within else np.inf
     gang["will_fail"] = gang["fails_at"] < ends
     foresee_end(heap, counts, row, min(ends, gang["fails_at"]))
@@ -74,11 +74,11 @@ def _foresee(gangs: Array, heap: Array, counts: Ints, row: int) -> None:
 def _halt(
     gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float, save: bool, checkpoint_every: float
 ) -> None:
-    """Take a gang off its seats; its partner goes on alone."""
+    """Take a gang off its seats; its partner continues alone."""
     gang = gangs[row]
     _advance(gang, at)
     if gang["rate"] > 0:
-        tally(gang, at, alone[gang["kind"], gang["type"]])
+        close_span(gang, at, alone[gang["kind"], gang["type"]])
     if save or checkpoint_every == 0:
         gang["safe"] = gang["done"]
     else:
@@ -93,7 +93,7 @@ def _halt(
         gang["mate"] = -1
         other = gangs[mate]
         _advance(other, at)
-        tally(other, at, alone[other["kind"], other["type"]])
+        close_span(other, at, alone[other["kind"], other["type"]])
         other["mate"] = -1
         other["since"] = max(other["since"], at)
         other["rate"] = alone[other["kind"], other["type"]]
@@ -109,7 +109,7 @@ def _seat(gang: Array, kind: int, type: int, size: int, mate: int, epoch: int, l
 @kernel(allocates=False, forceinline=True)
 def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, fails_in: float) -> None:
     gang["since"] = at + (later_s[int(gang["saved"]), gang["size"]] if gang["ran"] else start_s)
-    open_tally(gang, at)
+    open_span(gang, at)
     gang["ran"] = True
     gang["rate"] = rate
     gang["fails_at"] = gang["since"] + fails_in
@@ -117,7 +117,7 @@ def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, f
 
 @kernel(allocates=False)
 def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints, pair_of: Ints) -> bool:
-    """Say whether a pair is to start of which nobody has looked up how fast the two go beside each other."""
+    """Return whether a pair is to start whose speeds beside each other are not looked up yet."""
     for g in range(len(rows)):
         if mates[g] >= 0:
             size = first[g + 1] - first[g]
@@ -202,18 +202,18 @@ def stop(
     stopped: Ints,
     safe: Floats,
 ) -> int:
-    """Stop gangs that run in these epochs; write down rows and safe steps, (job,), and return how many they are."""
+    """Stop gangs that run in these epochs; write their rows and safe steps, (job,), and return their number."""
     count = 0
     for m in range(len(rows)):
         gang = gangs[rows[m]]
         if gang["epoch"] == epochs[m] and gang["rate"] > 0:
             stopped[count] = rows[m]
             count += 1
-    if 2 * count > counts[IN_HEAP]:  # one by one each would move others
+    if 2 * count > counts[IN_HEAP]:  # removing them one by one would move others
         forget_ends(heap, counts, stopped[:count])
     named, count = count, 0
     for row in stopped[:named]:
-        if gangs[row]["rate"] > 0:  # else it was named twice
+        if gangs[row]["rate"] > 0:  # else it is listed twice
             _halt(gangs, heap, counts, alone, row, at, save, checkpoint_every)
             stopped[count], safe[count] = row, gangs[row]["safe"]
             count += 1
@@ -225,7 +225,7 @@ def stop(
 def allow(
     gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, rows: Ints, limits: Floats, all: float
 ) -> None:
-    """Say how many further steps those that run may do from now on: `limits` (job,), or `all` where that is empty."""
+    """Limit the further steps of running gangs: `limits` (job,), or `all` where that is empty."""
     for m in range(len(rows)):
         gang = gangs[rows[m]]
         limit = limits[m] if len(limits) else all
@@ -238,9 +238,9 @@ def allow(
 
 @kernel(allocates=False)
 def drop(gangs: Array, heap: Array, counts: Ints, next_end: Floats, at: float, row: int, alone: Floats) -> None:
-    """A job is over, whatever it has done; it leaves its seats."""
+    """End a job, whatever it has done, and free its seats."""
     _halt(gangs, heap, counts, alone, row, at, True, 0.0)
-    gangs[row]["epoch"], gangs[row]["fate"] = ENDED, CANCELLED
+    gangs[row]["epoch"], gangs[row]["outcome"] = ENDED, CANCELLED
     note_next(heap, counts, next_end)
 
 
@@ -257,10 +257,10 @@ def end_due(
     epochs: Ints,
     how: Ints,
 ) -> int:
-    """Let happen what ends now. Write rows, epochs and `FINISHED` … `FAILED`; return how many there are.
+    """End the gangs whose end is now. Write rows, epochs and `FINISHED` … `FAILED`; return their number.
 
-    A gang that fails falls back to what is safe and is tried again while it has retries. At most as many are written
-    as `who` has room for; the others stay in the heap.
+    A gang that fails falls back to its safe steps and is retried while it has retries. At most as many are written as
+    `who` has room for; the others stay in the heap.
     """
     count = 0
     while counts[IN_HEAP] > 0 and count < len(who) and heap[0]["when"] == at:
@@ -271,7 +271,7 @@ def end_due(
             _halt(gangs, heap, counts, alone, row, at, False, checkpoint_every)
             gang["failures"] += 1
             how[count] = FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
-            gang["fate"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["fate"]
+            gang["outcome"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["outcome"]
         else:
             _halt(gangs, heap, counts, alone, row, at, True, checkpoint_every)
             how[count] = FINISHED
@@ -284,9 +284,9 @@ def end_due(
 
 @kernel(allocates=False)
 def settle(gangs: Array, at: float, alone: Floats) -> None:
-    """Account for the seats of those that still run."""
+    """LossAccount for the seats of those that still run."""
     for row in range(len(gangs)):
         gang = gangs[row]
         if gang["rate"] > 0 and at > gang["mark"]:
             _advance(gang, at)
-            tally(gang, at, alone[gang["kind"], gang["type"]])
+            close_span(gang, at, alone[gang["kind"], gang["type"]])

@@ -1,4 +1,4 @@
-"""Word of what happened that comes late, or is lost and found out when the scheduler asks around."""
+"""Delay and loss of status reports; lost reports are recovered by polling."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from eunomia.model.rounding import drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reports:
-    """How word travels from a gang to the scheduler. Times of jobs are those at which the scheduler hears of them."""
+class ReportLatency:
+    """How reports travel from a gang to the scheduler. Times of jobs are those at which their reports arrive."""
 
     delay_s: float = 0.0  # mean of an exponential
     lost: float = 0.0  # share of reports that never come
-    reconcile_s: float = 300.0  # every so often the scheduler asks around, and hears what it missed
+    reconcile_s: float = 300.0  # interval of polling, which recovers lost reports
 
     @property
     def perfect(self) -> bool:
-        """Whether word comes at once."""
+        """Whether reports arrive at once."""
         return self.delay_s == 0 and self.lost == 0
 
-    def heard_at(self, at: float, rng: np.random.Generator) -> float:
-        """Return when the scheduler hears of what happened at `at`."""
+    def arrives_at(self, at: float, rng: np.random.Generator) -> float:
+        """Draw when a report that is sent at `at` arrives."""
         delay = float(drawn(rng.exponential(self.delay_s))) if self.delay_s else 0.0
         if self.lost and rng.random() < self.lost:
             return (math.floor(at / self.reconcile_s) + 1) * self.reconcile_s

@@ -1,4 +1,4 @@
-"""What a number in a trace must be, said once for every format."""
+"""What a number in an input must be, said once for every format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_S = 1e12  # seconds of one job, 30,000 years: up to there a clock tells mil
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberRule:
+class Rule:
     """A range of numbers, in words and in bounds. NaN keeps none."""
 
     what: str  # continues "must be"
@@ -24,16 +24,16 @@ class NumberRule:
     most: float = inf
     whole: bool = False
     empty: float | None = None  # what an empty cell means; None: it may not be empty
-
-    endless: bool = False  # infinity is allowed
+    endless: bool = False  # infinity is allowed, whatever `most` says
 
     def broken_by(self, number: Floats) -> Bools:
         """Return, shape of `number`, True where the rule does not hold."""
-        fits: Bools = (number > self.above) & (number >= self.least) & (number <= self.most)
-        if not self.endless:
-            fits &= np.abs(number) < inf
+        fits: Bools = number > self.above if self.above >= self.least else number >= self.least
+        fits &= number <= self.most if self.most < inf else number < inf
         if self.whole:
             fits &= np.floor(number) == number
+        if self.endless:
+            fits |= number == inf
         return ~fits
 
     def allows(self, number: float) -> bool:
@@ -44,49 +44,49 @@ class NumberRule:
             return False
 
 
-SUBMITTED = NumberRule(
+SUBMITTED = Rule(
     what="a finite number of seconds, at least 0",
     least=0.0,
     fix="write the submission time as seconds since the trace began",
 )
-SCALE_FACTOR = NumberRule(
+SCALE_FACTOR = Rule(
     what="a whole number of accelerators, at least 1",
     least=1,
     most=MOST,
     whole=True,
     fix="write 1 for a job on a single accelerator, or leave the job out",
 )
-ACCELERATORS = NumberRule(
+ACCELERATORS = Rule(
     what="a whole number of accelerators, at least 0", least=0, most=MOST, whole=True, fix="write 0 for none"
 )
-TOTAL_STEPS = NumberRule(
+TOTAL_STEPS = Rule(
     what="a finite number of steps above 0",
     above=0.0,
     fix="write the steps that the job trains, over all its accelerators, or leave the job out",
 )
-DURATION = NumberRule(
+DURATION = Rule(
     what="a number of seconds above 0, at most 1e12",
     above=0.0,
     most=MOST_S,
     fix="write how long the job runs on the reference type, or leave the job out",
 )
-WEIGHT = NumberRule(what="a finite number above 0", above=0.0, empty=1.0, fix="leave it empty for a weight of 1")
-DEADLINE = NumberRule(
+WEIGHT = Rule(what="a finite number above 0", above=0.0, empty=1.0, fix="leave it empty for a weight of 1")
+DEADLINE = Rule(
     what="a finite number of seconds, at least 0",
     least=0.0,
     empty=inf,
     fix="write seconds counted like the submission time, or leave it empty for no deadline",
 )
-DEMAND = NumberRule(
+DEMAND = Rule(
     what="a finite number, at least 0", least=0.0, empty=0.0, fix="write what the whole gang needs, or leave it empty"
 )
-RETRIES = NumberRule(
+RETRIES = Rule(
     what="a whole number, at least 0", least=0, most=MOST, whole=True, empty=0, fix="leave it empty for no retries"
 )
-SPAN = NumberRule(
+SPAN = Rule(
     what="a number of seconds, at least 0 and at most 1e12",
     least=0.0,
     most=MOST_S,
     fix="write the seconds between the first start and the last end",
 )
-FLAG = NumberRule(what="0 or 1", least=0, most=1, whole=True, fix="write 1 for yes and 0 for no")
+FLAG = Rule(what="0 or 1", least=0, most=1, whole=True, fix="write 1 for yes and 0 for no")

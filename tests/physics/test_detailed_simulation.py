@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunomia.backends.simulated import Mishaps, SimulatedWorld
-from eunomia.backends.simulated.fates import Fates
-from eunomia.backends.simulated.physical import PhysicalWorld
-from eunomia.backends.simulated.reports import Reports
+from eunomia.backends.simulated import FaultModel, Simulation
+from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
+from eunomia.backends.simulated.job_outcomes import OutcomeModel
+from eunomia.backends.simulated.report_latency import ReportLatency
 from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
@@ -84,7 +84,7 @@ def test_a_start_and_a_restore_are_told_apart(tell: Tell) -> None:
 
 def test_a_gang_that_failed_pays_no_checkpoint(tell: Tell) -> None:
     costs = Overheads(checkpoint_s=1000.0, restore_s=5.0)
-    told = tell((7200.0, 1), retries=9, overheads=costs, mishaps=Mishaps(job_failures_per_hour=1.0), seed=3)
+    told = tell((7200.0, 1), retries=9, overheads=costs, faults=FaultModel(job_failures_per_hour=1.0), seed=3)
     times = len(told.failures)
     assert times > 0
     assert told.finished == {"j0": pytest.approx(7200.0 + 5.0 * times)}
@@ -92,14 +92,16 @@ def test_a_gang_that_failed_pays_no_checkpoint(tell: Tell) -> None:
 
 
 def test_work_since_the_last_checkpoint_is_done_again_and_accounted_for(tell: Tell) -> None:
-    told = tell((7200.0, 2), retries=99, checkpoint_every_s=1000.0, mishaps=Mishaps(job_failures_per_hour=1.0), seed=3)
+    told = tell(
+        (7200.0, 2), retries=99, checkpoint_every_s=1000.0, faults=FaultModel(job_failures_per_hour=1.0), seed=3
+    )
     again = told.finished["j0"] - 7200.0
     assert again > 0
     assert lost(told) == {"rolled_back": pytest.approx(2 * again)}
 
 
 def test_a_job_that_is_to_fail_fails_in_every_trial_and_all_its_work_is_lost(tell: Tell) -> None:
-    told = tell((5e6, 1), retries=2, mishaps=Mishaps(fates=Fates(failing=1.0, killed=0.0)))
+    told = tell((5e6, 1), retries=2, faults=FaultModel(outcomes=OutcomeModel(failing=1.0, killed=0.0)))
     assert len(told.failures) == 3
     assert told.figures.jobs["status"].tolist() == ["failed"]
     assert told.losses.useful == 0
@@ -107,28 +109,28 @@ def test_a_job_that_is_to_fail_fails_in_every_trial_and_all_its_work_is_lost(tel
 
 
 def test_a_job_that_is_to_fail_never_finishes_however_short_it_is(tell: Tell) -> None:
-    told = tell(*[(1.0, 1)] * 20, retries=1, mishaps=Mishaps(fates=Fates(failing=1.0, killed=0.0)))
+    told = tell(*[(1.0, 1)] * 20, retries=1, faults=FaultModel(outcomes=OutcomeModel(failing=1.0, killed=0.0)))
     assert told.finished == {}
     assert len(told.failures) == 40
 
 
 def test_a_killed_job_ends_before_its_last_step_and_its_work_is_lost(tell: Tell) -> None:
-    told = tell((1000.0, 2), mishaps=Mishaps(fates=Fates(failing=0.0, killed=1.0)))
+    told = tell((1000.0, 2), faults=FaultModel(outcomes=OutcomeModel(failing=0.0, killed=1.0)))
     ((at, _),) = told.events(JobCancelled)
     assert 0 < at < 1000
     assert lost(told) == {"cancelled_jobs": pytest.approx(2 * at)}
 
 
 def test_seats_stay_taken_until_word_of_the_end_comes(tell: Tell) -> None:
-    told = tell((150.0, 4), (100.0, 4), mishaps=Mishaps(reports=Reports(lost=1.0, reconcile_s=200.0)))
+    told = tell((150.0, 4), (100.0, 4), faults=FaultModel(report_latency=ReportLatency(lost=1.0, reconcile_s=200.0)))
     assert told.finished == {"j0": 200.0, "j1": 400.0}
     assert lost(told) == {"unheard": 4 * (50.0 + 100.0)}
 
 
 def test_a_job_that_was_stopped_after_an_end_nobody_heard_of_only_has_to_be_started_to_say_so(tell: Tell) -> None:
-    reports = Reports(lost=1.0, reconcile_s=500.0)
+    reports = ReportLatency(lost=1.0, reconcile_s=500.0)
     rounds = LeaseTerms(length_s=60.0, aligned=True)
-    told = tell((50.0, 4), (50.0, 4), mishaps=Mishaps(reports=reports), overheads=Overheads(restore_s=40.0),
+    told = tell((50.0, 4), (50.0, 4), faults=FaultModel(report_latency=reports), overheads=Overheads(restore_s=40.0),
                 policy=Las(quantum=30.0), terms=rounds)  # fmt: skip
     assert Counter(told.figures.jobs["status"].tolist()) == {"finished": 2}
     assert told.losses.useful == pytest.approx(400.0)
@@ -137,8 +139,8 @@ def test_a_job_that_was_stopped_after_an_end_nobody_heard_of_only_has_to_be_star
 
 
 def test_a_rack_that_is_lost_stops_the_gangs_on_all_its_machines(tell: Tell) -> None:
-    mishaps = Mishaps(rack_failures_per_hour=2.0, rack_repair_s=60.0)
-    told = tell((36000.0, 2), (36000.0, 2), machines=(2, 2, 1), racks="aab", mishaps=mishaps, seed=1)
+    faults = FaultModel(rack_failures_per_hour=2.0, rack_repair_s=60.0)
+    told = tell((36000.0, 2), (36000.0, 2), machines=(2, 2, 1), racks="aab", faults=faults, seed=1)
     losses = Counter(at for at, event in told.events(NodeLost) if event != NodeLost(2))
     assert set(losses.values()) == {2}
     assert len(told.events(NodeJoined)) in (len(told.events(NodeLost)), len(told.events(NodeLost)) - 2)
@@ -191,13 +193,13 @@ COSTS = st.builds(
 
 def calm_weather() -> st.SearchStrategy[Weather]:
     """What the plain world knows too."""
-    mishaps = st.builds(
-        Mishaps,
+    faults = st.builds(
+        FaultModel,
         job_failures_per_hour=st.sampled_from([0.0, 10.0]),
         cancel_fraction=st.sampled_from([0.0, 0.3]),
         cancel_after_s=st.just(300.0),
     )
-    return st.builds(Weather, overheads=COSTS, mishaps=mishaps, checkpoint_every_s=st.sampled_from([0.0, 30.0]))
+    return st.builds(Weather, overheads=COSTS, faults=faults, checkpoint_every_s=st.sampled_from([0.0, 30.0]))
 
 
 @settings(max_examples=60)
@@ -207,7 +209,7 @@ def test_with_its_physics_off_it_is_the_plain_world(case: Case) -> None:
     policy = Las(quantum=400.0) if case.policy == "las" else policy
     cut = TERMS[case.terms] or policy.info.mechanism
     ends, losses = [], []
-    for kind in (SimulatedWorld, PhysicalWorld):
+    for kind in (Simulation, DetailedSimulation):
         speeds = PlacedThroughputs(world.speeds, ClusterUnits(world.topology))
         weather = case.weather
         mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
@@ -217,7 +219,7 @@ def test_with_its_physics_off_it_is_the_plain_world(case: Case) -> None:
             world.topology,
             speeds,
             overheads=weather.overheads,
-            mishaps=weather.mishaps,
+            faults=weather.faults,
             checkpoint_every_s=weather.checkpoint_every_s,
             seed=case.seed % 1000,
         )
@@ -247,10 +249,10 @@ class _Ends:
 
 def stormy_weather() -> st.SearchStrategy[Weather]:
     """Everything at once."""
-    reports = st.builds(Reports, delay_s=st.sampled_from([0.0, 20.0]), lost=st.sampled_from([0.0, 0.3]),
+    reports = st.builds(ReportLatency, delay_s=st.sampled_from([0.0, 20.0]), lost=st.sampled_from([0.0, 0.3]),
                         reconcile_s=st.just(100.0))  # fmt: skip
-    mishaps = st.builds(
-        Mishaps,
+    faults = st.builds(
+        FaultModel,
         job_failures_per_hour=st.sampled_from([0.0, 5.0]),
         node_failures_per_hour=st.sampled_from([0.0, 1.0]),
         node_repair_s=st.just(600.0),
@@ -259,8 +261,8 @@ def stormy_weather() -> st.SearchStrategy[Weather]:
         repairs_fixed=st.booleans(),
         cancel_fraction=st.sampled_from([0.0, 0.3]),
         cancel_after_s=st.just(300.0),
-        fates=st.sampled_from([None, Fates(), Fates(failing=0.5, killed=0.3)]),
-        reports=reports,
+        outcomes=st.sampled_from([None, OutcomeModel(), OutcomeModel(failing=0.5, killed=0.3)]),
+        report_latency=reports,
     )
     return st.builds(
         Weather,
@@ -269,7 +271,7 @@ def stormy_weather() -> st.SearchStrategy[Weather]:
         pairs=st.sampled_from([None, Pairs()]),
         accelerators_per_slot=st.sampled_from([0, 2]),
         overheads=COSTS,
-        mishaps=mishaps,
+        faults=faults,
         checkpoint_every_s=st.sampled_from([0.0, 30.0]),
     )
 
@@ -307,13 +309,17 @@ def test_the_same_seed_tells_the_same_story(case: Case) -> None:
 
 def test_each_kind_of_chance_has_a_stream_of_its_own() -> None:
     world = draw(11, jobs=25, types=1)
-    fates = Mishaps(fates=Fates(failing=0.5, killed=0.3))
+    fates = FaultModel(outcomes=OutcomeModel(failing=0.5, killed=0.3))
     everything = replace(
-        fates, node_failures_per_hour=1.0, reports=Reports(delay_s=30.0), job_failures_per_hour=1.0, cancel_fraction=0.1
+        fates,
+        node_failures_per_hour=1.0,
+        report_latency=ReportLatency(delay_s=30.0),
+        job_failures_per_hour=1.0,
+        cancel_fraction=0.1,
     )
     ends = []
-    for mishaps in (fates, everything):
-        told = play(world, Weather(mishaps=mishaps), Fifo(backfill="skip"), seed=5)
+    for faults in (fates, everything):
+        told = play(world, Weather(faults=faults), Fifo(backfill="skip"), seed=5)
         ends.append(dict(zip(told.figures.jobs["job_id"], told.figures.jobs["status"], strict=True)))
     changed = [name for name in ends[0] if ends[0][name] != ends[1][name]]
     assert len(changed) <= 6  # cancelled early, or killed by chance without a retry left

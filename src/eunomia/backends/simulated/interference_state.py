@@ -1,4 +1,4 @@
-"""What is around each gang: how its seats lie, and which other gangs work on the same machines."""
+"""Slowdown of each gang by its placement and by other gangs on the same machines."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from eunomia.throughputs.interference import Neighbours
 from eunomia.throughputs.job_type_aliases import Kind
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
-Group = tuple[int, ...]  # the job on some seats, or the two that share them: no neighbours to each other
+Group = tuple[int, ...]  # the job on some seats, or the two that share them, which are no neighbours
 
 
-class Surroundings:
-    """Slowdowns by place and by neighbours. Only gangs that sit now are known; jobs go by their rows."""
+class Interference:
+    """Slowdowns by placement and by neighbours of the running gangs; jobs are named by their rows."""
 
     def __init__(self, topology: Topology, speeds: PlacedThroughputs, neighbours: Neighbours | None):
         self._speeds, self._neighbours = speeds, neighbours
@@ -27,7 +27,7 @@ class Surroundings:
         return self._speeds.slowdown(kind, type, self._speeds.ground.place(seats))
 
     def arrive(self, group: Group, kinds: Iterable[Kind], seats: tuple[int, ...]) -> list[int]:
-        """Seat a group; return the others whose neighbourhood has changed."""
+        """Place a group; return the others whose neighbours have changed."""
         if self._neighbours is None:
             return []
         nodes = tuple(sorted({self._node_of[seat] for seat in seats}))
@@ -38,7 +38,7 @@ class Surroundings:
         return self._near(nodes, group)
 
     def leave(self, job: int) -> list[int]:
-        """Take a job off its seats; return the others whose neighbourhood has changed."""
+        """Remove a job; return the others whose neighbours have changed."""
         nodes = self._nodes.pop(job, ())
         for node in nodes:
             del self._on[node][job]
@@ -46,7 +46,7 @@ class Surroundings:
         return self._near(nodes, (job,))
 
     def by_neighbours(self, group: Group) -> float:
-        """Return the slowdown of the first of a group by all who are near it now."""
+        """Return the slowdown of the first of a group by all its present neighbours."""
         job = group[0]
         if self._neighbours is None or job not in self._nodes:
             return 1.0

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import isfinite
 
 import numpy as np
 
+from eunomia.inputs.columns import Cells, blanks, numbers, spelled
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.problems import SHOWN, Problem, Problems
+from eunomia.inputs.timestamps import date_at
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.problems import SHOWN, Problem, Problems
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.columns import Cells, blanks, numbers, spelled
-from eunomia.traces.field_rules import NumberRule
-from eunomia.traces.timestamps import date_at
 
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
 LONGEST = 80  # characters of a wrong value that a message repeats
 
 
 @dataclass(kw_only=True)
-class Sheet:
+class InputTable:
     """A table of text. Every column has one entry per row."""
 
     file: str
@@ -41,15 +41,18 @@ class Sheet:
         return len(self.line)
 
     def expect(
-        self, required: Sequence[str], optional: Sequence[str], rule: str = "a trace must hold at least one job"
+        self, required: Sequence[str], optional: Sequence[str] | None, rule: str = "a trace must hold at least one job"
     ) -> None:
-        """Note each column that is missing, and each that no reader would look at; `rule` is told of an empty file."""
+        """Note each column that is missing, and each that no reader would look at (None: a reader would look at any).
+
+        `rule` is what a file without rows breaks.
+        """
         if not self.columns or not (len(self) or self.count):
             self.note(None, None, None, rule, "add the rows, or name another file")
         if not self.columns:
             return
-        known = [*required, *optional]
-        strange = [name for name in self.columns if name not in known]
+        known = [*required, *(optional or ())]
+        strange = [] if optional is None else [name for name in self.columns if name not in known]
         for name in strange[:SHOWN]:
             self.note(self.header_line, name, None, "this column is not known", nearest(name[:LONGEST], known))
         self.count += max(0, len(strange) - SHOWN)
@@ -62,6 +65,11 @@ class Sheet:
                     "this column is missing",
                     f"add it to the header; the columns here are {', '.join(map(_shown, self.columns))}",
                 )
+
+    def stripped(self) -> InputTable:
+        """Return the table without white space around names of columns and cells."""
+        columns = {name.strip(): tuple(cell.strip() for cell in spelled(cells)) for name, cells in self.columns.items()}
+        return replace(self, columns=columns)
 
     def text(self, name: str) -> tuple[str, ...]:
         """Return a column as written; empty text where the file lacks the column."""
@@ -80,11 +88,11 @@ class Sheet:
         hints = instead or {}
         return tuple(f"{name} (with --option {hints[name]})" if name in hints else name for name in names)
 
-    def filled(self, name: str) -> tuple[str, ...]:
+    def filled(self, name: str, fix: str = "give every job one") -> tuple[str, ...]:
         """Return a column of text in which no cell may be empty."""
         values = self.text(name)
         if name in self.columns and not all(values):
-            self.refuse(name, self.empty(name), "may not be empty", "give every job one")
+            self.refuse(name, self.empty(name), "may not be empty", fix)
         return values
 
     def unique(self, name: str, fix: str = "give each job its own") -> tuple[str, ...]:
@@ -111,7 +119,7 @@ class Sheet:
         self.asked.add(name)
         return blanks(self.columns[name]) if name in self.columns else np.ones(len(self), dtype=np.bool_)
 
-    def number(self, name: str, rule: NumberRule, where: Bools | None = None) -> Floats:
+    def number(self, name: str, rule: Rule, where: Bools | None = None) -> Floats:
         """Return a column of numbers under `rule`, which is asked of the rows in `where` (all unless told).
 
         An empty cell has the value that the rule gives it. Where the rule is broken the value is nan, so that no
@@ -128,7 +136,7 @@ class Sheet:
         values[blank] = np.nan if rule.empty is None else rule.empty
         return values + 0.0  # turns -0 into 0
 
-    def deadline(self, name: str, rule: NumberRule, submitted_s: Floats) -> Floats:
+    def deadline(self, name: str, rule: Rule, submitted_s: Floats) -> Floats:
         """Return a column of deadlines under `rule`, none of them before its job's submission."""
         deadline_s = self.number(name, rule)
         self.refuse(
@@ -161,12 +169,12 @@ class Sheet:
             return None
         return date_at(-elapsed, said.replace(tzinfo=None)) if isfinite(elapsed) else None
 
-    def whole(self, name: str, rule: NumberRule) -> Ints:
+    def whole(self, name: str, rule: Rule) -> Ints:
         """Return a column of whole numbers under `rule`, which must bound them; 0 where it is broken."""
         values = self.number(name, rule)
         return np.nan_to_num(values).astype(np.int64)
 
-    def ordered(self, name: str, rule: NumberRule) -> Floats:
+    def ordered(self, name: str, rule: Rule) -> Floats:
         """Return a column of times under `rule`, which may repeat but not go back."""
         times = self.number(name, rule)
         back = np.zeros(len(self), dtype=np.bool_)

@@ -13,9 +13,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.lease import write_whole
 from eunomia.model.job import Job
-from eunomia.model.problems import InvalidInput, Problems
 
 LONGEST_NAME = 80  # characters of a folder's name
 TAIL_BYTES = 4096  # of the log, searched for its last lines

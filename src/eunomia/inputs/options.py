@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from eunomia.inputs.field_rules import Rule
+from eunomia.inputs.problems import Problems, refused
 from eunomia.model.arrays import Bools
-from eunomia.model.problems import InvalidInput, Problems
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.field_rules import NumberRule
 
 
 def known(file: str, given: Mapping[str, object], names: Iterable[str]) -> None:
@@ -43,15 +43,8 @@ def chosen(file: str, name: str, value: object, column: Sequence[str]) -> Bools:
     return keep
 
 
-def number(file: str, name: str, value: object, rule: NumberRule) -> None:
+def number(file: str, name: str, value: object, rule: Rule) -> None:
     """Raise InvalidInput unless the value is a number under `rule`; a whole one must be written as one."""
     kind = int if rule.whole else int | float
     if isinstance(value, bool) or not isinstance(value, kind) or not rule.allows(value):
         raise refused(file, name, value, f"must be {rule.what}", rule.fix)
-
-
-def refused(file: str, name: str | None, value: object, rule: str, fix: str) -> InvalidInput:
-    """Return the error for one option."""
-    problems = Problems(file)
-    problems.add(rule, fix, column=name, value=value)
-    return InvalidInput(problems.kept)

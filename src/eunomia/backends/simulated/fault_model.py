@@ -1,4 +1,4 @@
-"""What goes wrong, by seed: failing jobs, users who change their minds, machines that go and come back."""
+"""Faults drawn by seed: failing jobs, cancellations, machines that are lost and return."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eunomia.backends.simulated.fates import Drawn, Fates
+from eunomia.backends.simulated.job_outcomes import JobOutcomes, OutcomeModel
 from eunomia.backends.simulated.outages import Rate
-from eunomia.backends.simulated.reports import Reports
+from eunomia.backends.simulated.report_latency import ReportLatency
 from eunomia.model.arrays import Floats
 from eunomia.model.events import Event, JobCancelled, NodeJoined, NodeLost
 from eunomia.model.job import Job
@@ -19,8 +19,8 @@ HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mishaps:
-    """Rates of what goes wrong; all 0 by default. Every kind draws from a stream of its own."""
+class FaultModel:
+    """Rates of faults; all 0 by default. Every kind draws from a random stream of its own."""
 
     job_failures_per_hour: float = 0.0  # of a running gang
     node_failures_per_hour: float = 0.0  # of each node in service
@@ -29,10 +29,10 @@ class Mishaps:
     cancel_after_s: float = 3600.0  # mean time from submission to the cancellation
     rack_failures_per_hour: float = 0.0  # of each rack as a whole
     rack_repair_s: float = 3600.0
-    repairs_fixed: bool = True  # repairs take their time; else it is their mean
-    blacklist_s: float = 0.0  # that machines are out of service after a failure that lies in them; 0 = they stay
-    fates: Fates | None = None  # what becomes of jobs, whatever is done with them
-    reports: Reports = field(default_factory=Reports)
+    repairs_fixed: bool = True  # repairs take repair_s; else it is their mean
+    blacklist_s: float = 0.0  # for which machines are out of service after a failure of theirs; 0 = none are
+    outcomes: OutcomeModel | None = None  # outcomes of jobs, independent of the schedule
+    report_latency: ReportLatency = field(default_factory=ReportLatency)
 
     @property
     def node(self) -> Rate:
@@ -44,14 +44,14 @@ class Mishaps:
         """How racks are lost."""
         return Rate(per_hour=self.rack_failures_per_hour, repair_s=self.rack_repair_s, fixed=self.repairs_fixed)
 
-    def drawn(self, jobs: Sequence[Job], rng: np.random.Generator) -> Drawn:
-        """Return what becomes of each job."""
-        if self.fates is None:
-            return Drawn(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
-        return self.fates.of(jobs, rng)
+    def sample_outcomes(self, jobs: Sequence[Job], rng: np.random.Generator) -> JobOutcomes:
+        """Draw the outcome of each job."""
+        if self.outcomes is None:
+            return JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
+        return self.outcomes.sample(jobs, rng)
 
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
-        """Return who is cancelled and when."""
+        """Draw which jobs are cancelled, and when."""
         chosen = np.flatnonzero(rng.random(len(jobs)) < self.cancel_fraction)
         waits = drawn(rng.exponential(self.cancel_after_s, len(chosen)))
         return [
@@ -60,13 +60,13 @@ class Mishaps:
         ]
 
     def times_to_failure(self, gangs: int, rng: np.random.Generator) -> Floats:
-        """Return after how many seconds on its seats each gang fails, (gang,); inf = never."""
+        """Draw after how many seconds on its seats each gang fails, (gang,); inf = never."""
         if self.job_failures_per_hour == 0:
             return np.full(gangs, np.inf)
         return drawn(rng.exponential(HOUR_S / self.job_failures_per_hour, gangs))
 
     def next_outage(self, at: float, node: int, rng: np.random.Generator) -> tuple[float, Event] | None:
-        """Return when a node that is in service since `at` is lost."""
+        """Draw when a node that is in service since `at` is lost."""
         if self.node_failures_per_hour == 0:
             return None
         return at + float(drawn(rng.exponential(HOUR_S / self.node_failures_per_hour))), NodeLost(node)

@@ -1,9 +1,9 @@
-"""The ends that are foreseen: a binary heap of gangs that knows where each of them stands in it.
+"""Predicted ends of gangs: a binary heap that knows the position of each gang in it.
 
-One entry a gang, moved when its end moves, so that nothing in the heap is ever out of date. Earlier ends come first;
-of equal ends the one that was foreseen first. `heap` holds `ENTRY`s. `counts` says how many gangs are in it, how many
-ends were foreseen so far, and then of each job where its entry is, -1 = it has none: close together, and not in the
-jobs' own rows, as every change moves the entries of several others.
+Each gang has one entry, which moves when its end moves, so no entry is ever out of date. Earlier ends come first; of
+equal ends the one predicted first. `heap` holds `ENTRY`s. `counts` holds the number of gangs in the heap, the number of
+ends predicted so far, and then each job's position, -1 = none: apart from the jobs' rows, because every change moves
+several other entries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _put(heap: Array, counts: Ints, place: int, when: float, foreseen: int, row:
 
 @kernel(allocates=False, forceinline=True)
 def _sift(heap: Array, counts: Ints, length: int, place: int, when: float, foreseen: int, row: int) -> None:
-    """Put an entry where it belongs, up or down from the hole at `place`."""
+    """Move an entry up or down from the free position `place`."""
     while place > 0:
         above = heap[(place - 1) >> 1]
         if when > above["when"] or (when == above["when"] and foreseen > above["foreseen"]):
@@ -38,7 +38,7 @@ def _sift(heap: Array, counts: Ints, length: int, place: int, when: float, fores
 
 @kernel(allocates=False, forceinline=True)
 def _sink(heap: Array, counts: Ints, length: int, place: int, when: float, foreseen: int, row: int) -> None:
-    """Put an entry where it belongs, down from the hole at `place`."""
+    """Move an entry down from the free position `place`."""
     while 2 * place + 1 < length:
         below = 2 * place + 1
         least = heap[below]
@@ -57,7 +57,7 @@ def _sink(heap: Array, counts: Ints, length: int, place: int, when: float, fores
 
 @kernel(allocates=False, forceinline=True)
 def forget_end(heap: Array, counts: Ints, row: int) -> None:
-    """Take a gang out of the heap, if it is in it."""
+    """Remove a gang from the heap, if it is there."""
     place = counts[PLACES + row]
     if place < 0:
         return
@@ -71,7 +71,7 @@ def forget_end(heap: Array, counts: Ints, row: int) -> None:
 
 @kernel(allocates=False)
 def forget_ends(heap: Array, counts: Ints, rows: Ints) -> None:
-    """Take many gangs out of the heap at once: the others close up, and it is put in order again."""
+    """Remove many gangs at once, and restore the order of the heap."""
     for row in rows:
         counts[PLACES + row] = -1
     length = 0
@@ -88,7 +88,7 @@ def forget_ends(heap: Array, counts: Ints, rows: Ints) -> None:
 
 @kernel(allocates=False, forceinline=True)
 def foresee_end(heap: Array, counts: Ints, row: int, when: float) -> None:
-    """Put a gang into the heap, or move it to where its new end belongs; inf = no end is foreseen."""
+    """Insert a gang, or move it to its new end; inf = no end is predicted."""
     if when == np.inf:
         forget_end(heap, counts, row)
         return
@@ -102,7 +102,7 @@ def foresee_end(heap: Array, counts: Ints, row: int, when: float) -> None:
 
 @kernel(allocates=False, forceinline=True)
 def note_next(heap: Array, counts: Ints, next_end: Floats) -> None:
-    """Write the time of the next end into `next_end`, (1,); inf when none is foreseen."""
+    """Write the time of the next end into `next_end`, (1,); inf when none is predicted."""
     next_end[0] = heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf
 
 

@@ -1,11 +1,11 @@
-"""What becomes of jobs, as on Philly: most pass, some fail whatever is tried, some are killed by their users.
+"""Outcome model (pass, fail, killed) fitted to the Philly trace.
 
     P(fails) = 17.2 %,  P(killed) = 13.5 %                             Table 6, for every size alike
     P(reason | size) ∝ jobs(reason) · trials(reason, size) / trials(reason)                  Table 7
     run time to failure ~ lognormal(ln p50, ln(p90 / p50) / 1.2816), cut off at what the trial has left to run
 
-A job that is to fail fails in every trial for its one reason, at a time drawn anew, until its retries are used up. A
-killed job ends at a share of its steps that is drawn uniformly: the paper does not say when users kill. Table 7 counts
+A failing job fails in every trial for its one reason, at a time drawn anew, until its retries are used up. A killed
+job ends at a uniformly drawn share of its steps: the paper does not say when users kill. Table 7 counts
 17,581 pairs of a job and a reason, hardly more than the 16,568 jobs that failed for good, so trials of jobs that pass
 in the end are left to `job_failures_per_hour`.
 """
@@ -31,25 +31,25 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fates:
-    """The shares of jobs that fail and that are killed. Drawn once for all jobs, so the schedule cannot matter."""
+class OutcomeModel:
+    """The shares of jobs that fail and that are killed, independent of the schedule: sampled once for all jobs."""
 
     failing: float = UNSUCCESSFUL
     killed: float = KILLED
 
-    def of(self, jobs: Sequence[Job], rng: np.random.Generator) -> Drawn:
-        """Draw what becomes of each job; every job takes the same number of draws, whatever becomes of it."""
+    def sample(self, jobs: Sequence[Job], rng: np.random.Generator) -> JobOutcomes:
+        """Draw the outcome of each job; every job takes the same number of draws, whatever its outcome."""
         fate, reason, share = rng.random((3, len(jobs)))
         fails = fate < self.failing
         picked = pick_reasons(np.array([job.scale_factor for job in jobs], dtype=np.int64), reason)
         kills = (fate >= self.failing) & (fate < self.failing + self.killed)
         seed = int(rng.integers(2**63))
-        return Drawn(np.where(fails, picked, -1), np.where(kills, share, 1.0), seed)
+        return JobOutcomes(np.where(fails, picked, -1), np.where(kills, share, 1.0), seed)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """What becomes of each job, in the order in which they were given."""
+class JobOutcomes:
+    """The outcome of each job, in the order in which they were given."""
 
     reason: Ints  # (job,) row of REASONS; -1 = does not fail
     share: Floats  # (job,) of its steps, after which its user kills it; 1 = never
@@ -68,7 +68,7 @@ class Drawn:
 
 
 def failing_by_class(scale_factor: Ints, failing: float) -> Floats:
-    """Return which part of the gangs of each column fails, (class,), so that reasons get the table's mix of sizes.
+    """Return the failing share of the gangs of each size class, (class,), so that reasons get the table's mix of sizes.
 
     Table 7 has more wide gangs than were submitted, so wide gangs fail more often; `failing` is the part of all.
     """

@@ -67,3 +67,11 @@ class Problems:
         """Raise `InvalidInput` with everything found so far."""
         if self.count:
             raise InvalidInput(self.kept, self.count)
+
+
+def refused(
+    file: str, column: str | None, value: object, rule: str, fix: str, *, row: int | None = None
+) -> InvalidInput:
+    """Return the error for one problem; `value` is shown as written."""
+    shown = None if value is None else str(value)
+    return InvalidInput([Problem(file=file, row=row, column=column, value=shown, rule=rule, fix=fix)])

@@ -1,0 +1,207 @@
+"""The fast simulation: true throughputs, overheads, chance failures and lost machines, in arrays.
+
+A decision that names jobs by rows is carried out without reading an id, and in one compiled call however many jobs it
+concerns. Predicted ends of gangs have a heap of their own (`completion_heap`). Placement, neighbours and late reports
+are in `detailed_simulation`, which is slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from eunomia.backends.simulated import gang_kernels as kernels
+from eunomia.backends.simulated.completion_heap import no_ends
+from eunomia.backends.simulated.gang_kernels import ENDED, FAILED, FINE, FINISHED, GANG
+from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, total_losses
+from eunomia.backends.simulated.rates import Rates
+from eunomia.backends.simulated.stall_detection import running_epochs
+from eunomia.backends.simulated.virtual_clock import OUTAGES, GangSettings, GangSimulation
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.decisions import Renew, Starts, Stop
+from eunomia.model.events import Event, JobFailed, JobFinished, NodeJoined, NodeLost, Progressed
+from eunomia.model.job import Job
+from eunomia.model.losses import Losses
+from eunomia.model.speeds import Speeds
+from eunomia.model.topology import Topology
+
+_AT_ONCE = 1024  # ends taken from the heap by one call
+_NO_FLOATS: Floats = np.empty(0)
+
+
+class Simulation(GangSimulation):
+    """Gangs progress at their true `speeds`, whatever the scheduler believes."""
+
+    def __init__(self, jobs: Sequence[Job], topology: Topology, speeds: Speeds, **settings: Unpack[GangSettings]):
+        super().__init__(jobs, topology, **settings)
+        self._outages = np.random.default_rng(self._streams[OUTAGES])
+        self._rates = Rates(speeds, self._jobs)
+        self._gangs = _waiting(self._jobs, self._rates.model)
+        costs, sizes = self._overheads, range(self._rates.widest + 1)
+        self._start_s = costs.of(first=True)
+        self._later_s = np.array([[costs.of(first=False, size=n, saved=s) for n in sizes] for s in (False, True)])
+        self._next_end = np.full(1, np.inf)  # of a gang
+        self._ends = (self._gangs, *no_ends(len(self._jobs)), self._next_end)
+        self._room = tuple(np.empty(_AT_ONCE, dtype=np.int64) for _ in range(3))
+        self._limited = False  # some lease had a limit of steps
+        self._reports: list[tuple[Ints, Floats]] = []  # rows and safe steps of those that just stopped
+        self._away = 0  # machines that are out of service
+        for node in range(topology.nodes):
+            self._schedule_outage(node)
+
+    def losses(self, until: float) -> Losses:
+        """Return what held seats were used for up to the end of the run, `until`."""
+        kernels.settle(self._gangs, until, self._rates.alone)
+        return total_losses(self._gangs)
+
+    # ---- what happens ----------------------------------------------------------------------------------------
+
+    def _next_time(self) -> float:
+        return self._at if self._reports else self._next_end.item()
+
+    def _happen_now(self) -> list[Event]:
+        events = self._reported() if self._reports else []
+        return events + self._ending() if self._next_end.item() == self._at else events
+
+    def _happen(self, event: Any) -> list[Event]:
+        match event:
+            case NodeLost(node):
+                self._away += 1
+                self._schedule(*self._faults.repair(self._at, node))
+            case NodeJoined(node):
+                self._away -= 1
+                self._schedule_outage(node)
+        return super()._happen(event)
+
+    def _schedule_outage(self, node: int) -> None:
+        outage = self._faults.next_outage(self._at, node, self._outages)
+        if outage is not None:
+            self._schedule(*outage)
+
+    def _has_running(self) -> bool:
+        # A gang that has done all steps that its lease allows has no predicted end.
+        return self._next_time() < np.inf or bool(self._gangs["rate"].any())
+
+    def _nodes_away(self) -> int:
+        return self._away
+
+    def _progress(self) -> tuple[Floats, Ints]:
+        gangs = self._gangs
+        return gangs["safe"].copy(), running_epochs(gangs["rate"], gangs["epoch"])
+
+    def _reported(self) -> list[Event]:
+        """Report the checkpoints of gangs that stopped at this instant."""
+        rows, steps = self._reports[0]
+        if len(self._reports) > 1:
+            rows, steps = (np.concatenate(parts) for parts in zip(*self._reports, strict=True))
+        self._reports.clear()
+        return [Progressed(self._register.names(rows), steps)]
+
+    def _ending(self) -> list[Event]:
+        """End the gangs whose predicted end is now."""
+        events: list[Event] = []
+        while self._next_end.item() == self._at:
+            count = kernels.end_due(*self._ends, self._at, self._checkpoint_every_s, self._rates.alone, *self._room)
+            for row, epoch, how in zip(*(column[:count].tolist() for column in self._room), strict=True):
+                events += self._outcome(row, epoch, how)
+        return events
+
+    def _outcome(self, row: int, epoch: int, how: int) -> list[Event]:
+        """Return how a gang ended: it failed, for good or with retries left, or completed its job."""
+        job = self._jobs[row]
+        if how == FAILED:
+            safe = self._gangs["safe"][row : row + 1]
+            return [JobFailed(job.job_id, epoch, "chance"), Progressed((job.job_id,), safe.copy())]
+        self._unfinished -= 1
+        if how != FINISHED:
+            return [JobFailed(job.job_id, epoch, "chance")]
+        event = self._completed(job, epoch)
+        if not isinstance(event, JobFinished):
+            self._gangs["outcome"][row] = GAVE_UP if isinstance(event, JobFailed) else CANCELLED
+        return [event]
+
+    # ---- what is ordered -------------------------------------------------------------------------------------
+
+    def _start(self, order: Starts) -> None:
+        self._starts += len(order.jobs)
+        rows, mates = self._register.rows(order.jobs), self._register.rows(order.partners)
+        rates, limits = self._rates, order.max_steps
+        self._limited |= limits is not None
+        if kernels.strangers(self._gangs, rows, mates, order.first, rates.kind_of, rates.pair_of):
+            rates.look_up_pairs(*self._kinds_of_pairs(rows, mates, order.first))
+        stuck = kernels.start(
+            *self._ends,
+            self._at,
+            rows,
+            order.epochs,
+            order.first,
+            order.seats,
+            mates,
+            order.partner_epochs,
+            _NO_FLOATS if limits is None else limits,
+            self._time_to_failure(rows, mates),
+            self._topology.type,
+            rates.kind_of,
+            rates.alone,
+            rates.pair_of,
+            rates.beside,
+            self._start_s,
+            self._later_s,
+        )
+        if stuck != FINE:
+            type = self._topology.types[self._gangs["type"][stuck]]
+            raise RuntimeError(f"job {self._jobs[stuck].job_id!r} was started on {type}, where it cannot run")
+
+    def _kinds_of_pairs(self, rows: Ints, mates: Ints, first: Ints) -> tuple[Ints, Ints]:
+        """Return the kinds of gangs that share seats, (pair,) each."""
+        paired, model = mates >= 0, self._gangs["model"]
+        sizes = np.diff(first)[paired]
+        kind_of = self._rates.kind_of
+        return kind_of[model[rows[paired]], sizes], kind_of[model[mates[paired]], sizes]
+
+    def _time_to_failure(self, rows: Ints, mates: Ints) -> Floats:
+        """Return after how many seconds on its seats each gang fails, a partner after its gang; empty = none."""
+        if self._faults.job_failures_per_hour == 0:
+            return _NO_FLOATS
+        return self._faults.times_to_failure(len(rows) + int((mates >= 0).sum()), self._failures)
+
+    def _stop(self, order: Stop) -> None:
+        rows = self._register.rows(order.job_ids)
+        stopped, safe = np.empty_like(rows), np.empty(len(rows))
+        epochs = np.asarray(order.epochs, dtype=np.int64)
+        count = kernels.stop(
+            *self._ends, self._at, rows, epochs, order.save, self._checkpoint_every_s, self._rates.alone, stopped, safe
+        )
+        if count:
+            self._reports.append((stopped[:count], safe[:count]))
+
+    def _renew(self, order: Renew) -> None:
+        """Apply the new limits of steps; nothing else changes for gangs that keep their seats."""
+        limits = order.max_steps
+        self._limited |= limits is not None
+        if self._limited:
+            rows = self._register.rows(order.job_ids)
+            kernels.allow(*self._ends, self._at, rows, _NO_FLOATS if limits is None else limits, np.inf)
+
+    def _cancel(self, row: int) -> None:
+        kernels.drop(*self._ends, self._at, row, self._rates.alone)
+        self._unfinished -= 1
+
+    _refuse = _cancel
+
+    def _has_ended(self, row: int) -> bool:
+        return bool(self._gangs["epoch"][row] == ENDED)
+
+
+def _waiting(jobs: Sequence[Job], model: Ints) -> Array:
+    """Return the rows of jobs that were not started."""
+    gangs = np.zeros(len(jobs), dtype=GANG)
+    gangs["total"] = [job.total_steps for job in jobs]
+    gangs["retries"] = [job.retries for job in jobs]
+    gangs["model"] = model
+    gangs["mate"] = -1
+    gangs["limit"] = gangs["fails_at"] = np.inf
+    gangs["saved"] = True
+    return gangs
