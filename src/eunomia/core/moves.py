@@ -34,7 +34,7 @@ from eunomia.core.tables import (
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
 from eunomia.model.life import Stage
-from eunomia.placing.index import free_chain, take
+from eunomia.placement.free_index import free_chain, take
 
 _WAITS, _RUNS = int(Stage.WAITING), int(Stage.RUNNING)
 

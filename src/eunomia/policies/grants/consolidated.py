@@ -32,7 +32,7 @@ from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
 
 Seats = tuple[int, int, Ints]  # job, type, devices
 
@@ -76,7 +76,7 @@ class Consolidated:
             stop, starting = self._counted(view, line)
         else:
             stop, starting = line[:0], [(int(m), -1) for m in line[view.on_type[line] < 0]]
-        floor = Floor(view.topology, (view.holder == -1) | np.isin(view.holder, stop))
+        floor = FreeCapacity(view.topology, (view.holder == -1) | np.isin(view.holder, stop))
         return _grants(list(self._seated(view, floor, starting)), stop)
 
     def _line(self, view: View) -> Ints:
@@ -105,9 +105,9 @@ class Consolidated:
                 stop.append(m)
         return np.array(sorted(stop), dtype=np.int64), starting
 
-    def _seated(self, view: View, floor: Floor, starting: list[tuple[int, int]]) -> Iterator[Seats]:
+    def _seated(self, view: View, floor: FreeCapacity, starting: list[tuple[int, int]]) -> Iterator[Seats]:
         """Seat gangs in that order; -1 = on whatever type, the fastest first."""
-        empty = Floor(view.topology, view.holder != -2)
+        empty = FreeCapacity(view.topology, view.holder != -2)
         for m, counted in starting:
             size = int(view.scale_factor[m])
             for j in _fastest_first(view, m) if counted < 0 else [counted]:

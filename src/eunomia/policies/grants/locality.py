@@ -25,7 +25,7 @@ from eunomia.model.arrays import Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Locality:
 
     def decide(self, view: View) -> Grants:
         """Return seats for waiting gangs, the best placed first, until none fits."""
-        floor = Floor(view.topology, view.holder == -1)
+        floor = FreeCapacity(view.topology, view.holder == -1)
         waiting = np.flatnonzero(view.on_type < 0)
         job, type, seats = [], [], []
         while len(waiting):
@@ -66,7 +66,7 @@ class Locality:
             waiting = waiting[waiting != m]
         return self._grants(job, type, seats)
 
-    def _best(self, view: View, floor: Floor, waiting: Ints) -> tuple[int, int]:
+    def _best(self, view: View, floor: FreeCapacity, waiting: Ints) -> tuple[int, int]:
         """Return the best-placed job and its type, or (-1, -1). Jobs of one size and type are placed alike."""
         largest = np.zeros(len(view.types), dtype=np.int64)
         np.maximum.at(largest, view.topology.node_type, view.topology.size)

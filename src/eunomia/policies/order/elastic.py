@@ -13,7 +13,7 @@ from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rounded
 from eunomia.model.view import View
-from eunomia.placing.choose import would_sit
+from eunomia.placement.selection import would_sit
 from eunomia.solvers.climbing import climb
 
 NEEDS = frozenset({"shapes", "shape_throughput", "capacity"})

@@ -28,7 +28,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.choose import would_run
+from eunomia.placement.selection import would_run
 from eunomia.policies.order.due import Late, check_late, in_line, told
 from eunomia.policies.order.preference import NEEDS, REMEMBERS, Types, candidates, check_types, runnable
 from eunomia.policies.order.rivals import next_behind

@@ -7,8 +7,8 @@ import numpy as np
 from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Rows
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.view import View
-from eunomia.placing.choose import would_sit
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.selection import would_sit
 from eunomia.policies.order.preference import by_fastest
 
 
@@ -37,7 +37,7 @@ def _scattered(view: View, type: Ints, closely: Bools) -> list[int]:
     if not closely[moves].any():
         return []
     holder = view.holder
-    floor = Floor(view.topology, (holder == -1) | ((holder >= 0) & (type != view.on_type)[holder]))
+    floor = FreeCapacity(view.topology, (holder == -1) | ((holder >= 0) & (type != view.on_type)[holder]))
     widest_first = moves[np.argsort(-view.scale_factor[moves], kind="stable")]
     seated = (
         (m, floor.place(int(type[m]), int(view.scale_factor[m]), one_machine=bool(closely[m])))

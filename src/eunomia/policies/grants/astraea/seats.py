@@ -7,7 +7,7 @@ import numpy as np
 from eunomia.model.answers import Rows
 from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.view import View
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
 from eunomia.policies.grants.astraea.seen import Seen, held_by
 
 
@@ -25,7 +25,7 @@ def seats(view: View, seen: Seen, rows: Rows, put_out: Ints, line: list[int]) ->
     if comes:
         leaving = seen.over & ~stays
         leaving[put_out] = True
-        floor = Floor(view.topology, (view.holder == -1) | held_by(view, leaving))
+        floor = FreeCapacity(view.topology, (view.holder == -1) | held_by(view, leaving))
     for m in comes:
         found = floor.place(int(rows.type[place[m]]), int(view.scale_factor[m]))
         assert found is not None  # they were counted

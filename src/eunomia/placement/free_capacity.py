@@ -6,10 +6,10 @@ import numpy as np
 
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.topology import Topology
-from eunomia.placing.index import Index, build, empty_index, fewest_nodes, give_back, seat_gang, take
+from eunomia.placement.free_index import Index, build, empty_index, fewest_nodes, give_back, seat_gang, take
 
 
-class Floor:
+class FreeCapacity:
     """Which accelerators are free. A policy builds one as scratch paper; the core keeps one up to date."""
 
     def __init__(self, topology: Topology, free: Bools):
