@@ -15,7 +15,7 @@ from benchmarks.side_by_side import on_one_thread
 from eunomia.experiment.simulation import simulate
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.policy import Themis
+from eunomia.policies.grants.themis.themis import Themis
 from eunomia.reproduction.themis import scenario_of
 from eunomia.traces.searches import Searches
 

@@ -1,1 +1,1 @@
-"""The floor: who sits where; gangs whole or not at all."""
+"""Free accelerators, gangs that are placed whole or not at all, and the grants that say where they run."""

@@ -49,7 +49,7 @@ POLICIES: dict[str, str] = {
     "philly": "eunomia.policies.grants.philly:Philly",
     "quincy": "eunomia.policies.grants.quincy.policy:Quincy",
     "gandiva_original": "eunomia.policies.grants.gandiva.policy:GandivaOriginal",
-    "themis": "eunomia.policies.grants.themis.policy:Themis",
+    "themis": "eunomia.policies.grants.themis.themis:Themis",
     "astraea": "eunomia.policies.grants.astraea.policy:Astraea",
 }
 
