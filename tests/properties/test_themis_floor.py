@@ -11,7 +11,7 @@ from eunomia.contract.views import a_view
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
 from eunomia.policies.grants.themis.agents import ended_leases, offers, read_state
-from eunomia.policies.grants.themis.bidding import Awards, BidTables, bid_tables, hold_auction
+from eunomia.policies.grants.themis.bidding import BidTables, WonGangs, bid_tables, hold_auction
 from eunomia.policies.grants.themis.themis import Themis
 from eunomia.solution import problem_of
 from eunomia.solution.seen import view_of
@@ -31,7 +31,7 @@ def waiting(*elapsed_s: float, accelerators: int = 1) -> View:
     return view_of(problem_of(problem), Themis())
 
 
-def auction(view: View, bidders: int | None = None) -> tuple[BidTables, Awards]:
+def auction(view: View, bidders: int | None = None) -> tuple[BidTables, WonGangs]:
     """Return what the first so many of the worst-off bid, all who want seats if left out, and what they win."""
     ended = ended_leases(view)
     seen = read_state(view, ended, offers(view, ended))

@@ -16,7 +16,7 @@ from eunomia.model.view import View
 from eunomia.placement.grants_builder import GrantsBuilder, renewal
 from eunomia.placement.levels import Levels
 from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, Gangs, best_place
-from eunomia.policies.grants.themis.bidding import Awards, CandidateGangs
+from eunomia.policies.grants.themis.bidding import CandidateGangs, WonGangs
 from eunomia.solvers.auction.partial import Partial
 
 _RUNS, _LOST, _AHEAD, _KEPT = range(-1, 3)  # codes of `Reasons`; a running job waits for nothing
@@ -90,7 +90,7 @@ class Assignment:
                 self.free &= ~mine
         return kept_for
 
-    def place_winners(self, gangs: CandidateGangs, awards: Awards) -> None:
+    def place_winners(self, gangs: CandidateGangs, awards: WonGangs) -> None:
         """Give winners their gangs, first those that keep the devices they have."""
         first = gangs.first
         for k in np.argsort(~gangs.own[awards.gang], kind="stable").tolist():

@@ -69,7 +69,7 @@ class BidTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Awards:
+class WonGangs:
     """What bidders are granted: candidate gangs, each for a part of the lease."""
 
     gang: Ints
@@ -99,21 +99,23 @@ def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
     return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
 
 
-def hold_auction(tables: BidTables, free: Ints, treatment: Treatment, least: float, rng: np.random.Generator) -> Awards:
+def hold_auction(
+    tables: BidTables, free: Ints, treatment: Treatment, least: float, rng: np.random.Generator
+) -> WonGangs:
     """Return what each bidder keeps of its partial allocation after the hidden payment.
 
     It keeps the part c of the gangs that it won, which are not divided; nothing where it would keep them for a part of
     the lease below `least`.
     """
     if not tables.count.any():
-        return Awards(NO_INTS, np.empty(0), None)
+        return WonGangs(NO_INTS, np.empty(0), None)
     found = partial_allocation(_bids_of(tables, free), QUICK)
     keeps = whole(tables.count[found.row], found.share, treatment, rng)
     if treatment == "lease":
         keeps[found.share < least] = 0
     within = np.arange(keeps.sum()) - np.repeat(np.cumsum(keeps) - keeps, keeps)
     part = found.share if treatment == "lease" else np.ones(len(keeps))
-    return Awards(np.repeat(tables.gang[found.row], keeps) + within, np.repeat(part, keeps), found)
+    return WonGangs(np.repeat(tables.gang[found.row], keeps) + within, np.repeat(part, keeps), found)
 
 
 def _bids_of(tables: BidTables, free: Ints) -> Bids:
