@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from eunomia.model.answers import Grants
@@ -121,7 +123,7 @@ class SlicePlacement:
                 self.machines.settle(more, int(sizes[shape]))
                 self.given[u] = (shape, np.concatenate((here, more)))
 
-    def answer(self, **more: object) -> Grants:
+    def answer(self, **more: Any) -> Grants:
         """Return the changes: units that start, move, or change partner or shape, and the jobs that stop."""
         units, line, builder = self.slicing.units, sorted(self.given), GrantsBuilder()
         for u in line:
