@@ -17,7 +17,7 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
-from eunomia.policies.grants.astraea.policy import Astraea
+from eunomia.policies.grants.astraea.astraea import Astraea
 from eunomia.policies.grants.astraea.selection import SELECTIONS
 
 L, HOUR = 900.0, 3600.0

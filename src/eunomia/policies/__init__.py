@@ -50,7 +50,7 @@ POLICIES: dict[str, str] = {
     "quincy": "eunomia.policies.grants.quincy.quincy:Quincy",
     "gandiva_original": "eunomia.policies.grants.gandiva.gandiva:GandivaOriginal",
     "themis": "eunomia.policies.grants.themis.themis:Themis",
-    "astraea": "eunomia.policies.grants.astraea.policy:Astraea",
+    "astraea": "eunomia.policies.grants.astraea.astraea:Astraea",
 }
 
 
