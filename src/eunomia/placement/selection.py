@@ -240,28 +240,15 @@ def choose_spare_into(
 
 
 @kernel()
-def would_run(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Bools:
-    """Return who of `jobs` would run if all seats were given anew in that order, gangs that do not fit skipped.
+def replanned(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Ints:
+    """Return the type on which each of `jobs` would run if all accelerators were given anew, -1 = it would wait.
 
-    `free` (type,) counts all seats; it is used up.
+    job, type, size (row,) are candidates, best first; those that do not fit are skipped. `free` (type,) counts all
+    accelerators and is used up.
     """
-    runs = np.zeros(jobs, dtype=np.bool_)
+    types = np.full(jobs, -1)
     for row in range(len(job)):
-        if not runs[job[row]] and size[row] <= free[type[row]]:
+        if types[job[row]] < 0 and size[row] <= free[type[row]]:
             free[type[row]] -= size[row]
-            runs[job[row]] = True
-    return runs
-
-
-@kernel()
-def would_sit(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Ints:
-    """Return on which type each of `jobs` would run if all seats were given anew in that order, -1 = it would wait.
-
-    Gangs that do not fit are skipped; `free` (type,) counts all seats and is used up.
-    """
-    sits = np.full(jobs, -1)
-    for row in range(len(job)):
-        if sits[job[row]] < 0 and size[row] <= free[type[row]]:
-            free[type[row]] -= size[row]
-            sits[job[row]] = type[row]
-    return sits
+            types[job[row]] = type[row]
+    return types
