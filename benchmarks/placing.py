@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import NO_INTS, Ints
 from eunomia.model.topology import Node, Topology
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
 
 NODES = (100, 1_000, 10_000)
 PER_NODE = 8
@@ -20,7 +20,7 @@ Swap = Callable[[], list[Ints]]
 
 
 class Scan:
-    """The same rule as `Floor.place`, read off the definition: best fit on one node, else the fullest holes."""
+    """The same rule as `FreeCapacity.place`, read off the definition: best fit on one node, else the fullest holes."""
 
     def __init__(self, topology: Topology):
         self._topology = topology
@@ -49,7 +49,7 @@ class Scan:
         np.add.at(self._free, self._topology.node[devices], 1)
 
 
-def _swaps(floor: Floor | Scan, devices: int) -> Swap:
+def _swaps(floor: FreeCapacity | Scan, devices: int) -> Swap:
     """Fill a floor to 95 %; return what swaps gangs on it, a thousand a call, and returns who sits where."""
     rng = np.random.default_rng(1)
     gangs: list[Ints] = []
@@ -76,7 +76,7 @@ def cases() -> Iterator[Comparison]:
     """Yield one comparison for each number of nodes."""
     for nodes in NODES:
         topology = Topology.of([Node(type="v100", accelerators=PER_NODE)] * nodes)
-        floor = Floor(topology, np.ones(topology.devices, dtype=bool))
+        floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
         ours, other = _swaps(floor, topology.devices), _swaps(Scan(topology), topology.devices)
         same = all(np.array_equal(a, b) for a, b in zip(ours(), other(), strict=True))  # the warm-up too
         demand_equal(same, "placing", nodes)

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.side_by_side import on_one_thread
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.policy import Themis
+from eunomia.policies.grants.themis.themis import Themis
 from eunomia.runs.simulation import simulate
 from eunomia.traces.searches import Searches
 from eunomia_reproduction.themis import scenario_of

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -115,6 +117,24 @@ def test_what_is_compiled_is_loaded_again_by_its_like(made: Callable[..., dict[s
     second.mode = "compiled"
     second(np.ones(3), 2.0)
     assert sum(second.dispatcher.stats.cache_hits.values()) == 1
+
+
+def test_what_was_compiled_for_a_class_that_was_renamed_is_compiled_again(
+    made: Callable[..., dict[str, Kernel]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "from eunomia.kernels import kernel\n\n@kernel()\ndef first(table):\n    return table.values[0]\n"
+    before, after = ModuleType("before"), ModuleType("after")
+    for module in (before, after):
+        vars(module)["Table"] = namedtuple("Table", "values", module=module.__name__)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    first = made(source)["first"]
+    first.mode = "compiled"
+    first(vars(before)["Table"](np.ones(2)))
+    monkeypatch.delitem(sys.modules, "before")
+    again = made(source)["first"]
+    again.mode = "compiled"
+    assert is_kept(again)
+    assert again(vars(after)["Table"](np.full(2, 3.0))) == 3.0
 
 
 def test_an_edit_drops_what_reaches_it_and_nothing_else(made: Callable[..., dict[str, Kernel]]) -> None:

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from eunomia.model.arrays import Array
-from eunomia.policies.grants.astraea.quota import budgets
-from eunomia.policies.grants.astraea.selection import KEYS, Known, chances, classes, line_up, ranked
-from eunomia.policies.grants.astraea.serving import serve
-from eunomia.policies.grants.astraea.window import HOUR_S, last_hours, ratio
+from eunomia.policies.grants.astraea.phases import budgets, serve
+from eunomia.policies.grants.astraea.selection import KEYS, SelectionInputs, chances, classes, line_up, ranked
+from eunomia.policies.grants.astraea.tenant_order import HOUR_S, last_hours, ratio
 
 L = 900.0
-THREE = Known(
+THREE = SelectionInputs(
     submitted=np.array([0.0, 10.0, 20.0]),
     size=np.array([8, 1, 2]),
     fairness=np.array([1.0, 1.02, 0.0]),

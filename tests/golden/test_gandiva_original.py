@@ -9,8 +9,8 @@ from eunomia.model.answers import Grants
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.model.view import View
-from eunomia.policies.grants.gandiva.policy import GandivaOriginal
-from eunomia.policies.grants.gandiva.units import together
+from eunomia.policies.grants.gandiva.gandiva import GandivaOriginal
+from eunomia.policies.grants.gandiva.time_slicing import together
 from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, draw, line_up, one_type, play
 
 

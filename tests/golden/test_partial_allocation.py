@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.policies.grants.themis.rho import RHO_MAX, cluster_time, finish_time_fairness
+from eunomia.policies.grants.themis.agents import RHO_MAX, cluster_time, finish_time_fairness
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import partial_allocation
 from eunomia.solvers.auction.rounding import cut, whole

@@ -35,7 +35,7 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
-from eunomia.policies.grants.astraea.policy import Astraea
+from eunomia.policies.grants.astraea.astraea import Astraea
 from eunomia.policies.order.fifo import Fifo
 from eunomia.policies.order.las import Las
 from eunomia.records.run import InlinePolicyRunner, run

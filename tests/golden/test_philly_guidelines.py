@@ -33,7 +33,7 @@ from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.grants.philly import Philly
-from eunomia.policies.grants.philly.room import TOGETHER, Room
+from eunomia.policies.grants.philly.free_devices import TOGETHER, FreeDevices
 from eunomia.records.replay import first_difference
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
@@ -332,12 +332,12 @@ def test_of_a_gang_on_several_machines_all_go_as_nobody_knows_which_it_was() -> 
 # ---- gangs kept apart ------------------------------------------------------------------------------------------------
 
 
-def _rooms(taken: Sequence[int], gangs: Sequence[int]) -> tuple[Topology, Room, Room]:
+def _rooms(taken: Sequence[int], gangs: Sequence[int]) -> tuple[Topology, FreeDevices, FreeDevices]:
     """Machines of 4, 4, 4 and 2, with these devices taken; return a room that shares machines and one that does not."""
     topology = Topology.of([Node(type="gpu", accelerators=size) for size in (4, 4, 4, 2)])
     free, up, gang = np.ones(14, dtype=bool), np.ones(14, dtype=bool), np.zeros(14, dtype=bool)
     free[list(taken)], gang[list(gangs)] = False, True
-    return topology, Room(topology, free, up), Room(topology, free, up, gang)
+    return topology, FreeDevices(topology, free, up), FreeDevices(topology, free, up, gang)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,9 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
+from eunomia.policies.grants.themis.agents import HOLDS, AuctionState, ended_leases, offers, read_state, unfinished_jobs
 from eunomia.policies.grants.themis.bidding import bid_tables
-from eunomia.policies.grants.themis.policy import Themis
-from eunomia.policies.grants.themis.seen import HOLDS, Seen, ended_leases, look, offers
-from eunomia.policies.grants.themis.surviving import surviving
+from eunomia.policies.grants.themis.themis import Themis
 from eunomia.testing.small_worlds import DrawnRates
 
 
@@ -90,9 +89,9 @@ def shown(view: View) -> View:
     return replace(view, columns=columns, memory={"held_until": np.full(view.jobs, -HOLDS)})
 
 
-def seen_in(view: View) -> Seen:
+def seen_in(view: View) -> AuctionState:
     ended = ended_leases(view)
-    return look(shown(view), ended, offers(view, ended))
+    return read_state(shown(view), ended, offers(view, ended))
 
 
 def test_paused_work_has_to_be_done_on_the_seats_that_the_app_holds() -> None:
@@ -110,7 +109,7 @@ def test_paused_work_has_to_be_done_on_the_seats_that_the_app_holds() -> None:
     assert seen.rho()[0].tolist() == [(40 + 770) / 500, 1e6]
 
 
-def of_one_app(remaining: Sequence[float], size: Sequence[int], paused: PausedJobs, capacity: int) -> Seen:
+def of_one_app(remaining: Sequence[float], size: Sequence[int], paused: PausedJobs, capacity: int) -> AuctionState:
     """Return what Themis sees of an app of these jobs, all of which wait, one step a second, nothing done yet."""
     jobs = len(remaining)
     world = twelve()
@@ -163,7 +162,7 @@ def test_a_paused_job_counts_on_the_fastest_type_that_could_give_it_seats() -> N
     world = twelve()
     view = world.tell(0, come("a", 100, 8), come("b", 10, 1))
     view = world.tell(0, JobPaused("a"), come("c", 10, 1))
-    jobs = surviving(shown(view))
+    jobs = unfinished_jobs(shown(view))
     assert (jobs.jobs, jobs.app.tolist(), jobs.time.tolist()) == (2, [0, 0, 0], [5.0, 5.0, 100.0])
     assert seen_in(view).paused.tolist() == [800.0]
 

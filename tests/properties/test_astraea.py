@@ -16,7 +16,7 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node
-from eunomia.policies.grants.astraea.policy import Astraea
+from eunomia.policies.grants.astraea.astraea import Astraea
 from eunomia.policies.grants.astraea.selection import SELECTIONS
 from eunomia.testing.small_worlds import SmallWorld, WorldRun, draw, line_up, one_type, play
 

@@ -21,10 +21,9 @@ from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
 from eunomia.model.view import View
 from eunomia.policies.grants.philly import Philly
-from eunomia.policies.grants.philly.clusters import Clusters
-from eunomia.policies.grants.philly.deciding import Deciding
-from eunomia.policies.grants.philly.policy import FAIR_SHARE, FRAGMENTATION
-from eunomia.policies.grants.philly.room import ANYWHERE, TOGETHER, Room
+from eunomia.policies.grants.philly.free_devices import ANYWHERE, TOGETHER, FreeDevices
+from eunomia.policies.grants.philly.philly import FAIR_SHARE, FRAGMENTATION
+from eunomia.policies.grants.philly.queue_pass import QueuePass, VirtualClusters
 from eunomia.records.replay import first_difference
 from eunomia.testing.small_worlds import SmallWorld, WorldRun, draw, line_up, one_type, play
 
@@ -72,7 +71,7 @@ def test_a_gang_lands_in_the_rack_of_which_less_is_allocated(size: int, node: in
     there = ((12, "r0"), (8, "r0"), (4, "r1"), (16, "r1"))
     topology = Topology.of([Node(type="gpu", accelerators=each, rack=rack) for each, rack in there])
     free = np.isin(topology.node, [1, 3])
-    found = Room(topology, free, np.ones(40, dtype=bool)).find(0, size, TOGETHER)
+    found = FreeDevices(topology, free, np.ones(40, dtype=bool)).find(0, size, TOGETHER)
     assert found is not None
     assert set(topology.node[found].tolist()) == {node}
 
@@ -82,7 +81,7 @@ def test_a_level_allows_more_machines_and_then_more_racks(level: int, nodes: set
     topology = Topology.of([Node(type="gpu", accelerators=8, rack=rack) for rack in ("r0", "r0", "r1", "r1")])
     free = np.zeros(32, dtype=bool)
     free[[0, 8, 9, 16, 17, 18, 24, 25, 26]] = True  # 1, 2, 3 and 3
-    room = Room(topology, free, np.ones(32, dtype=bool))
+    room = FreeDevices(topology, free, np.ones(32, dtype=bool))
     found = room.find(0, 6, level)
     assert (found if found is None else set(topology.node[found].tolist())) == nodes
     wider = room.find(0, 8, level)
@@ -295,10 +294,10 @@ def test_passing_by_who_is_like_one_without_a_place_seats_the_same_gangs_as_aski
         free = np.flatnonzero((view.holder == -1) & (marks < 0))
         marks[rng.permutation(free)[: view.scale_factor[job] - 1]] = job
     one, other = (
-        Deciding(
+        QueuePass(
             view,
-            Clusters.seen(view),
-            Room(view.topology, (view.holder == -1) & (marks < 0), np.ones(80, dtype=bool)),
+            VirtualClusters.seen(view),
+            FreeDevices(view.topology, (view.holder == -1) & (marks < 0), np.ones(80, dtype=bool)),
             marks.copy(),
             moves=0,
         )
@@ -307,6 +306,6 @@ def test_passing_by_who_is_like_one_without_a_place_seats_the_same_gangs_as_aski
     one.place_all(jobs, levels, tickets)
     for job, level, ticket in zip(jobs.tolist(), levels.tolist(), tickets.tolist(), strict=True):
         other.place(job, level, ticket)
-    assert {m: (type, seats.tolist()) for m, (type, seats) in one.seated.items()} == {
-        m: (type, seats.tolist()) for m, (type, seats) in other.seated.items()
+    assert {m: (type, seats.tolist()) for m, (type, seats) in one.placed.items()} == {
+        m: (type, seats.tolist()) for m, (type, seats) in other.placed.items()
     }

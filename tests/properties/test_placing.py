@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.topology import Node, Topology
-from eunomia.placing.choose import MISFIT, Candidates, Seated, choose
-from eunomia.placing.floor import Floor
-from eunomia.placing.index import _lowest, count_begun, fewest_nodes, seat_alike
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.free_index import _lowest, count_begun, fewest_nodes, seat_alike
+from eunomia.placement.selection import MISFIT, Candidates, PlacementResult, choose
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def floor_of(sizes: list[int], types: list[str] | None = None) -> Floor:
+def floor_of(sizes: list[int], types: list[str] | None = None) -> FreeCapacity:
     nodes = [Node(type=(types or ["gpu"] * len(sizes))[n], accelerators=size) for n, size in enumerate(sizes)]
     topology = Topology.of(nodes)
-    return Floor(topology, np.ones(topology.devices, dtype=bool))
+    return FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
 
 
-def nodes_of(floor: Floor, seats: np.ndarray | None) -> list[int]:
+def nodes_of(floor: FreeCapacity, seats: np.ndarray | None) -> list[int]:
     assert seats is not None
     return floor.topology.node[seats].tolist()
 
@@ -200,7 +200,7 @@ def test_gangs_seated_in_runs_of_one_size_sit_where_they_would_one_by_one(seed: 
         assert floor.free[type] == sum(floor.topology.type[d] == type for d in slow.free)
     for type in range(types):
         count_begun(floor.index, type, begun, listed)
-    again = Floor(floor.topology, floor.index.device_free)  # counted from what is free
+    again = FreeCapacity(floor.topology, floor.index.device_free)  # counted from what is free
     for mine, fresh in zip(floor.index, again.index, strict=True):
         assert np.array_equal(mine, fresh)
 
@@ -215,7 +215,7 @@ def test_finding_a_node_reads_a_handful_of_entries_of_the_index_however_large_th
         words=reads.watch(floor._index.words), summary=reads.watch(floor._index.summary)
     )
     with pytest.MonkeyPatch.context() as patch:
-        from eunomia.placing import index as module
+        from eunomia.placement import free_index as module
 
         patch.setattr(module, "_bit_of", getattr(module._bit_of, "py_func", module._bit_of))
         assert getattr(_lowest, "py_func", _lowest)(index, 0, 8) == nodes - 1
@@ -241,7 +241,7 @@ class _Reads:
 
 
 def slow_choose(
-    rows: Candidates, seated: Seated, free: list[int], misfit: str, at: float
+    rows: Candidates, seated: PlacementResult, free: list[int], misfit: str, at: float
 ) -> tuple[list[int], list[bool]]:
     """The same rules, one after the other."""
     chosen: list[int] = []
@@ -296,7 +296,7 @@ def test_choosing_is_what_the_rules_say_one_after_the_other(seed: int, misfit: s
     opened = (on_type >= 0) & (rng.random(jobs) < 0.5)
     none = np.full(jobs, -1)
     end = np.where(on_type >= 0, rng.integers(1, 30, jobs).astype(float), np.inf)
-    seated = Seated(on_type, np.zeros(jobs, dtype=np.int64), none, opened, held, end)
+    seated = PlacementResult(on_type, np.zeros(jobs, dtype=np.int64), none, opened, held, end)
     free = rng.integers(0, 5, types) + np.bincount(on_type[opened], weights=held[opened], minlength=types).astype(int)
     job = np.repeat(rng.permutation(jobs), types)
     size = np.where(held > 0, held, rng.integers(1, 7, jobs))[job]

@@ -13,12 +13,17 @@ from eunomia.model.answers import Grants
 from eunomia.model.decisions import Stop
 from eunomia.model.topology import Node
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.auctioning import auctioned
-from eunomia.policies.grants.themis.bidding import Tables, bid_tables, misjudged, misreported
-from eunomia.policies.grants.themis.book import opened, pushed
-from eunomia.policies.grants.themis.policy import Themis
-from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
-from eunomia.policies.grants.themis.undisturbed import undisturbed
+from eunomia.policies.grants.themis.agents import AuctionState, ended_leases, no_contention, offers, read_state
+from eunomia.policies.grants.themis.bidding import (
+    BidTables,
+    bid_tables,
+    hold_auction,
+    misjudged,
+    misreported,
+    no_gangs,
+    with_gang,
+)
+from eunomia.policies.grants.themis.themis import Themis
 from eunomia.testing.sample_views import a_view, everybody_sits
 from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
@@ -93,14 +98,14 @@ def _first(ended: WorldRun, job: str) -> float:
     return min(at for at, start in ended.starts if start.job_id == job)
 
 
-def seen_in(view: View) -> Seen:
+def seen_in(view: View) -> AuctionState:
     ended = ended_leases(view)
-    return look(view, ended, offers(view, ended))
+    return read_state(view, ended, offers(view, ended))
 
 
-def gangs(tables: Tables, row: int) -> list[tuple[int, int, np.ndarray, np.ndarray]]:
+def gangs(tables: BidTables, row: int) -> list[tuple[int, int, np.ndarray, np.ndarray]]:
     """Return job, type, units and accelerators on each of the gangs that a row seats."""
-    book, begin = tables.book, tables.gang[row]
+    book, begin = tables.gangs, tables.gang[row]
     found = []
     for g in range(begin, begin + tables.count[row]):
         part = slice(book.first[g], book.first[g + 1])
@@ -129,23 +134,23 @@ def test_bid_tables_are_short_start_with_nothing_and_take_what_is_offered(seed: 
                 assert view.app[job] == app
                 assert seen.wants[job]
                 assert view.throughput[job, type] > 0
-                assert (topology.node_type[seen.ground.node[units]] == type).all()
+                assert (topology.node_type[seen.levels.node[units]] == type).all()
             assert (taken <= free).all()
             assert 0 < tables.rho[row] <= tables.rho[rows[0]]
 
 
-def two(*rhos: float) -> Tables:
+def two(*rhos: float) -> BidTables:
     """Return two apps that want the same two seats of one machine, with those ρ."""
-    book = opened(2)
+    book = no_gangs(2)
     for job in range(2):
-        book = pushed(book, job, 0, False, 10.0, np.array([0]), np.array([2]), 1)
+        book = with_gang(book, job, 0, False, 10.0, np.array([0]), np.array([2]), 1)
     rho = np.array([4.0, rhos[0], 4.0, rhos[1]])
-    return Tables(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), rho, book)
+    return BidTables(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), rho, book)
 
 
-def winners(tables: Tables, treatment: str, least: float = 0.05) -> tuple[list[int], list[float]]:
-    won = auctioned(tables, np.array([2]), treatment, least, np.random.default_rng(0))  # type: ignore[arg-type]
-    return tables.book.job[won.gang].tolist(), won.part.tolist()
+def winners(tables: BidTables, treatment: str, least: float = 0.05) -> tuple[list[int], list[float]]:
+    won = hold_auction(tables, np.array([2]), treatment, least, np.random.default_rng(0))  # type: ignore[arg-type]
+    return tables.gangs.job[won.gang].tolist(), won.part.tolist()
 
 
 def test_the_one_whom_it_helps_more_wins_and_keeps_what_the_other_lost() -> None:
@@ -168,7 +173,7 @@ def test_a_liar_may_win_but_for_less_than_its_lie_costs() -> None:
 
 
 def test_who_misjudges_bids_within_its_error_by_seed() -> None:
-    tables = Tables(np.zeros(501, int), np.zeros(501, int), np.ones(501, int), np.full(501, 2.0), opened(1))
+    tables = BidTables(np.zeros(501, int), np.zeros(501, int), np.ones(501, int), np.full(501, 2.0), no_gangs(1))
     off = misjudged(tables, 0.2, np.random.default_rng(1)).rho / 2.0
     assert 0.8 <= off.min() < 0.82
     assert 1.18 < off.max() <= 1.2
@@ -273,7 +278,7 @@ def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(i
         kept = {
             m: (int(view.on_type[m]), np.flatnonzero(view.holder == m).tolist(), "nan") for m in np.flatnonzero(ended)
         }
-        if undisturbed(view, ended):
+        if no_contention(view, ended):
             answer, quick = policy.decide(view), quick + 1
             assert told(answer) == told(held) == kept
             assert dict(answer.why) == dict(held.why) == {}
@@ -306,7 +311,7 @@ def test_where_somebody_waits_or_bids_are_wrong_an_auction_is_held() -> None:
     for seed in range(12):
         view, policy = a_view(Themis(), seed), Themis(bid_error=0.2)
         waiting += bool((view.on_type < 0).any())
-        assert not ((view.on_type < 0).any() and undisturbed(view, ended_leases(view)))
+        assert not ((view.on_type < 0).any() and no_contention(view, ended_leases(view)))
         sitting = everybody_sits(view, seed)
         if ended_leases(sitting).any():
             assert policy.decide(sitting).certificate is not None
@@ -361,7 +366,7 @@ class Lied(Themis):
     liar: str = "a"
     factor: float = 1.0
 
-    def bids(self, seen: Seen, bidders: np.ndarray, free: np.ndarray, rng: np.random.Generator) -> Tables:
+    def bids(self, seen: AuctionState, bidders: np.ndarray, free: np.ndarray, rng: np.random.Generator) -> BidTables:
         tables = super().bids(seen, bidders, free, rng)
         names = [seen.view.apps.names[app] for app in bidders.tolist()]
         return misreported(tables, names.index(self.liar), self.factor) if self.liar in names else tables

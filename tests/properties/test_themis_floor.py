@@ -11,10 +11,9 @@ from eunomia.allocation import problem_of
 from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.answers import Grants
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.auctioning import Won, auctioned
-from eunomia.policies.grants.themis.bidding import Tables, bid_tables
-from eunomia.policies.grants.themis.policy import Themis
-from eunomia.policies.grants.themis.seen import ended_leases, look, offers
+from eunomia.policies.grants.themis.agents import ended_leases, offers, read_state
+from eunomia.policies.grants.themis.bidding import BidTables, WonGangs, bid_tables, hold_auction
+from eunomia.policies.grants.themis.themis import Themis
 from eunomia.testing.sample_views import a_view
 
 
@@ -32,13 +31,13 @@ def waiting(*elapsed_s: float, accelerators: int = 1) -> View:
     return view_of(problem_of(problem), Themis())
 
 
-def auction(view: View, bidders: int | None = None) -> tuple[Tables, Won]:
+def auction(view: View, bidders: int | None = None) -> tuple[BidTables, WonGangs]:
     """Return what the first so many of the worst-off bid, all who want seats if left out, and what they win."""
     ended = ended_leases(view)
-    seen = look(view, ended, offers(view, ended))
+    seen = read_state(view, ended, offers(view, ended))
     free = seen.by_unit(seen.offered)
     tables = bid_tables(seen, seen.worst_first()[:bidders], free)
-    return tables, auctioned(tables, free, "floor", 0.05, np.random.default_rng(0))
+    return tables, hold_auction(tables, free, "floor", 0.05, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("apps", [2, 3, 5])
@@ -58,7 +57,7 @@ def test_an_auction_of_one_accelerator_gives_nothing_to_two_or_more(apps: int) -
 
 def test_a_lone_bidder_keeps_what_it_wins() -> None:
     tables, won = auction(waiting(0.0, 100.0, 200.0), bidders=1)
-    assert tables.book.job[won.gang].tolist() == [2]
+    assert tables.gangs.job[won.gang].tolist() == [2]
     answer = Themis(f=1.0, indivisible="floor").decide(waiting(0.0, 100.0, 200.0))
     assert answer.rows.job.tolist() == [2]
 
@@ -73,7 +72,7 @@ def test_what_bidders_forfeit_goes_to_apps_that_did_not_bid() -> None:
 def test_where_there_is_enough_for_all_nobody_forfeits_anything() -> None:
     view = waiting(0.0, 100.0, 200.0, accelerators=3)
     tables, won = auction(view)
-    assert sorted(tables.book.job[won.gang].tolist()) == [0, 1, 2]
+    assert sorted(tables.gangs.job[won.gang].tolist()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("seed", range(20))

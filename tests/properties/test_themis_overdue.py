@@ -13,9 +13,9 @@ from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.policy import Themis
-from eunomia.policies.grants.themis.seating import Seats
-from eunomia.policies.grants.themis.seen import Seen, ended_leases, look, offers
+from eunomia.policies.grants.themis.agents import AuctionState, ended_leases, offers, read_state
+from eunomia.policies.grants.themis.assignment import Assignment
+from eunomia.policies.grants.themis.themis import Themis
 from eunomia.testing.sample_views import a_view
 from eunomia.testing.small_worlds import SmallWorld, one_type, play
 
@@ -53,9 +53,9 @@ def world(jobs: Sequence[tuple[str, int, float]], sits: Mapping[int, Sequence[in
     return replace(view, columns=columns)
 
 
-def seen_in(view: View) -> Seen:
+def seen_in(view: View) -> AuctionState:
     ended = ended_leases(view)
-    return look(view, ended, offers(view, ended))
+    return read_state(view, ended, offers(view, ended))
 
 
 def test_seats_are_kept_for_an_app_that_holds_nothing_and_not_for_the_other_gangs_of_one_that_does() -> None:
@@ -110,7 +110,7 @@ def test_a_gang_that_is_seated_before_the_auction_counts_as_held_in_it() -> None
     """a has one of two seats before the auction; then only b's app holds nothing."""
     view = world([("a", 1, 2 * HOUR), ("a", 1, 2 * HOUR), ("b", 1, 10.0)], {}, accelerators=2)
     seen = seen_in(view)
-    Seats(seen, seen.offered.copy()).serve_overdue(HOUR)
+    Assignment(seen, seen.offered.copy()).place_overdue(HOUR)
     assert seen.worst_first().tolist() == [1, 0]
 
 
@@ -128,9 +128,9 @@ def test_each_app_in_its_turn_has_one_gang_seated_while_seats_suffice() -> None:
     jobs = [("a", 4, 5 * HOUR), ("a", 4, 5 * HOUR), ("b", 2, 4 * HOUR), ("c", 8, 3 * HOUR), ("d", 1, 2 * HOUR)]
     view = world(jobs, {}, accelerators=9)
     seen = seen_in(view)
-    seats = Seats(seen, seen.offered.copy())
-    kept_for = seats.serve_overdue(HOUR)
-    assert [one.job for one in seats.given] == [0, 2]
+    seats = Assignment(seen, seen.offered.copy())
+    kept_for = seats.place_overdue(HOUR)
+    assert seats.given.jobs == [0, 2]
     assert np.flatnonzero(kept_for).tolist() == [3]
     assert not seats.free.any()
 
@@ -149,16 +149,16 @@ def test_no_more_is_kept_than_who_it_is_kept_for_needs(seed: int) -> None:
     app = np.unique(rng.integers(0, 4, view.jobs), return_inverse=True)[1].reshape(-1)
     view = replace(view, columns={**view.columns, "app": app, "wait": view.wait * 1e6})
     seen = seen_in(view)
-    seats = Seats(seen, seen.offered.copy())
-    kept_for = np.flatnonzero(seats.serve_overdue(1.0))
-    given = {seat for one in seats.given for seat in one.devices.tolist()}
+    seats = Assignment(seen, seen.offered.copy())
+    kept_for = np.flatnonzero(seats.place_overdue(1.0))
+    given = {seat for one in seats.given.devices for seat in one.tolist()}
     kept = seen.offered & ~seats.free
     kept[sorted(given)] = False
     assert kept.sum() < view.scale_factor[kept_for].sum() + (len(kept_for) == 0)
     holds = np.bincount(view.app, view.on_type >= 0, len(view.apps.names))
-    for job in [*kept_for.tolist(), *(one.job for one in seats.given)]:
+    for job in [*kept_for.tolist(), *seats.given.jobs]:
         assert holds[view.app[job]] == 0
-    served = view.app[[*kept_for.tolist(), *(one.job for one in seats.given)]]
+    served = view.app[[*kept_for.tolist(), *seats.given.jobs]]
     assert len(set(served.tolist())) == len(served)
 
 

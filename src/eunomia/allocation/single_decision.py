@@ -21,7 +21,7 @@ from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import Policy
-from eunomia.placing.choose import MISFIT, Candidates, Seated, choose
+from eunomia.placement.selection import MISFIT, Candidates, PlacementResult, choose
 from eunomia.scenario import parse_policy
 from eunomia.setup.policy_lookup import find_policy
 
@@ -84,7 +84,9 @@ def _served(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floa
     partner, shape, _ = order.rows.filled()
     job, type, n = order.rows.job, order.rows.type, problem.jobs
     waiting = np.full(n, -1)
-    seated = Seated(waiting, waiting, waiting, np.zeros(n, bool), np.zeros(n, dtype=np.int64), np.full(n, np.inf))
+    seated = PlacementResult(
+        waiting, waiting, waiting, np.zeros(n, bool), np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+    )
     rows = Candidates(job, type, problem.scale_factor[job], partner, shape, _run_time(order.rows, problem))
     free = problem.capacity.astype(np.int64)
     chosen, _ = choose(

@@ -13,7 +13,7 @@ from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import Grants, InvalidAnswer, Misfit
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
-from eunomia.placing.choose import MISFIT
+from eunomia.placement.selection import MISFIT
 
 _NO_FLOATS: Floats = np.empty(0)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.placing.index import Index
+from eunomia.placement.free_index import Index
 
 # State.jobs
 INTS = (

@@ -31,8 +31,9 @@ from eunomia.core.transitions import allocate, release
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Floats, Ints
-from eunomia.placing.choose import RESERVE, Candidates, Seated, choose_into, choose_spare_into
-from eunomia.placing.index import count_begun, seat_alike, seat_gang
+from eunomia.placement.free_index import count_begun, seat_alike, seat_gang
+from eunomia.placement.selection import RESERVE, Candidates, choose_into, choose_spare_into
+from eunomia.placement.selection import PlacementResult as Seated
 
 NOBODY, ENDED, RESTED, EVERYBODY = range(
     4

@@ -20,7 +20,7 @@ from eunomia.model.job_lifecycle import Stage
 from eunomia.model.row_index import RowIndex
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity as Floor
 
 
 class Jobs(GrowingColumns):

@@ -36,7 +36,7 @@ from eunomia.core.kernel_arrays import (
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Ints
 from eunomia.model.job_lifecycle import CAUSES, NEXT_STAGE, Cause, Stage
-from eunomia.placing.index import free_chain, take
+from eunomia.placement.free_index import free_chain, take
 
 _WAITS = int(Stage.WAITING)
 _STARTED, _STOPPED, _RESUMED = (CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED))

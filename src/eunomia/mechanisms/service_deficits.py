@@ -18,7 +18,7 @@ from eunomia.kernels import kernel
 from eunomia.model.answers import ANYWHERE
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
-from eunomia.placing.ranking import rising
+from eunomia.placement.seat_order import rising
 
 _RUNS = int(Stage.RUNNING)
 _GRID = 1.5 * 2.0**32  # what is added to it is rounded to a millionth: debts are ranked by microseconds

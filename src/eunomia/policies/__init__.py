@@ -47,10 +47,10 @@ POLICIES: dict[str, str] = {
     "locality": "eunomia.policies.grants.locality:Locality",
     "consolidated": "eunomia.policies.grants.consolidated:Consolidated",
     "philly": "eunomia.policies.grants.philly:Philly",
-    "quincy": "eunomia.policies.grants.quincy.policy:Quincy",
-    "gandiva_original": "eunomia.policies.grants.gandiva.policy:GandivaOriginal",
-    "themis": "eunomia.policies.grants.themis.policy:Themis",
-    "astraea": "eunomia.policies.grants.astraea.policy:Astraea",
+    "quincy": "eunomia.policies.grants.quincy.quincy:Quincy",
+    "gandiva_original": "eunomia.policies.grants.gandiva.gandiva:GandivaOriginal",
+    "themis": "eunomia.policies.grants.themis.themis:Themis",
+    "astraea": "eunomia.policies.grants.astraea.astraea:Astraea",
 }
 
 

@@ -25,7 +25,7 @@ from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.view import View
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
 from eunomia.policies.order.gittins import authors
 
 LIMITS = np.array([3250.0, 7200.0, math.inf])  # of the three lists, in seconds or accelerator-seconds
@@ -119,7 +119,7 @@ def _granted(view: View, line: Ints, runs: Bools, again_at: float, memory: dict[
     """Return the answer that seats who runs and waits now anywhere, and stops who does not run."""
     holds = view.on_type >= 0
     stop, start = np.flatnonzero(holds & ~runs), line[(runs & ~holds)[line]]
-    floor = Floor(view.topology, (view.holder == -1) | np.isin(view.holder, stop))
+    floor = FreeCapacity(view.topology, (view.holder == -1) | np.isin(view.holder, stop))
     found = [floor.place(0, size) for size in view.scale_factor[start].tolist()]
     device = np.concatenate([start[:0], *(seats for seats in found if seats is not None)])
     row, until = np.repeat(np.arange(len(start)), view.scale_factor[start]), np.full(len(start), np.nan)

@@ -18,7 +18,7 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import PolicyInfo, also_needs
 from eunomia.model.view import View
 from eunomia.policies.grants.philly import Philly
-from eunomia.policies.grants.philly.policy import FRAGMENTATION
+from eunomia.policies.grants.philly.philly import FRAGMENTATION
 
 LARGEST = (1, 4, 8)  # accelerators of the first three classes of size; the last has no bound
 

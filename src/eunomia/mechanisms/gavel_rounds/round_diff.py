@@ -8,7 +8,7 @@ from eunomia.core.kernel_arrays import ALIVE, EPOCH, ON_TYPE, PARTNER, TAKEN, UN
 from eunomia.core.transitions import allocate, release
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.placing.index import take
+from eunomia.placement.free_index import take
 
 # What `turn` writes down: these counts, then who stops, with epochs; who goes on, the second ones of pairs last; of who
 # starts its row in the round, the job, the partner, the epochs of both, and where its seats begin; and the seats.

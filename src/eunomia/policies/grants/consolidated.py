@@ -1,15 +1,15 @@
-"""A queue whose gangs sit on as few machines as an empty cluster would need, or wait.
+"""A queue whose gangs get as few machines as an empty cluster would need, or wait.
 
     order      submission    jobs by arrival
                remaining     jobs by  min_j remaining[m] / T[m, j]
-    preempt    false         waiting jobs are seated in that order; the first that cannot be ends the pass
-               true          all jobs are counted off in that order against the accelerators of each type, gangs that
-                             do not fit left out; who runs and is left out stops; who waits and is counted is seated
-                             in that order where it can sit closely, and waits where it cannot
+    preempt    false         pending jobs are placed in that order; the first that cannot be ends the pass
+               true          all jobs are counted in that order against the accelerators of each type, gangs that do
+                             not fit are skipped; running jobs that are skipped stop; pending jobs that are counted are
+                             placed in that order where there is a consolidated place, and wait where there is none
 
 T throughput (job, type), remaining steps (job,). A gang takes the smallest hole that holds it, a gang wider than a
-machine whole machines and the smallest hole for its rest. Counting does not know where seats are: with `preempt` a job
-may be stopped for one that then cannot sit closely.
+machine whole machines and the smallest hole for its rest. Counting ignores places: with `preempt` a job may be
+stopped for one that then finds no consolidated place.
 
 Example (examples/two_jobs.json). Text came first and takes its fastest type, the v100. Image gets a k80.
 
@@ -20,21 +20,19 @@ Learning Workloads in Large-Scale GPU Datacenters" (Helios), SC 2021: its fifo, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from eunomia.model.answers import Grants, Rows
+from eunomia.model.answers import Grants
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.floor import Floor
-
-Seats = tuple[int, int, Ints]  # job, type, devices
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.grants_builder import FREE, LOST, GrantsBuilder, held_by
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,10 @@ class Consolidated:
             stop, starting = self._counted(view, line)
         else:
             stop, starting = line[:0], [(int(m), -1) for m in line[view.on_type[line] < 0]]
-        floor = Floor(view.topology, (view.holder == -1) | np.isin(view.holder, stop))
-        return _grants(list(self._seated(view, floor, starting)), stop)
+        stops = np.zeros(view.jobs, dtype=bool)
+        stops[stop] = True
+        free = FreeCapacity(view.topology, (view.holder == FREE) | held_by(view.holder, stops))
+        return self._placed(view, free, starting).build(stop=stop)
 
     def _line(self, view: View) -> Ints:
         """Return the jobs that could run on an empty cluster, the next one first."""
@@ -105,31 +105,22 @@ class Consolidated:
                 stop.append(m)
         return np.array(sorted(stop), dtype=np.int64), starting
 
-    def _seated(self, view: View, floor: Floor, starting: list[tuple[int, int]]) -> Iterator[Seats]:
-        """Seat gangs in that order; -1 = on whatever type, the fastest first."""
-        empty = Floor(view.topology, view.holder != -2)
+    def _placed(self, view: View, free: FreeCapacity, starting: list[tuple[int, int]]) -> GrantsBuilder:
+        """Place gangs, each with its type, in that order; -1 = on any type, the fastest first."""
+        empty, given = FreeCapacity(view.topology, view.holder != LOST), GrantsBuilder()
         for m, counted in starting:
             size = int(view.scale_factor[m])
             for j in _fastest_first(view, m) if counted < 0 else [counted]:
-                found = floor.place(j, size) if 0 < floor.spread(j, size) <= empty.spread(j, size) else None
+                found = free.place(j, size) if 0 < free.spread(j, size) <= empty.spread(j, size) else None
                 if found is not None:
-                    yield m, j, found
+                    given.give(m, j, found)
                     break
             else:
                 if not self.preempt:
-                    return  # nobody overtakes the first in line
+                    break  # no job overtakes the first in line
+        return given
 
 
 def _fastest_first(view: View, job: int) -> list[int]:
     speed = view.throughput[job]
     return [j for j in np.argsort(-speed, kind="stable").tolist() if speed[j] > 0]
-
-
-def _grants(seated: list[Seats], stop: Ints) -> Grants:
-    rows = Rows(
-        np.array([m for m, _, _ in seated], dtype=np.int64),
-        np.array([j for _, j, _ in seated], dtype=np.int64),
-    )
-    size = np.array([len(found) for _, _, found in seated], dtype=np.int64)
-    device = np.concatenate([found for _, _, found in seated]) if seated else np.empty(0, dtype=np.int64)
-    return Grants(rows, np.repeat(np.arange(len(seated)), size), device, np.full(len(seated), np.nan), stop=stop)

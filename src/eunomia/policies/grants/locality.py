@@ -20,12 +20,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from eunomia.model.answers import Grants, Rows
+from eunomia.model.answers import Grants
 from eunomia.model.arrays import Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.floor import Floor
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.grants_builder import FREE, GrantsBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,42 +52,33 @@ class Locality:
 
     def decide(self, view: View) -> Grants:
         """Return seats for waiting gangs, the best placed first, until none fits."""
-        floor = Floor(view.topology, view.holder == -1)
+        free, given = FreeCapacity(view.topology, view.holder == FREE), GrantsBuilder()
         waiting = np.flatnonzero(view.on_type < 0)
-        job, type, seats = [], [], []
         while len(waiting):
-            m, j = self._best(view, floor, waiting)
+            m, j = self._best(view, free, waiting)
             if m < 0:
                 break
-            found = floor.place(j, int(view.scale_factor[m]))
+            found = free.place(j, int(view.scale_factor[m]))
             assert found is not None  # `_best` counted the free seats
-            job.append(m)
-            type.append(j)
-            seats.append(found)
+            given.give(m, j, found)
             waiting = waiting[waiting != m]
-        return self._grants(job, type, seats)
+        return given.build()
 
-    def _best(self, view: View, floor: Floor, waiting: Ints) -> tuple[int, int]:
+    def _best(self, view: View, free: FreeCapacity, waiting: Ints) -> tuple[int, int]:
         """Return the best-placed job and its type, or (-1, -1). Jobs of one size and type are placed alike."""
         largest = np.zeros(len(view.types), dtype=np.int64)
         np.maximum.at(largest, view.topology.node_type, view.topology.size)
         best, choice = (np.inf, np.inf, -np.inf), (-1, -1)
         sizes = view.scale_factor[waiting]
         for size in np.unique(sizes).tolist():
-            if size > floor.free.max():
+            if size > free.free.max():
                 break
             for j in range(len(view.types)):
                 can = waiting[(sizes == size) & (view.throughput[waiting, j] > 0)]
-                nodes = floor.spread(j, size) if len(can) else 0
+                nodes = free.spread(j, size) if len(can) else 0
                 if nodes:
                     worse = nodes / -(-size // int(largest[j]))
                     rank = (worse, float(can[0]), -float(view.throughput[can[0], j]))
                     if rank < best:
                         best, choice = rank, (int(can[0]), j)
         return choice
-
-    def _grants(self, job: list[int], type: list[int], seats: list[Ints]) -> Grants:
-        rows = Rows(np.array(job, dtype=np.int64), np.array(type, dtype=np.int64))
-        size = np.array([len(found) for found in seats], dtype=np.int64)
-        device = np.concatenate(seats) if seats else np.empty(0, dtype=np.int64)
-        return Grants(rows, np.repeat(np.arange(len(job)), size), device, np.full(len(job), np.nan))

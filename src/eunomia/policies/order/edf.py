@@ -25,9 +25,8 @@ from eunomia.model.answers import Order, Rows
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.choose import would_run
 from eunomia.policies.order.deadline_order import Late, check_late, in_line, told
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,6 @@ class Edf:
 
     def _next_miss(self, view: View, rows: Rows) -> float:
         """Return when the first deadline passes, if anybody waits: then others may go before that job."""
-        size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
-        if would_run(rows.job, rows.type, size, view.jobs, free).all():
+        if (types_if_replanned(view, rows) >= 0).all():
             return math.inf
         return float(np.min(view.deadline[view.deadline > view.at], initial=np.inf))

@@ -26,9 +26,8 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.choose import would_run
 from eunomia.policies.order.preemption_horizon import next_behind
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
+from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
 
 _ROUNDING = 1e-9  # of a level: service is a sum of products
 
@@ -69,8 +68,7 @@ class Las:
         level = np.floor(view.service / self.quantum + _ROUNDING)
         order = np.argsort(level, kind="stable")
         rows, memory = candidates(view, order, self.types)
-        size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
-        running = would_run(rows.job, rows.type, size, view.jobs, free)
+        running = types_if_replanned(view, rows) >= 0
         return Order(rows, again_at=self._next_crossing(view, level, order, running), memory=memory)
 
     def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:

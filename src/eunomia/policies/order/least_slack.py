@@ -28,10 +28,17 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.choose import would_run
 from eunomia.policies.order.deadline_order import Late, check_late, in_line, told
 from eunomia.policies.order.preemption_horizon import next_behind
-from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, runnable
+from eunomia.policies.order.type_choice import (
+    NEEDS,
+    REMEMBERS,
+    Types,
+    candidates,
+    check_types,
+    runnable,
+    types_if_replanned,
+)
 
 _ROUNDING_S = 1e-6  # times are sums
 
@@ -81,8 +88,7 @@ class LeastSlack:
         key = slack - np.where(view.on_type >= 0, self.quantum, _ROUNDING_S)
         order = in_line(key, is_late, self.late)
         rows, memory = candidates(view, order, self.types)
-        size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
-        running = would_run(rows.job, rows.type, size, view.jobs, free)
+        running = types_if_replanned(view, rows) >= 0
         reason = "late: it cannot be done by its deadline, {}, even if it runs from now on"
         late, why = told(is_late, view.deadline, reason)
         soonest = self._next_crossing(slack, is_late, order, running)

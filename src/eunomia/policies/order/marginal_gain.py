@@ -13,7 +13,7 @@ from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rounded
 from eunomia.model.view import View
-from eunomia.placing.choose import would_sit
+from eunomia.placement.selection import replanned
 from eunomia.solvers.climbing import climb
 
 NEEDS = frozenset({"shapes", "shape_throughput", "capacity"})
@@ -54,7 +54,7 @@ def by_gain(view: View, line: Ints, narrowest: MinimumShapes, worth: Floats) -> 
     real = np.take_along_axis(narrowest.speed, prefer, axis=1)[line] > 0
     job, type = np.broadcast_to(line[:, None], real.shape)[real], prefer[line][real]
     free = np.floor(view.capacity).astype(np.int64)
-    on = would_sit(job, type, narrowest.size[job, type], view.jobs, free.copy())
+    on = replanned(job, type, narrowest.size[job, type], view.jobs, free.copy())
     seated = line[on[line] >= 0]
     waits = line[(on[line] < 0) & real.any(axis=1)]
     shape = _climbed(view, seated, on[seated], narrowest, worth, free)

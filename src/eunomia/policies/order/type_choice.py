@@ -9,6 +9,7 @@ import numpy as np
 from eunomia.model.answers import Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
+from eunomia.placement.selection import replanned
 
 Types = Literal["fastest", "agnostic"]
 NEEDS = frozenset({"throughput", "scale_factor", "capacity", "on_type"})
@@ -30,6 +31,16 @@ def by_fastest(view: View, order: Ints) -> Rows:
     named = np.take_along_axis(can, preference, axis=1)
     job = np.broadcast_to(order[:, None], preference.shape)[named]
     return Rows(job, preference[named])
+
+
+def types_if_replanned(view: View, rows: Rows) -> Ints:
+    """Return the type on which each job would run if all accelerators were given anew in that order, (job,).
+
+    -1 = it would wait; candidates that do not fit are skipped.
+    """
+    size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
+    types: Ints = replanned(rows.job, rows.type, size, view.jobs, free)
+    return types
 
 
 def draw_types(view: View) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.policies.grants.astraea.window import ratio
+from eunomia.policies.grants.astraea.tenant_order import ratio
 
 HOUR_S, HOURS = 3600, 24
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
-from eunomia.policies.grants.astraea.quota import budgets
-from eunomia.policies.grants.astraea.selection import FAIR, KEYS, Keys, Known, line_up, ranked
-from eunomia.policies.grants.astraea.serving import serve
+from eunomia.policies.grants.astraea.phases import budgets, serve
+from eunomia.policies.grants.astraea.selection import FAIR, KEYS, Keys, SelectionInputs, line_up, ranked
 from eunomia_reproduction.peers.astraea.accounts import HOUR_S, UsageAccounts, deserved_rate
 from eunomia_reproduction.peers.astraea.inputs import ArtifactOptions, ArtifactWorkload
 
@@ -189,9 +188,9 @@ class Ticks:
             return (self.themis[rows],)
         return KEYS[self.options.selection](self._known(rows))
 
-    def _known(self, rows: Ints) -> Known:
+    def _known(self, rows: Ints) -> SelectionInputs:
         jobs = self.jobs
-        return Known(
+        return SelectionInputs(
             submitted=jobs.submitted[rows],
             size=jobs.size[rows],
             fairness=self.fairness[rows],

@@ -1,4 +1,4 @@
-"""Which job of a tenant is next: the keys by which jobs are ranked, the lowest first.
+"""The keys by which a tenant's jobs are ranked, the lowest first.
 
 | selection | keys |
 | --- | --- |
@@ -11,7 +11,7 @@
 | shortestremainfirst | remaining, submission |
 | fifo | submission |
 
-ρ long-term fairness, t seconds run, life seconds since it came (those that its user let it rest included), z scale
+ρ long-term fairness, t seconds run, life seconds since its submission (pauses included), z scale
 factor, P the chance to end within the next lease.
 """
 
@@ -32,22 +32,22 @@ Selection = Literal[
 ]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
 FAIR = frozenset({"fairness", "disc_fairness", "job_reward", "themis"})  # may interrupt fresh leases for new jobs
-ORACLE = frozenset({"themis", "shortestremainfirst"})  # go by what jobs still need
+ORACLE = frozenset({"themis", "shortestremainfirst"})  # read what jobs still need
 CLASSES = 5
 Column = Floats | Ints  # (job,)
 Keys = tuple[Column, ...]  # the most important first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What the rules go by, (job,) each."""
+class SelectionInputs:
+    """The columns that keys are made of, (job,) each."""
 
     submitted: Column
     size: Ints  # accelerators
     fairness: Floats  # ρ; 0 where nothing is deserved yet
     is_new: Bools  # nothing is deserved yet
     ran: Column  # seconds
-    life: Column  # seconds since it came
+    life: Column  # seconds since its submission
     remaining: Column  # seconds; only read by ORACLE
     chance: Floats  # P; only read by job_reward
 
@@ -72,14 +72,14 @@ def chances(past: Floats, used: Floats, more: Floats) -> Floats:
     return chance
 
 
-def finish_time_fairness(known: Known) -> Floats:
+def finish_time_fairness(known: SelectionInputs) -> Floats:
     """Return the life so far over what finishing would take alone on what was deserved; 1 for a new job."""
     alone = known.ran * known.fairness + (known.life - known.ran) + known.remaining
     rho: Floats = np.divide(known.life, alone, out=np.ones(len(alone)), where=~known.is_new & (alone > 0))
     return rho
 
 
-KEYS: Mapping[Selection, Callable[[Known], Keys]] = {
+KEYS: Mapping[Selection, Callable[[SelectionInputs], Keys]] = {
     "fairness": lambda known: (known.fairness, known.submitted),
     "disc_fairness": lambda known: (classes(known.fairness), known.submitted),
     "job_reward": lambda known: (classes(known.fairness), -known.chance / known.size, known.submitted),
@@ -92,7 +92,7 @@ KEYS: Mapping[Selection, Callable[[Known], Keys]] = {
 
 
 def ranked(keys: Keys) -> Ints:
-    """Return who is first, second and so on by these keys; ties stay as they stand."""
+    """Return the jobs in order of these keys; ties stay as they stand."""
     return np.lexsort([rounded(key) for key in keys[::-1]])
 
 

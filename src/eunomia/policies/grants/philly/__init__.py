@@ -1,5 +1,5 @@
-"""Philly: virtual clusters with quotas, gangs that collect their seats, and locality that is given up bit by bit."""
+"""Philly: virtual clusters with quotas, gangs that collect accelerators, and locality that is relaxed in steps."""
 
-from eunomia.policies.grants.philly.policy import Philly
+from eunomia.policies.grants.philly.philly import Philly
 
 __all__ = ["Philly"]

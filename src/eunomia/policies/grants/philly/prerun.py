@@ -1,11 +1,11 @@
-"""A small pool in which gangs first run on one accelerator: who fails there never held the accelerators of a gang.
+"""A small pool in which gangs first run on one accelerator: jobs that fail there never hold those of a whole gang.
 
-    pool     ⌈pool · accelerators⌉ of each type but never all, the smallest machines first; nobody's quota counts it
+    pool     ⌈pool · accelerators⌉ of each type but never all, the smallest machines first; no quota counts it
     first    gangs that have a shape of one accelerator and have not yet passed
     passed   it ran in the pool for prerun_s and did not fail
 
-The pool is split off the view: whoever decides about the rest sees neither its accelerators nor who runs there. While
-somebody waits whom only the whole cluster holds there is no pool, and gangs start as they are.
+The pool is split off the view: the pass over the rest sees neither its accelerators nor the jobs that run there. While
+a job waits that only the whole cluster holds, there is no pool, and gangs start as they are.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
-from eunomia.policies.grants.philly.clusters import seats_of
+from eunomia.placement.grants_builder import FREE, LOST, held_by
 
 NEEDS = frozenset({"shapes", "shape_throughput"})
 
 
-class Seated(NamedTuple):
-    """Who starts in the pool, on one accelerator each, (start,) columns."""
+class PoolStarts(NamedTuple):
+    """The jobs that start in the pool, on one accelerator each, (start,) columns."""
 
     job: Ints
     type: Ints
@@ -38,7 +38,7 @@ class Seated(NamedTuple):
 class PreRun:
     """The pool at one instant, and the view without it."""
 
-    rest: View  # whose time in the pool is over waits; whoever is still there is on a type past the last
+    rest: View  # a job whose time in the pool is over is pending; one still there is on a type past the last
     passed: Bools  # (job,)
     first: Bools  # (job,) waits, and has to run in the pool first
     over: Ints  # jobs whose time in the pool ends now
@@ -50,27 +50,27 @@ class PreRun:
         """Split the pool off; `part` is its part of each type."""
         holder, topology = view.holder, view.topology
         held = np.bincount(holder[holder >= 0], minlength=view.jobs)
-        there = (held == 1) & (view.scale_factor > 1)  # nobody else has less than it asked for
+        there = (held == 1) & (view.scale_factor > 1)  # no other job has less than it asked for
         over = there & (view.until <= view.at)
         passed = (view.memory["passed"] > 0) | over
-        by_there = seats_of(there, holder)
+        by_there = held_by(holder, there)
         pool = _set_apart(view, part) & ((holder < 0) | by_there)  # less what gangs hold from when there was none
-        in_service = np.bincount(topology.type[pool & (holder != -2)], minlength=len(view.types))
+        in_service = np.bincount(topology.type[pool & (holder != LOST)], minlength=len(view.types))
         able = (view.shapes == 1)[:, :, None] & (view.shape_throughput > 0) & (in_service > 0)
         seats = pool | by_there
         waiting = (view.on_type < 0) | over
         first = waiting & ~passed & (view.scale_factor > 1) & able.any(axis=(1, 2))
-        free = pool & ((holder == -1) | seats_of(over, holder))
+        free = pool & ((holder == FREE) | held_by(holder, over))
         rest = {
-            "holder": np.where(seats, -2, holder),
+            "holder": np.where(seats, LOST, holder),
             "on_type": np.where(over, -1, np.where(there, len(view.types), view.on_type)),
-            "capacity": view.capacity - np.bincount(topology.type[seats & (holder != -2)], minlength=len(view.types)),
+            "capacity": view.capacity - np.bincount(topology.type[seats & (holder != LOST)], minlength=len(view.types)),
         }
         rest_of = replace(view, columns={**view.columns, **rest})
         return cls(rest_of, passed, first, np.flatnonzero(over), free, able)
 
     def add(self, answer: Grants, until: float) -> Grants:
-        """Add to what was decided about the rest who starts in the pool, until then, and who leaves it."""
+        """Add to the answer about the rest the jobs that start in the pool, until then, and those that leave it."""
         rows, seated = answer.rows, self._seat(answer.refuse)
         inside, shape = set(seated.job.tolist()), np.append(np.zeros(len(rows), dtype=np.int64), seated.shape)
         return replace(
@@ -84,7 +84,7 @@ class PreRun:
             why={m: text for m, text in answer.why.items() if m not in inside},
         )
 
-    def _seat(self, refused: Iterable[int]) -> Seated:
+    def _seat(self, refused: Iterable[int]) -> PoolStarts:
         """Give the free seats of the pool to those who have to run there first, by submission."""
         topology, waits = self.rest.topology, self.first.copy()
         waits[list(refused)] = False
@@ -94,8 +94,8 @@ class PreRun:
             jobs = np.flatnonzero(waits & self._able[:, :, type].any(axis=1))[: len(seats)]
             waits[jobs] = False
             shape = self._able[jobs, :, type].argmax(axis=1)
-            found.append(Seated(jobs, np.full(len(jobs), type), shape, seats[: len(jobs)]))
-        return Seated(*(np.concatenate(column).astype(np.int64) for column in zip(*found, strict=True)))
+            found.append(PoolStarts(jobs, np.full(len(jobs), type), shape, seats[: len(jobs)]))
+        return PoolStarts(*(np.concatenate(column).astype(np.int64) for column in zip(*found, strict=True)))
 
 
 def _set_apart(view: View, part: float) -> Bools:

@@ -1,1 +1,1 @@
-"""Themis: who would finish latest, compared with a cluster shared equally, may bid for what comes free."""
+"""Themis: finish-time fairness of apps by auctions."""

@@ -1,10 +1,11 @@
-"""Bid tables: which of its gangs an app would seat where, and what its ρ would be then.
+"""Bid tables, the auction of them, and hidden payments.
 
-The first row of a table takes nothing. Others seat its first gang, its first two, and so on, each in several ways: on
-the seats that a gang has now, which costs no restart; in one slot or on one machine, in different ones in different
-rows, so that apps need not all want the same; on several where none is big enough. An app seats the gangs first that
-its user gives more weight, of equals the one that has done least: so searches that tell promising trials from others
-have those run first, and searches that let all trials of a rung get equally far share alike.
+A row of a bid table says which of its gangs an app would place where, and what its ρ would be then. The first row takes
+nothing. Others place its first gang, its first two, and so on, each in several ways: on the devices that a gang has,
+which costs no restart; in one slot or on one machine, in different ones in different rows, so that apps need not all
+want the same; on several where none is large enough. An app places gangs in order of its user's weights, of equals the
+one that has done least first: searches that tell promising trials from others have those run first, and searches that
+let all trials of a rung get equally far share alike.
 """
 
 from __future__ import annotations
@@ -15,24 +16,40 @@ from typing import NamedTuple
 import numpy as np
 
 from eunomia.kernels import kernel
-from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model import elementary
+from eunomia.model.arrays import NO_INTS, Array, Bools, Floats, Ints
 from eunomia.model.sorting import sorted_places
-from eunomia.policies.grants.themis.book import Book, opened, pushed
-from eunomia.policies.grants.themis.ground import Gangs, Ground, apart, gather, nearest, own_place, rooms, scattered
-from eunomia.policies.grants.themis.rho import RHO_MAX, fairness
-from eunomia.policies.grants.themis.seen import Seen
+from eunomia.placement.levels import Levels, free_by_node, gather, gather_nodes, level_on
+from eunomia.policies.grants.themis.agents import RHO_MAX, AuctionState, Gangs, best_place, fairness, own_place
+from eunomia.solvers.auction.bids import Bids
+from eunomia.solvers.auction.optimum import QUICK
+from eunomia.solvers.auction.partial import Partial, partial_allocation
+from eunomia.solvers.auction.rounding import Treatment, whole
 
 ROWS = 64
 
 
-class Standing(NamedTuple):
-    """What the bidders are, before they win anything. Apps that do not bid have no jobs here."""
+class CandidateGangs(NamedTuple):
+    """Gang g would run on units first[g]:first[g + 1] of `unit`, on `amount` accelerators of each."""
+
+    used: Ints  # (2,) gangs and entries so far; the columns have room for more
+    job: Ints  # (gang,)
+    type: Ints  # (gang,)
+    own: Bools  # (gang,) these are the devices that it has
+    time: Floats  # (gang,) seconds that the job still needs there
+    first: Ints  # (gang + 1,)
+    unit: Ints  # (entry,)
+    amount: Ints  # (entry,) accelerators
+
+
+class Bidders(NamedTuple):
+    """The apps that bid, before they win anything. Other apps have no jobs here."""
 
     begin: Ints  # (app + 1,) where its jobs begin in `job`
-    job: Ints  # (entry,) app by app, those that it seats first before others
+    job: Ints  # (entry,) app by app, by priority
     wants: Bools  # (job,)
     held: Bools  # (job,)
-    here: Floats  # (job,) seconds still needed where it sits
+    here: Floats  # (job,) seconds still needed where it runs
     work: Floats  # (job,) accelerator-seconds still needed on its fastest type
     least: Floats  # (app,) seconds still needed by its longest job at best
     paused: Floats  # (app,) accelerator-seconds still needed by its paused jobs
@@ -41,70 +58,170 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
-    """The bid tables of some apps, one below the other. A row seats `count` gangs, from `gang` of the book on."""
+class BidTables:
+    """The bid tables of some apps, one below the other. A row places `count` gangs, from `gang` of `gangs` on."""
 
     bidder: Ints  # (row,) ascending from 0
     gang: Ints  # (row,)
     count: Ints  # (row,)
     rho: Floats  # (row,) of the app with these gangs
-    book: Book
+    gangs: CandidateGangs
 
 
-def standing(seen: Seen, bidders: Ints) -> Standing:
-    """Return what the apps that bid are."""
-    view, bids = seen.view, np.zeros(len(seen.elapsed), dtype=bool)
-    bids[bidders] = True
-    job = seen.in_turn(np.flatnonzero(bids[view.app]))
-    begin = np.searchsorted(view.app[job], np.arange(len(bids) + 1))
-    by_app = seen.least, seen.paused, seen.elapsed, seen.ideal
-    return Standing(begin, job, seen.wants, seen.held, seen.here, seen.work, *by_app)
+@dataclass(frozen=True, slots=True)
+class WonGangs:
+    """What bidders are granted: candidate gangs, each for a part of the lease."""
+
+    gang: Ints
+    part: Floats  # of the lease, for each gang
+    partial: Partial | None  # None: there was nothing to bid for
 
 
-def bid_tables(seen: Seen, bidders: Ints, free: Ints, rows: int = ROWS) -> Tables:
+def bid_tables(state: AuctionState, bidders: Ints, free: Ints, rows: int = ROWS) -> BidTables:
     """Return what apps bid for what is free, (unit,), in at most `rows` rows each."""
-    return Tables(*tabled(seen.ground, seen.gangs, standing(seen, bidders), bidders, free, rows))
+    view, bids = state.view, np.zeros(len(state.elapsed), dtype=bool)
+    bids[bidders] = True
+    job = state.by_priority(np.flatnonzero(bids[view.app]))
+    begin = np.searchsorted(view.app[job], np.arange(len(bids) + 1))
+    by_app = state.least, state.paused, state.elapsed, state.ideal
+    apps = Bidders(begin, job, state.wants, state.held, state.here, state.work, *by_app)
+    return BidTables(*_fill_tables(state.levels, state.gangs, apps, bidders, free, rows))
+
+
+def misjudged(tables: BidTables, error: float, rng: np.random.Generator) -> BidTables:
+    """Return the tables as apps would bid that misjudge each ρ by up to ± error of it."""
+    return replace(tables, rho=tables.rho * (1 + error * rng.uniform(-1, 1, len(tables.rho))))
+
+
+def misreported(tables: BidTables, bidder: int, factor: float) -> BidTables:
+    """Return the tables with one app lying: it says that winning helps it by another factor than it does."""
+    lies = (tables.bidder == bidder) & (tables.count > 0)
+    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
+
+
+def hold_auction(
+    tables: BidTables, free: Ints, treatment: Treatment, least: float, rng: np.random.Generator
+) -> WonGangs:
+    """Return what each bidder keeps of its partial allocation after the hidden payment.
+
+    It keeps the part c of the gangs that it won, which are not divided; nothing where it would keep them for a part of
+    the lease below `least`.
+    """
+    if not tables.count.any():
+        return WonGangs(NO_INTS, np.empty(0), None)
+    found = partial_allocation(_bids_of(tables, free), QUICK)
+    keeps = whole(tables.count[found.row], found.share, treatment, rng)
+    if treatment == "lease":
+        keeps[found.share < least] = 0
+    within = np.arange(keeps.sum()) - np.repeat(np.cumsum(keeps) - keeps, keeps)
+    part = found.share if treatment == "lease" else np.ones(len(keeps))
+    return WonGangs(np.repeat(tables.gang[found.row], keeps) + within, np.repeat(part, keeps), found)
+
+
+def _bids_of(tables: BidTables, free: Ints) -> Bids:
+    """Return tables as rows over the units that are bid for, each worth ln 1/ρ."""
+    gangs = tables.gangs
+    units = np.flatnonzero(np.bincount(gangs.unit[: gangs.used[1]], minlength=len(free)))
+    column = np.zeros(len(free), dtype=np.int64)
+    column[units] = np.arange(len(units))
+    take = _taken(tables.gang, tables.count, gangs, column, len(units))
+    return Bids(tables.bidder, take, -elementary.log(tables.rho), free[units])
 
 
 @kernel()
-def tabled(
-    ground: Ground, gangs: Gangs, apps: Standing, bidders: Ints, free: Ints, rows: int
-) -> tuple[Ints, Ints, Ints, Floats, Book]:
-    """Return the columns of `Tables`. The turn of a bidder tells apps apart that bid for machines of one kind."""
+def _taken(gang: Ints, count: Ints, gangs: CandidateGangs, column: Ints, columns: int) -> Ints:
+    take = np.zeros((len(gang), columns), dtype=np.int64)
+    for row in range(len(gang)):
+        for e in range(gangs.first[gang[row]], gangs.first[gang[row] + count[row]]):
+            take[row, column[gangs.unit[e]]] += gangs.amount[e]
+    return take
+
+
+@kernel()
+def no_gangs(room: int) -> CandidateGangs:
+    """Return a table of candidates with room for some, none of them there yet."""
+    room = max(room, 8)
+    return CandidateGangs(
+        np.zeros(2, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.bool_),
+        np.empty(room),
+        np.zeros(room + 1, dtype=np.int64),
+        np.empty(2 * room, dtype=np.int64),
+        np.empty(2 * room, dtype=np.int64),
+    )
+
+
+@kernel()
+def with_gang(
+    gangs: CandidateGangs, job: int, type: int, own: bool, time: float, unit: Ints, count: Ints, n: int
+) -> CandidateGangs:
+    """Return the candidates with one more, on the first n entries of unit and count."""
+    g, e = gangs.used
+    if g == len(gangs.job):
+        gangs = CandidateGangs(
+            gangs.used, _wider(gangs.job), _wider(gangs.type), _wider(gangs.own), _wider(gangs.time),
+            _wider(gangs.first), gangs.unit, gangs.amount,
+        )  # fmt: skip
+    while e + n > len(gangs.unit):
+        gangs = CandidateGangs(
+            gangs.used, gangs.job, gangs.type, gangs.own, gangs.time, gangs.first, _wider(gangs.unit),
+            _wider(gangs.amount),
+        )  # fmt: skip
+    gangs.job[g], gangs.type[g], gangs.own[g], gangs.time[g] = job, type, own, time
+    gangs.unit[e : e + n], gangs.amount[e : e + n] = unit[:n], count[:n]
+    gangs.first[g + 1] = e + n
+    gangs.used[0], gangs.used[1] = g + 1, e + n
+    return gangs
+
+
+@kernel()
+def _wider(column: Array) -> Array:
+    wider = np.empty(2 * len(column), dtype=column.dtype)
+    wider[: len(column)] = column
+    return wider
+
+
+@kernel()
+def _fill_tables(
+    levels: Levels, gangs: Gangs, apps: Bidders, bidders: Ints, free: Ints, rows: int
+) -> tuple[Ints, Ints, Ints, Floats, CandidateGangs]:
+    """Return the columns of `BidTables`. The place of a bidder in `bidders` makes like apps bid for other machines."""
     most = len(bidders) * rows
     bidder, gang, count = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    rho, book = np.empty(most), opened(len(bidders) * 4)
+    rho, found = np.empty(most), no_gangs(len(bidders) * 4)
     unit, number = np.empty(len(free), np.int64), np.empty(len(free), np.int64)
     n = 0
     for turn in range(len(bidders)):
         app = bidders[turn]
         mine = apps.job[apps.begin[app] : apps.begin[app + 1]]
         longest, left, held = _now(gangs, apps, app, mine)
-        bidder[n], gang[n], count[n], begin = turn, book.used[0], 0, n
+        bidder[n], gang[n], count[n], begin = turn, found.used[0], 0, n
         rho[n] = fairness(apps.elapsed[app], apps.ideal[app], longest, left, held)
         n += 1
         wants = mine[apps.wants[mine]]
         if len(wants) == 0:
             continue
-        ways, first = max(1, (rows - 1) // len(wants)), book.used[0]
-        book = _ways(ground, gangs, wants[0], free, turn, ways, book, unit, number)
-        found = book.used[0] - first
-        key = np.where(book.own[first : first + found], -1.0, book.time[first : first + found])
+        ways, first = max(1, (rows - 1) // len(wants)), found.used[0]
+        found = _with_places(levels, gangs, wants[0], free, turn, ways, found, unit, number)
+        places = found.used[0] - first
+        key = np.where(found.own[first : first + places], -1.0, found.time[first : first + places])
         for g in first + sorted_places(key)[:ways]:
             if n == begin + rows:
                 break
-            entries = book.first[g + 1] - book.first[g]
-            unit[:entries] = book.unit[book.first[g] : book.first[g + 1]]
-            number[:entries] = book.amount[book.first[g] : book.first[g + 1]]
-            type, time, own, start = book.type[g], book.time[g], book.own[g], book.used[0]
+            entries = found.first[g + 1] - found.first[g]
+            unit[:entries] = found.unit[found.first[g] : found.first[g + 1]]
+            number[:entries] = found.amount[found.first[g] : found.first[g + 1]]
+            type, time, own, start = found.type[g], found.time[g], found.own[g], found.used[0]
             after, slowest, more, seats = free.copy(), longest, left, held
             for k in range(len(wants)):
                 m = wants[k]
                 if k > 0:
-                    entries, type, time, own = nearest(ground, gangs, m, after, True, unit, number)
+                    entries, type, time, own = best_place(levels, gangs, m, after, True, unit, number)
                 if entries == 0 or n == begin + rows:
                     break
-                book = pushed(book, m, type, own, time, unit, number, entries)
+                found = with_gang(found, m, type, own, time, unit, number, entries)
                 for e in range(entries):
                     after[unit[e]] -= number[e]
                 slowest, seats = max(slowest, time), seats + gangs.size[m]
@@ -112,12 +229,12 @@ def tabled(
                 bidder[n], gang[n], count[n] = turn, start, k + 1
                 rho[n] = fairness(apps.elapsed[app], apps.ideal[app], slowest, more, seats)
                 n += 1
-    return bidder[:n], gang[:n], count[:n], rho[:n], book
+    return bidder[:n], gang[:n], count[:n], rho[:n], found
 
 
 @kernel()
-def _now(gangs: Gangs, apps: Standing, app: int, mine: Ints) -> tuple[float, float, float]:
-    """Return how long the longest of an app's jobs takes as they sit, what it has left to do, and on how many seats."""
+def _now(gangs: Gangs, apps: Bidders, app: int, mine: Ints) -> tuple[float, float, float]:
+    """Return how long the longest of an app's jobs takes as they run, what is left, and on how many accelerators."""
     longest, left, held = apps.least[app], apps.paused[app], 0.0
     for m in mine:
         if apps.held[m]:
@@ -130,52 +247,42 @@ def _now(gangs: Gangs, apps: Standing, app: int, mine: Ints) -> tuple[float, flo
 
 
 @kernel()
-def _ways(
-    ground: Ground, gangs: Gangs, job: int, free: Ints, turn: int, ways: int, book: Book, unit: Ints, count: Ints
-) -> Book:
-    """Add up to `ways` places of a gang to the book, and one more for each type on which it must sit apart."""
-    size, found = gangs.size[job], 0
-    n = own_place(ground, gangs, job, free, unit, count)
+def _with_places(
+    levels: Levels, gangs: Gangs, job: int, free: Ints, turn: int, ways: int, found: CandidateGangs, unit: Ints,
+    count: Ints,
+) -> CandidateGangs:  # fmt: skip
+    """Add up to `ways` places of a gang to the candidates, and one more for each type on which it must be spread."""
+    size, places = gangs.size[job], 0
+    n = own_place(levels, gangs, job, free, unit, count)
     if n > 0:
-        time = gangs.time[job, gangs.type[job]] * gangs.slowdown[job, apart(ground, unit, n)]
-        book, found = pushed(book, job, gangs.type[job], True, time, unit, count, n), 1
+        time = gangs.time[job, gangs.type[job]] * gangs.slowdown[job, level_on(levels, unit, n)]
+        found, places = with_gang(found, job, gangs.type[job], True, time, unit, count, n), 1
     for j in sorted_places(gangs.time[job]):
         time = gangs.time[job, j]
         if time == np.inf:
             break
-        room = rooms(ground, j, free)
-        units = np.flatnonzero((free >= size) & (ground.type[ground.node] == j))
+        node_free = free_by_node(levels, j, free)
+        units = np.flatnonzero((free >= size) & (levels.type[levels.node] == j))
         units = units[sorted_places(free[units])]
-        here = min(max(ways - found, 0), len(units))
+        here = min(max(ways - places, 0), len(units))
         for k in range(here):
             unit[0], count[0] = units[(k + turn) % len(units)], size
-            book = pushed(book, job, j, False, time * gangs.slowdown[job, 0], unit, count, 1)
-        found += here
-        wide = room >= size
-        wide[ground.node[units]] = False
+            found = with_gang(found, job, j, False, time * gangs.slowdown[job, 0], unit, count, 1)
+        places += here
+        wide = node_free >= size
+        wide[levels.node[units]] = False
         nodes = np.flatnonzero(wide)
-        nodes = nodes[sorted_places(room[nodes])]
-        here = min(max(ways - found, 0), len(nodes))
+        nodes = nodes[sorted_places(node_free[nodes])]
+        here = min(max(ways - places, 0), len(nodes))
         for k in range(here):
-            n = gather(ground, nodes[(k + turn) % len(nodes)], free, size, unit, count, 0)
-            level = apart(ground, unit, n)
-            book = pushed(book, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
-        found += here
+            n = gather(levels, nodes[(k + turn) % len(nodes)], free, size, unit, count, 0)
+            level = level_on(levels, unit, n)
+            found = with_gang(found, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
+        places += here
         if len(units) + len(nodes) == 0:
-            n = scattered(ground, room, free, size, unit, count)
+            n = gather_nodes(levels, node_free, free, size, unit, count)
             if n > 0:
-                level = apart(ground, unit, n)
-                book = pushed(book, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
-                found += 1
-    return book
-
-
-def misjudged(tables: Tables, error: float, rng: np.random.Generator) -> Tables:
-    """Return the tables as apps would bid that misjudge each ρ by up to ± error of it."""
-    return replace(tables, rho=tables.rho * (1 + error * rng.uniform(-1, 1, len(tables.rho))))
-
-
-def misreported(tables: Tables, bidder: int, factor: float) -> Tables:
-    """Return the tables with one app lying: it says that winning helps it by another factor than it does."""
-    lies = (tables.bidder == bidder) & (tables.count > 0)
-    return replace(tables, rho=np.minimum(np.where(lies, tables.rho / factor, tables.rho), RHO_MAX))
+                level = level_on(levels, unit, n)
+                found = with_gang(found, job, j, False, time * gangs.slowdown[job, level], unit, count, n)
+                places += 1
+    return found

@@ -1,17 +1,17 @@
-"""Long-term accelerator-time fairness by leases: tenants get their quotas over the hours, jobs their part of them.
+"""Long-term accelerator-time fairness by leases: tenants get their quotas over hours, jobs their part of them.
 
     Q[u] = ⌊ C · w[u] / Σ w ⌋,   dD[m]/dt = min( z[m], Q[u] · v[m] / Σ v ),   ρ[m] = U[m] / D[m]
 
-Whenever seats come free or a job comes, those who wait and those whose leases have ended compete for what is free:
+Whenever accelerators come free or a job is submitted, pending jobs and those whose leases have ended compete:
 
-    phase 0    a gang that waited for `starvation_s` and fits its tenant's quota is seated, or has seats set aside
-    phase 1    tenants: who holds less than a fifth of its quota, then the least used ÷ entitled over the last hours
-    phase 2    jobs of a tenant: those that starve, then the least ρ; a job that does not fit holds up those behind it
+    phase 0    a gang that waited for `starvation_s` and fits its tenant's quota starts, or has accelerators set aside
+    phase 1    tenants: those that hold less than a fifth of their quotas, then the least used ÷ entitled (LTGF window)
+    phase 2    jobs of a tenant: starving ones, then the least ρ; a job that does not fit holds up those behind it
 
-Who is chosen again on its seats goes on there for another lease, at no cost. While nobody waits that is everybody: with
-`quota=fair` nobody is asked then, and leases end again where they would have ended once somebody waits. A job that
-never ran may end leases of its tenant that are younger than `delay_s`, the most over-served first; they are saved, and
-wait.
+A job that is chosen again goes on where it is for another lease, at no cost. While no job waits that is every job: with
+`quota=fair` the policy is not asked then, and leases end again where they would have ended once a job waits. A job that
+never ran may end leases of its tenant that are younger than `delay_s`, the most over-served first; those jobs are
+checkpointed, and wait.
 
 C accelerators, w and v weights of tenants and jobs, z scale factor, U used and D deserved accelerator-seconds. `quota`:
 "fair" lends everything that is idle, "static" nothing, "dynamic" up to `lend` times a quota, and takes it back.
@@ -41,11 +41,28 @@ from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.astraea.deciding import Deciding, Terms
-from eunomia.policies.grants.astraea.seats import seats
-from eunomia.policies.grants.astraea.seen import NEVER, YOUNGEST_S, Seen, fresh, given_at, refusal
-from eunomia.policies.grants.astraea.selection import FAIR, KEYS, ORACLE, SELECTIONS, Keys, Known, Selection, chances
-from eunomia.policies.grants.astraea.window import ratio
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.grants_builder import FREE, held_by
+from eunomia.policies.grants.astraea.phases import DecisionBudget, Terms
+from eunomia.policies.grants.astraea.selection import (
+    FAIR,
+    KEYS,
+    ORACLE,
+    SELECTIONS,
+    Keys,
+    Selection,
+    SelectionInputs,
+    chances,
+)
+from eunomia.policies.grants.astraea.tenant_order import (
+    NEVER,
+    YOUNGEST_S,
+    TenantOrder,
+    fresh,
+    given_at,
+    ratio,
+    refusal,
+)
 
 QuotaRule = Literal["fair", "static", "dynamic"]
 BACK_S = 10.0  # seconds after which a job that was put out may come back
@@ -106,20 +123,20 @@ class Astraea:
 
     def decide(self, view: View) -> Grants:
         """Return seats for those who start or go on, and who stops."""
-        seen = Seen.of(view, self.window_h)
+        seen = TenantOrder.of(view, self.window_h)
         starving = (view.on_type < 0) & (view.wait >= self.starvation_s)
         leased_at = given_at(view)
         may_end = (
             fresh(view, seen, leased_at, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
         )
         terms = Terms(self.quota, self.block, _lease(view), self.lend)
-        deciding = Deciding(view, seen, self._keys(view), starving & seen.competes, may_end, terms)
-        deciding.decide()
-        job = np.array(sorted(deciding.seated), dtype=np.int64)
-        rows = Rows(job, np.array([deciding.seated[m] for m in job.tolist()], dtype=np.int64))
-        put_out = np.array(deciding.stopped, dtype=np.int64)
+        decision = DecisionBudget(view, seen, self._keys(view), starving & seen.competes, may_end, terms)
+        decision.decide()
+        job = np.array(sorted(decision.placed), dtype=np.int64)
+        rows = Rows(job, np.array([decision.placed[m] for m in job.tolist()], dtype=np.int64))
+        put_out = np.array(decision.stopped, dtype=np.int64)
         leased_at[job] = view.at
-        row, device = seats(view, seen, rows, put_out, list(deciding.seated))
+        row, device = _devices(view, seen, rows, put_out, list(decision.placed))
         stops = seen.over.copy()
         stops[job], stops[put_out] = False, True
         too_wide = np.flatnonzero(seen.too_wide).tolist()
@@ -142,7 +159,7 @@ class Astraea:
             np.divide(view.remaining, best, out=remaining, where=best > 0)
         if self.selection == "job_reward":
             chance = chances(view.past_service, view.service, view.scale_factor.astype(float) * _lease(view))
-        known = Known(
+        known = SelectionInputs(
             submitted=view.submitted,
             size=view.scale_factor,
             fairness=ratio(view.service, view.deserved, unknown=0.0),
@@ -170,3 +187,26 @@ class Astraea:
 def _lease(view: View) -> float:
     """Return the seconds that a lease lasts; those of the paper where it has no end."""
     return LEASE_S if math.isinf(view.lease) else view.lease
+
+
+def _devices(view: View, seen: TenantOrder, rows: Rows, put_out: Ints, line: list[int]) -> tuple[Ints, Ints]:
+    """Return entry of `rows` and device, by seat. Jobs are placed in order of `line`, each on the fewest nodes.
+
+    The devices of `put_out` and of ended leases are free, but for those of jobs that go on where they are.
+    """
+    stays, place = np.zeros(view.jobs, dtype=bool), np.full(view.jobs, -1)
+    stays[rows.job] = seen.over[rows.job] & (view.on_type[rows.job] == rows.type)
+    place[rows.job] = np.arange(len(rows))
+    kept = np.flatnonzero(held_by(view.holder, stays)) if stays.any() else NO_INTS
+    row, device = [place[view.holder[kept]]], [kept]
+    comes = [m for m in line if not stays[m]]
+    if comes:
+        leaving = seen.over & ~stays
+        leaving[put_out] = True
+        free = FreeCapacity(view.topology, (view.holder == FREE) | held_by(view.holder, leaving))
+    for m in comes:
+        found = free.place(int(rows.type[place[m]]), int(view.scale_factor[m]))
+        assert found is not None  # they were counted
+        row.append(np.full(len(found), place[m]))
+        device.append(found)
+    return np.concatenate(row), np.concatenate(device)

@@ -1,15 +1,15 @@
-"""Gandiva as published: slices of time, pairs that pay, gangs beside their like, and moves to closer seats.
+"""Gandiva as published: time slicing, packing, migration and grow-shrink.
 
-    all fit        everybody runs alone, as asked
+    all fit        each job runs alone, as asked
     they do not    pairs: two gangs of one size on the same accelerators, those first that keep most of their speeds;
                    a pair is kept while  T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j] ≥ 1  on its type j
-                   slices: who has run for `slice_s` gives its seats to who has run less, counted from its arrival,
-                   when it is put level with the one that had run least
+                   slices: a job that has run for `slice_s` gives way to one that has run less, counted from its
+                   submission, when it is put level with the job that had run least
     place          a machine that holds gangs of that size and no others, the emptiest first; an empty machine;
                    any machine; several, the emptiest first
-    move           up to `moves` gangs at a time that could sit on fewer machines than they do
-    grow           while nobody waits, a gang takes free accelerators for a wider shape that is faster; it goes back to
-                   the shape that was asked for as soon as somebody waits
+    move           up to `moves` gangs at a time that could be on fewer machines than they are
+    grow           while no job waits, a gang takes free accelerators for a wider shape that is faster; it returns to
+                   the shape that was asked for as soon as a job waits
 
 T throughput (job, type), T[m|n, j] of m beside n. The paper tries pairs and looks whether they pay; here that is
 believed before. Turns are taken on all machines of a type, not on each machine by itself.
@@ -33,9 +33,8 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ENDLESS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.gandiva.seating import Seating
-from eunomia.policies.grants.gandiva.slicing import Slicing
-from eunomia.policies.grants.gandiva.units import Units, kept, packed
+from eunomia.policies.grants.gandiva.affinity import SlicePlacement
+from eunomia.policies.grants.gandiva.time_slicing import GangsAndPairs, Slicing, kept, packed
 from eunomia.policies.pair_memory import NO_PAIR, REMEMBERED, memory_of
 
 
@@ -85,33 +84,27 @@ class GandivaOriginal:
             raise ValueError(f"moves is {self.moves}; it is a whole number, 0 = never")
 
     def decide(self, view: View) -> Grants:
-        """Return seats for those who start, move, or change partner or shape, and who stops."""
+        """Return devices for units that start, move, or change partner or shape, and the jobs that stop."""
         ahead = _ahead(view)
         turn = view.run_time + ahead
         pair = np.full(view.jobs, NO_PAIR)
-        slicing = Slicing.of(view, Units.of(view, pair), turn, self.slice_s)
-        if slicing.somebody_waits and self.packing:
+        slicing = Slicing.of(view, GangsAndPairs.of(view, pair), turn, self.slice_s)
+        if slicing.is_contended and self.packing:
             pair = packed(view, kept(view))
-            slicing = Slicing.of(view, Units.of(view, pair), turn, self.slice_s)
-        seating = Seating(view, slicing)
-        seating.seat()
-        seating.move(self.moves)
+            slicing = Slicing.of(view, GangsAndPairs.of(view, pair), turn, self.slice_s)
+        placement = SlicePlacement(view, slicing)
+        placement.place()
+        placement.move(self.moves)
         if self.grow:
-            seating.grow()
-        rows, row, device, stop = seating.answer()
-        return Grants(
-            rows,
-            row,
-            device,
-            np.full(len(rows), np.nan),
-            stop=stop,
-            again_at=slicing.again_at if slicing.somebody_waits else math.inf,
+            placement.grow()
+        return placement.answer(
+            again_at=slicing.again_at if slicing.is_contended else math.inf,
             memory={"ahead": ahead, **memory_of(view, pair)},
         )
 
 
 def _ahead(view: View) -> Floats:
-    """Return what is added to the seconds that each job ran: who is new is level with who ran least, (job,)."""
+    """Return what is added to the seconds that each job ran, (job,): a new job is level with the one that ran least."""
     ahead = view.memory["ahead"].copy()
     new = ahead < 0
     ahead[new] = np.min((view.run_time + ahead)[~new], initial=np.inf) if (~new).any() else 0.0

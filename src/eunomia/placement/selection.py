@@ -29,7 +29,7 @@ class Candidates(NamedTuple):
     run_time: Floats  # (row,) seconds that it is believed to need; only read for RESERVE, else it may be empty
 
 
-class Seated(NamedTuple):
+class PlacementResult(NamedTuple):
     """Who sits now, over the whole job table."""
 
     on_type: Ints  # (job,) -1 = waiting
@@ -42,7 +42,15 @@ class Seated(NamedTuple):
 
 @kernel(allocates=True)
 def _reservation(
-    k: int, size: int, at: float, free: Ints, busy: Ints, seated: Seated, rows: Candidates, chosen: Ints, picked: int
+    k: int,
+    size: int,
+    at: float,
+    free: Ints,
+    busy: Ints,
+    seated: PlacementResult,
+    rows: Candidates,
+    chosen: Ints,
+    picked: int,
 ) -> tuple[float, int]:
     """Return when `size` accelerators of type k are believed free, and how many are free beyond them then."""
     ends = np.empty(len(busy) + picked)
@@ -69,7 +77,7 @@ def _reservation(
 
 
 @kernel(allocates=False, forceinline=True)
-def _open_to(job: int, seated: Seated, taken: Ints, stamp: int) -> bool:
+def _open_to(job: int, seated: PlacementResult, taken: Ints, stamp: int) -> bool:
     """Say whether a job may be given seats: it is not settled, and has none or open ones."""
     may: bool = (taken[job] != stamp) & ((seated.on_type[job] < 0) | seated.open[job])
     return may
@@ -77,7 +85,7 @@ def _open_to(job: int, seated: Seated, taken: Ints, stamp: int) -> bool:
 
 @kernel(allocates=False, forceinline=True)
 def _choose_skipping(
-    rows: Candidates, line: Ints, seated: Seated, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Ints
+    rows: Candidates, line: Ints, seated: PlacementResult, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Ints
 ) -> int:
     """Fill `chosen` and `kept` with who fits, and return how many. Few branches: who fits cannot be foreseen."""
     picked, left = 0, 0
@@ -110,7 +118,7 @@ def _choose_skipping(
 def choose_into(
     rows: Candidates,
     line: Ints,
-    seated: Seated,
+    seated: PlacementResult,
     free: Ints,
     busy: Ints,
     taken: Ints,
@@ -172,7 +180,7 @@ def choose_into(
 def choose(
     rows: Candidates,
     line: Ints,
-    seated: Seated,
+    seated: PlacementResult,
     free: Ints,
     busy: Ints,
     taken: Ints,
@@ -197,7 +205,7 @@ def choose_spare_into(
     kind: Ints,
     prefer: Ints,
     throughput: Floats,
-    seated: Seated,
+    seated: PlacementResult,
     free: Ints,
     taken: Ints,
     stamp: int,
@@ -232,28 +240,15 @@ def choose_spare_into(
 
 
 @kernel()
-def would_run(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Bools:
-    """Return who of `jobs` would run if all seats were given anew in that order, gangs that do not fit skipped.
+def replanned(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Ints:
+    """Return the type on which each of `jobs` would run if all accelerators were given anew, -1 = it would wait.
 
-    `free` (type,) counts all seats; it is used up.
+    job, type, size (row,) are candidates, best first; those that do not fit are skipped. `free` (type,) counts all
+    accelerators and is used up.
     """
-    runs = np.zeros(jobs, dtype=np.bool_)
+    types = np.full(jobs, -1)
     for row in range(len(job)):
-        if not runs[job[row]] and size[row] <= free[type[row]]:
+        if types[job[row]] < 0 and size[row] <= free[type[row]]:
             free[type[row]] -= size[row]
-            runs[job[row]] = True
-    return runs
-
-
-@kernel()
-def would_sit(job: Ints, type: Ints, size: Ints, jobs: int, free: Ints) -> Ints:
-    """Return on which type each of `jobs` would run if all seats were given anew in that order, -1 = it would wait.
-
-    Gangs that do not fit are skipped; `free` (type,) counts all seats and is used up.
-    """
-    sits = np.full(jobs, -1)
-    for row in range(len(job)):
-        if sits[job[row]] < 0 and size[row] <= free[type[row]]:
-            free[type[row]] -= size[row]
-            sits[job[row]] = type[row]
-    return sits
+            types[job[row]] = type[row]
+    return types

@@ -1,20 +1,19 @@
-"""Finish-time fairness by auctions among those who are worst off.
+"""Finish-time fairness by auctions among the apps that are worst off.
 
-    whenever seats are free:   F = the ⌈(1 − f)·n⌉ apps with the largest ρ, of the n that want seats
-    each app of F bids         V_i(G) = 1 / ρ_i(G)        for at most 64 sets of seats G
-    fair                       pf = argmax Π_i V_i(G_i)
-    hidden payment             i keeps the part c_i = Π_{j≠i} V_j(pf_j) / max Π_{j≠i} V_j(G_j) of pf_i
-    left over                  to apps outside F, drawn by seed; then to those of F
+    whenever accelerators are free:   F = the ⌈(1 − f)·n⌉ apps with the largest ρ, of the n that want some
+    bid table              each app of F bids  V_i(G) = 1 / ρ_i(G)  for at most 64 sets of accelerators G
+    partial allocation     pf = argmax Π_i V_i(G_i)
+    hidden payment         i keeps the part c_i = Π_{j≠i} V_j(pf_j) / max Π_{j≠i} V_j(G_j) of pf_i
+    leftover               to apps outside F, drawn by seed; then to those of F
 
-ρ = T_sh / T_id: when the app will be done, counted from its submission, over how long it would take on a private part
-1/N of the cluster, N the apps that there were on average during its life; paused jobs count with all that they have
-before them. At most 1 is fair. Every grant is a lease; who wins its own seats again goes on without a restart. What
-cannot be divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease`
-keeps all for the part c of `lease_s`, or none for less than a minute. An app seats those of its jobs first that weigh
-most, of equals the one that has done least. The next auction is held `batch_s` later at the soonest: what comes free
-meanwhile is offered together, and leases that end go on. An app that has held nothing for `patience_s` has one gang
-seated before the auction, such apps in turn, the longest wait first; while seats are too few for it, those of its
-fastest type are kept.
+ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
+1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. At
+most 1 is fair. Every grant is a lease; a winner of its own accelerators goes on without a restart. What cannot be
+divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
+for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
+has done least first. The next auction is held `batch_s` later at the soonest: what comes free meanwhile is offered
+together, and leases that end go on. An app that has held nothing for `patience_s` has one gang placed before the
+auction, the longest wait first; while too little is free for it, what is free of its fastest type is kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
@@ -37,12 +36,16 @@ from eunomia.model.arrays import Bools, Ints
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.themis.auctioning import auctioned
-from eunomia.policies.grants.themis.bidding import ROWS, Tables, bid_tables, misjudged
-from eunomia.policies.grants.themis.granting import grants, left_to, nothing, prolonged
-from eunomia.policies.grants.themis.seating import Seats
-from eunomia.policies.grants.themis.seen import HOLDS, Seen, ended_leases, look, offers
-from eunomia.policies.grants.themis.undisturbed import renewed, undisturbed
+from eunomia.policies.grants.themis.agents import (
+    HOLDS,
+    AuctionState,
+    ended_leases,
+    no_contention,
+    offers,
+    read_state,
+)
+from eunomia.policies.grants.themis.assignment import Assignment, nothing_offered, postponed, renewed
+from eunomia.policies.grants.themis.bidding import ROWS, BidTables, bid_tables, hold_auction, misjudged
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.partial import Partial, partial_allocation
 from eunomia.solvers.auction.rounding import TREATMENTS, Treatment
@@ -117,36 +120,35 @@ class Themis:
         return partial_allocation(bids)
 
     def decide(self, view: View) -> Grants:
-        """Return leases for the winners and for who gets what is left; who loses seats that had ended is stopped."""
+        """Return leases for winners and leftovers; jobs that lose devices of ended leases stop."""
         ended = ended_leases(view)
         offered = offers(view, ended)
         if not offered.any():
-            return nothing(view)
+            return nothing_offered(view)
         due = float(view.memory.get("auctioned", -math.inf)) + self.batch_s
         if view.at < due:
-            return prolonged(view, ended, due)
-        if self.bid_error == 0 and undisturbed(view, ended):
+            return postponed(view, ended, due)
+        if self.bid_error == 0 and no_contention(view, ended):
             return renewed(view, ended)
         return self.hold_auction(view, ended, offered)
 
     def hold_auction(self, view: View, ended: Bools, offered: Bools) -> Grants:
-        """Return what comes of an auction of the seats `offered`, (device,); `ended` (job,) leases are over."""
-        seen, rng = look(view, ended, offered), view.rng()
-        seats = Seats(seen, offered.copy())
-        kept_for = seats.serve_overdue(self.patience_s)
-        free, proof, line = seats.by_unit(), None, seen.worst_first()
-        most = max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0
-        bidders = line[:most]
-        if len(bidders):
-            tables = self.bids(seen, bidders, free, rng)
-            won = auctioned(tables, free, self.indivisible, min(SHORTEST_S / self.lease_s, 1.0), rng)
-            seats.give_won(tables.book, won)
-            proof = won.partial
-            seats.serve(left_to(seen, bidders, rng))
+        """Return what comes of an auction of the devices `offered`, (device,); `ended` (job,) leases are over."""
+        state, rng = read_state(view, ended, offered), view.rng()
         lease_s = self.lease_s if self.indivisible == "lease" else math.nan
-        return grants(seats, bidders, kept_for, lease_s, proof)
+        assignment = Assignment(state, offered.copy(), lease_s)
+        kept_for = assignment.place_overdue(self.patience_s)
+        free, proof, line = assignment.by_unit(), None, state.worst_first()
+        bidders = line[: max(1, math.ceil((1 - self.f) * len(line) - 1e-9)) if free.any() else 0]
+        if len(bidders):
+            tables = self.bids(state, bidders, free, rng)
+            awards = hold_auction(tables, free, self.indivisible, min(SHORTEST_S / self.lease_s, 1.0), rng)
+            assignment.place_winners(tables.gangs, awards)
+            proof = awards.partial
+            assignment.place_leftovers(bidders, rng)
+        return assignment.answer(bidders, kept_for, proof)
 
-    def bids(self, seen: Seen, bidders: Ints, free: Ints, rng: np.random.Generator) -> Tables:
+    def bids(self, state: AuctionState, bidders: Ints, free: Ints, rng: np.random.Generator) -> BidTables:
         """Return what apps bid for what is free, (unit,)."""
-        tables = bid_tables(seen, bidders, free, self.rows)
+        tables = bid_tables(state, bidders, free, self.rows)
         return misjudged(tables, self.bid_error, rng) if self.bid_error > 0 else tables

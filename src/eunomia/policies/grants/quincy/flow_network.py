@@ -1,8 +1,18 @@
-"""The network of one decision: a pool of seats for each machine, rack and type, and the options of each gang."""
+"""The flow network of one decision: pools of accelerators (machine, rack, type) and the options of each gang.
+
+With `fair` each tenant is a pool of its own, which holds its max-min part:
+
+    F[u] = max( ⌈A[u]⌉, the widest gang of u )
+    A[u] = min(λ S[u], D[u]),   λ the largest number with Σ_u A[u] ≤ what there is
+
+S[u] the part by weight of tenant u, D[u] accelerators of its jobs that can run. All tenants that want more have parts
+in proportion to their weights. The widest gang counts since it would never run else. Whole bounds keep the corners of
+the linear program whole where all gangs are single accelerators: tenants hold gangs as racks hold machines.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,16 +20,19 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import whole_dot
 from eunomia.model.topology import Topology
 from eunomia.model.view import View
+from eunomia.placement.levels import BEYOND, MACHINE, RACK, SLOT, racks_by_name
+from eunomia.policies.shares.tickets import level_fill, tickets_of
 
-ALONE, MACHINE, RACK, BEYOND = range(4)  # levels of the slowdown: how far apart a gang sits
-HERE = -1  # the place of an option: where the gang sits now
+HERE = -1  # the place of an option: where the gang runs now
+_ROUNDING = 1e-9  # of an accelerator
+_TIE_S = 1e-3  # of two gangs that are alike the earlier one has waited so much longer
 
 
 @dataclass(frozen=True, slots=True)
 class Pools:
     """Machines, racks of a type and whole types, in this order. A rack that is all of its type is left out."""
 
-    level: Ints  # (pool,) how far apart a gang may sit of which no more is known than its pool
+    level: Ints  # (pool,) of a gang of which only its pool is known, at worst
     type: Ints  # (pool,)
     inside: Floats  # (node, pool) 1 = the machine belongs to the pool
     above: Bools  # (pool, pool) all machines of the first belong to the second
@@ -28,17 +41,18 @@ class Pools:
     def of(cls, topology: Topology) -> Pools:
         """Lay out the pools of a cluster."""
         types, type = np.arange(len(topology.types)), topology.node_type
-        racks, rack = np.unique(np.array(topology.rack), return_inverse=True)
-        rows = np.unique(type * len(racks) + rack)  # racks of a type
-        several = np.bincount(rows // len(racks), minlength=len(types)) > 1
-        rows = rows[several[rows // len(racks)]]
+        rack = racks_by_name(topology.rack)
+        racks = int(rack.max()) + 1
+        rows = np.unique(type * racks + rack)  # racks of a type
+        several = np.bincount(rows // racks, minlength=len(types)) > 1
+        rows = rows[several[rows // racks]]
         machine = np.eye(topology.nodes)
-        in_rack = (type * len(racks) + rack)[:, None] == rows
+        in_rack = (type * racks + rack)[:, None] == rows
         inside = np.hstack([machine, in_rack, type[:, None] == types]).astype(float)
         level = (np.full(topology.nodes, MACHINE), np.full(len(rows), RACK), np.where(several, BEYOND, RACK))
         return cls(
             level=np.concatenate(level),
-            type=np.concatenate((type, rows // len(racks), types)),
+            type=np.concatenate((type, rows // racks, types)),
             inside=inside,
             above=whole_dot(inside.T, inside) == inside.sum(axis=0)[:, None],
         )
@@ -56,7 +70,7 @@ class Pools:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Where gangs could sit, and which accelerators of which pools that takes."""
+    """Where gangs could run, and the accelerators of each pool that this takes."""
 
     job: Ints  # (option,)
     place: Ints  # (option,) a pool, or HERE
@@ -67,7 +81,7 @@ class Options:
 
 
 def options(view: View, pools: Pools, room: Floats, costs: Costs) -> Options:
-    """Return the places that are worth more than waiting; room (pool,) are accelerators that may be given anew."""
+    """Return the places that are worth more than waiting; room (pool,) accelerators that may be reassigned."""
     job, place = np.nonzero((costs.there < costs.wait[:, None]) & (view.scale_factor[:, None] <= room))
     here = np.flatnonzero(costs.may_leave)
     held = pools.held(view, here)
@@ -89,17 +103,17 @@ class Costs:
 
     wait: Floats  # (job,)
     there: Floats  # (job, pool) inf = it cannot run there
-    here: Floats  # (job,) of staying; 0 for who waits
-    may_leave: Bools  # (job,) holds seats that may be given anew
+    here: Floats  # (job,) of staying; 0 while it waits
+    may_leave: Bools  # (job,) it runs, and may be stopped
 
     @classmethod
     def seen(cls, view: View, pools: Pools, *, transfer: float, theta: float, look_s: float, preempt: bool) -> Costs:
-        """Say what it costs to wait until the next look, to sit in a pool, and to stay."""
+        """Return what it costs to wait until the next decision, to run in a pool, and to stay."""
         size, jobs = view.scale_factor, np.arange(view.jobs)
         waited = view.at - view.submitted - view.run_time
         earlier = _TIE_S * (1 - jobs / max(view.jobs, 1))
         wait = size * (waited + look_s + earlier)
-        level = np.where((size == 1)[:, None] & (pools.level == MACHINE), ALONE, pools.level)
+        level = np.where((size == 1)[:, None] & (pools.level == MACHINE), SLOT, pools.level)
         there = transfer * size[:, None] * (_relative(view)[jobs[:, None], level, pools.type] - 1.0)
         there[np.ix_(size == 1, pools.level != MACHINE)] = np.inf  # one accelerator is always on one machine
         sits = view.on_type >= 0
@@ -111,9 +125,6 @@ class Costs:
         return cls(wait, there, here, sits & preempt)
 
 
-_TIE_S = 1e-3  # of two gangs that are alike the earlier one has waited so much longer
-
-
 def _relative(view: View) -> Floats:
     """Return step time at each level and type over that at the best place, (job, level, type); inf = cannot run."""
     step = np.full((view.jobs, view.slowdown.shape[1], len(view.types)), np.inf)
@@ -121,3 +132,25 @@ def _relative(view: View) -> Floats:
     np.divide(np.broadcast_to(view.slowdown[:, :, None], step.shape), speed, out=step, where=speed > 0)
     best = step.min(axis=(1, 2), initial=np.inf)
     return np.asarray(step / np.where(np.isfinite(best), best, 1.0)[:, None, None])
+
+
+def tenant_bounds(view: View, goes_on: Bools) -> Floats:
+    """Return F (tenant,) less what gangs hold that stay, `goes_on` (job,); at least 0."""
+    can, size = (view.throughput > 0).any(axis=1), view.scale_factor.astype(float)
+    wants: Floats = np.bincount(view.tenant[can], size[can], len(view.tenants.names)).astype(float)
+    part = level_fill(float((view.holder != -2).sum()), tickets_of(view.tenants, view.tenant), wants)
+    widest = np.zeros(len(wants))
+    np.maximum.at(widest, view.tenant[can], size[can])
+    held = np.bincount(view.tenant[goes_on], size[goes_on], len(wants))
+    return np.asarray(np.maximum(np.maximum(np.ceil(part - _ROUNDING), widest) - held, 0.0))
+
+
+def with_tenants(there: Options, view: View, pools: int) -> Options:
+    """Return the options, each of which also takes from the pool of its tenant, behind the `pools` others."""
+    option = np.arange(len(there.job))
+    return replace(
+        there,
+        option=np.concatenate((there.option, option)),
+        pool=np.concatenate((there.pool, pools + view.tenant[there.job])),
+        units=np.concatenate((there.units, view.scale_factor[there.job].astype(float))),
+    )

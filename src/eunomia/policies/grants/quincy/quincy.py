@@ -1,23 +1,23 @@
-"""Quincy: the least-cost flow from gangs to machines, where waiting, moving and sitting apart all have a price.
+"""Quincy: the least-cost flow from gangs to machines, where waiting, moving and being spread all have a cost.
 
-    minimise    Σ_m  c[m, p(m)]  over gangs that sit in place p(m)   +   Σ_m  z[m] (W[m] + q)  over those that wait
+    minimise    Σ_m  c[m, p(m)]  over gangs that run in place p(m)   +   Σ_m  z[m] (W[m] + q)  over those that wait
     c[m, p] =   z[m] · transfer · (step time in p / step time in the best place - 1)
-                                                        less  z[m] · θ · (R[m] + q)  where it sits already
+                                                        less  z[m] · θ · (R[m] + q)  where it runs already
     subject to  what machines, racks and types hold
 
-z scale factor (job,), W seconds waited in all (job,), R seconds since it sat down (job,), q seconds between two looks.
-A place is a machine, a rack or all of a type; where more than a machine is chosen, the worst seats in it are assumed.
-Waiting costs more each second, so that a gang accepts ever worse places, and at last makes others leave theirs. Every
-`look_s` seconds, while somebody waits, and when jobs or machines come or go, the whole flow is found anew.
+z scale factor (job,), W seconds waited in all (job,), R seconds since it started (job,), q seconds between two
+decisions. A place is a machine, a rack or all of a type; where more than a machine is chosen, the worst devices in it
+are assumed. The cost of leaving a job unscheduled grows with its waiting time: it accepts ever worse places, and at
+last preempts others. Every `look_s` seconds, while a job waits, and when jobs or machines come or go, the whole flow is
+computed anew.
 
-With single accelerators that is a flow, and its optimum is exact. Gangs are several units that go the same way: then it
-is a program in whole numbers, whose search is cut short on large problems. In the paper a task's cost is the data that
-it has to fetch: a job here says nothing of where its data lies and how much it is, so that the cost is the time that
-its steps take longer.
+With single accelerators that is a flow, and its optimum is exact. A gang is several units that go the same way: then it
+is an integer program, whose search is cut short on large problems. In the paper a task's cost is the data that it has
+to fetch: a job here does not say where its data are, so the cost is the time that its steps take longer.
 
 The paper bounds how many tasks of a job run, from below and from above. With `fair` a tenant stands for its job, whose
-gangs are the tasks: it runs at most its max-min part (`bounds`). The bound from below is left out: gangs may not fit
-into what is free, and no flow would keep it. Who is below its part waits at a price that grows.
+gangs are the tasks: it runs at most its max-min part (`flow_network`). The bound from below is left out: gangs may not
+fit into what is free, and no flow would keep it. A tenant below its part waits at a cost that grows.
 
 Example (examples/two_jobs.json). Neither job has waited: text ran for all of its 7560 s. To wait until the next look
 costs each 60. The v100 is the best place of both, and costs nothing; a k80 costs text 300 · (2 - 1) = 300 and image
@@ -35,14 +35,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from eunomia.model.answers import Grants, Rows
+from eunomia.model.answers import Grants
 from eunomia.model.arrays import Bools, Ints
 from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.products import whole_dot
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.grants.quincy.bounds import at_most, bounded
-from eunomia.policies.grants.quincy.network import HERE, Costs, Options, Pools, options
+from eunomia.placement.free_capacity import FreeCapacity
+from eunomia.placement.grants_builder import FREE, LOST, GrantsBuilder, held_by
+from eunomia.policies.grants.quincy.flow_network import (
+    HERE,
+    Costs,
+    Options,
+    Pools,
+    options,
+    tenant_bounds,
+    with_tenants,
+)
 from eunomia.solvers.places import cheapest
 
 
@@ -57,8 +66,9 @@ class Quincy:
     Use it when gangs or types differ much in how fast they are from place to place, and there are at most a few hundred
     machines.
 
-    The worst-off is a gang that has just sat down when wide gangs have waited long: it is stopped to make room, and
-    waits its turn. Nobody starves: who waits becomes dearer until others have to leave.
+    The worst-off is a gang that has just started when wide gangs have waited long: it is stopped to make room, and
+    waits its turn. No job starves: the cost of leaving it unscheduled grows with its waiting time until it preempts
+    others.
     """
 
     transfer: float = 300.0
@@ -92,43 +102,30 @@ class Quincy:
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start or move, and who stops."""
         pools, goes_on = Pools.of(view.topology), (view.on_type >= 0) & (not self.preempt)
-        kept = (view.holder >= 0) & goes_on[np.maximum(view.holder, 0)] if view.jobs else view.holder >= 0
-        room = np.bincount(view.topology.node[(view.holder != -2) & ~kept], minlength=view.topology.nodes)
+        open_ = (view.holder != LOST) & ~held_by(view.holder, goes_on)
+        capacity = whole_dot(np.bincount(view.topology.node[open_], minlength=view.topology.nodes), pools.inside)
         costs = Costs.seen(
             view, pools, transfer=self.transfer, theta=self.theta, look_s=self.look_s, preempt=self.preempt
         )
-        there = options(view, pools, whole_dot(room, pools.inside), costs)
-        capacity = whole_dot(room, pools.inside)
+        there = options(view, pools, capacity, costs)
         if self.fair:
-            there, bounds = bounded(there, view, len(capacity)), at_most(view, goes_on)
+            there, bounds = with_tenants(there, view, len(capacity)), tenant_bounds(view, goes_on)
             capacity = np.concatenate((capacity, bounds))
         chosen, _ = cheapest(costs.wait, there.job, there.cost, there.option, there.pool, there.units, capacity)
         return self._granted(view, pools, there, chosen, goes_on)
 
     def _granted(self, view: View, pools: Pools, there: Options, chosen: Ints, goes_on: Bools) -> Grants:
-        """Turn options into seats: on single machines first, then in racks, then anywhere."""
+        """Turn options into devices: on single machines first, then in racks, then anywhere."""
         place = np.full(view.jobs, HERE)
         place[chosen >= 0] = there.place[chosen[chosen >= 0]]
-        goes = np.flatnonzero((chosen >= 0) & (place != HERE))
-        stops = np.flatnonzero((view.on_type >= 0) & (chosen < 0) & ~goes_on)
-        free = (view.holder == -1) | np.isin(view.holder, np.union1d(goes, stops))
-        line = goes[np.argsort(pools.level[place[goes]], kind="stable")]
-        seats = [self._seats(view, pools, free, int(place[m]), int(view.scale_factor[m])) for m in line.tolist()]
+        goes = (chosen >= 0) & (place != HERE)
+        stops = (view.on_type >= 0) & (chosen < 0) & ~goes_on
+        free = FreeCapacity(view.topology, (view.holder == FREE) | held_by(view.holder, goes | stops))
+        line, given = np.flatnonzero(goes), GrantsBuilder()
+        for m in line[np.argsort(pools.level[place[line]], kind="stable")].tolist():
+            nodes = np.flatnonzero(pools.inside[:, place[m]] > 0)
+            devices = free.free_on(free.emptiest(nodes), int(view.scale_factor[m]))
+            free.take(devices)
+            given.give(m, int(pools.type[place[m]]), devices)
         waits = (chosen < 0) & ~goes_on & (view.throughput > 0).any(axis=1)
-        return Grants(
-            Rows(line, pools.type[place[line]]),
-            np.repeat(np.arange(len(line)), view.scale_factor[line]),
-            np.concatenate(seats).astype(np.int64) if seats else np.empty(0, dtype=np.int64),
-            np.full(len(line), np.nan),
-            stop=stops,
-            again_at=view.at + self.look_s if waits.any() else math.inf,
-        )
-
-    def _seats(self, view: View, pools: Pools, free: Bools, pool: int, size: int) -> Ints:
-        """Take seats of a pool, on the machines with the most free ones."""
-        node = view.topology.node
-        mine = np.flatnonzero(free & (pools.inside[node, pool] > 0))
-        most = np.bincount(node[mine], minlength=view.topology.nodes)[node[mine]]
-        taken = mine[np.argsort(-most, kind="stable")[:size]]
-        free[taken] = False
-        return np.asarray(taken)
+        return given.build(stop=np.flatnonzero(stops), again_at=view.at + self.look_s if waits.any() else math.inf)

@@ -1,1 +1,0 @@
-"""The floor: who sits where; gangs whole or not at all."""

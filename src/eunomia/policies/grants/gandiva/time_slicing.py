@@ -1,0 +1,144 @@
+"""Which gangs and pairs run in this slice of time, and on which type.
+
+A gang whose slice lasts goes on; then come those that have run least. Two gangs of one size run as a pair, on the same
+accelerators, where that pays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.rounding import rising
+from eunomia.model.view import View
+from eunomia.policies.pair_memory import NO_PAIR, numbered, partners
+
+_ROUNDING = 1e-9
+_ROUNDING_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class GangsAndPairs:
+    """What runs as one, called a unit; job m of a pair stands before job n."""
+
+    first: Ints  # (unit,)
+    second: Ints  # (unit,) -1 = alone
+    gain: Floats  # (unit, type) sum of the parts of their speeds that its jobs keep; 0 = it cannot run there
+
+    @classmethod
+    def of(cls, view: View, pair: Floats) -> GangsAndPairs:
+        """Return the units of these pair numbers (job,), NO_PAIR = alone."""
+        order = np.argsort(pair, kind="stable")
+        order = order[pair[order] != NO_PAIR]
+        alone = np.flatnonzero((pair == NO_PAIR) & _can(view).any(axis=1))
+        first, second = np.concatenate((alone, order[::2])), np.concatenate((np.full(len(alone), -1), order[1::2]))
+        gain = _can(view)[first].astype(float)
+        both = second >= 0
+        gain[both] = together(view, first[both], second[both])
+        return cls(first, second, np.where(gain >= 1.0 - _ROUNDING, gain, 0.0))
+
+
+def together(view: View, m: Ints, n: Ints) -> Floats:
+    """Return (pair, type) the sum of the parts of their speeds that two jobs keep, 0 where they do not fit."""
+    mine, other = view.paired[view.kind[m], view.kind[n]], view.paired[view.kind[n], view.kind[m]]
+    fits = (mine > 0) & (other > 0) & _can(view)[m] & _can(view)[n]
+    alone = np.where(fits, view.throughput[m], 1.0), np.where(fits, view.throughput[n], 1.0)
+    return np.where(fits, mine / alone[0] + other / alone[1], 0.0)
+
+
+def kept(view: View) -> Floats:
+    """Return the pairs of the last answer, (job,), without those that do not pay or have only one job left."""
+    m, n = partners(view)
+    pays = _pays(together(view, m, n))
+    return numbered(view, m[pays], n[pays])
+
+
+def packed(view: View, pair: Floats) -> Floats:
+    """Return pairs after pairing the jobs that had none, those first that keep most of their speeds."""
+    pair, number = pair.copy(), pair.max(initial=NO_PAIR) + 1
+    for size in np.unique(view.scale_factor).tolist():
+        free = np.flatnonzero((pair == NO_PAIR) & (view.scale_factor == size) & _can(view).any(axis=1))
+        m, n = np.triu_indices(len(free), 1)
+        m, n = free[m], free[n]
+        gain = together(view, m, n)
+        best = np.where(_pays(gain), gain.max(axis=1, initial=0.0), 0.0)
+        for one in rising(-best)[: np.count_nonzero(best)].tolist():
+            if pair[m[one]] == NO_PAIR and pair[n[one]] == NO_PAIR:
+                pair[m[one]] = pair[n[one]] = number
+                number += 1
+    return pair
+
+
+def _pays(gain: Floats) -> Bools:
+    """Say for which pairs both jobs together do at least as much as one alone, on some type."""
+    return np.asarray((gain >= 1.0 - _ROUNDING).any(axis=1))
+
+
+def _can(view: View) -> Bools:
+    return np.asarray((view.throughput > 0) & (view.scale_factor[:, None] <= view.capacity))
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """The turns of one decision."""
+
+    units: GangsAndPairs
+    order: Ints  # (unit,) the next one first
+    type: Ints  # (unit,) on which it runs now, -1 = it waits
+    runs: Bools  # (unit,) its jobs run as it says: alone, or with each other
+    again_at: float  # end of the first slice
+
+    @property
+    def is_contended(self) -> bool:
+        """Whether a unit waits."""
+        return bool((self.type < 0).any())
+
+    @classmethod
+    def of(cls, view: View, units: GangsAndPairs, turn: Floats, slice_s: float) -> Slicing:
+        """Count units against the accelerators of each type; turn (job,) seconds that count as run."""
+        m, n = units.first, units.second
+        runs = (view.on_type[m] >= 0) & (_partner_now(view)[m] == n)
+        left = view.at - view.started[m] - slice_s + _ROUNDING_S
+        lasts = runs & (left < 0)
+        least = np.where(n >= 0, np.minimum(turn[m], turn[n]), turn[m])
+        order = np.lexsort((m, runs, least, ~lasts))
+        type = _counted(view, units, order, runs, lasts)
+        ends = view.started[m][lasts & (type >= 0)] + slice_s
+        return cls(units, order, type, runs, float(np.min(ends, initial=view.at + slice_s)))
+
+
+def _partner_now(view: View) -> Ints:
+    """Return the job with which each job shares accelerators now, (job,), -1 = none."""
+    mate = np.full(view.jobs, -1)
+    m, n = partners(view)
+    holds = np.bincount(view.holder[view.holder >= 0], minlength=view.jobs) > 0
+    both = (view.on_type[m] >= 0) & (view.on_type[n] >= 0) & (holds[m] != holds[n])
+    mate[m[both]], mate[n[both]] = n[both], m[both]
+    return mate
+
+
+def _counted(view: View, units: GangsAndPairs, order: Ints, runs: Bools, lasts: Bools) -> Ints:
+    """Return on which type each unit runs, (unit,), -1 = it waits.
+
+    For a gang that would run but for slices that last, what comes free is kept: no other gang starts there.
+    """
+    type = np.full(len(units.first), -1)
+    left, below = view.capacity.copy(), view.capacity.copy()  # below: as if no slice lasted
+    kept = np.zeros(len(left), dtype=bool)
+    for unit in order.tolist():
+        job = units.first[unit]
+        size = view.scale_factor[job]
+        wishes = np.lexsort((-view.throughput[job], -units.gain[unit], np.arange(len(left)) != view.on_type[job]))
+        wishes = wishes[units.gain[unit, wishes] > 0]
+        if lasts[unit]:
+            wishes = wishes[:1]
+        fits = wishes[(left[wishes] >= size) & (~kept[wishes] | runs[unit])]
+        if len(fits):
+            type[unit] = fits[0]
+            left[fits[0]] -= size
+            below[fits[0]] -= 0 if lasts[unit] else size
+        else:
+            kept[wishes[below[wishes] >= size]] = True
+    return type

@@ -1,0 +1,292 @@
+"""What the agents of apps know at an auction: their gangs, what is on offer, and their finish-time fairness ρ.
+
+    ρ = T_sh / T_id,   T_id = T_cluster · N_avg
+    T_sh      = elapsed + max( max_j t_j,  Σ_j z_j t_j / Σ_j z_j held )
+    T_cluster = max( max_j total_j,  (ended + Σ_j z_j total_j) / min(Σ_j z_j, devices) )
+
+j are the jobs of an app that have not ended: running, pending, or paused by their user. t_j are the seconds that job j
+still needs where it runs, on its fastest type if it is pending; total_j the seconds in all on its fastest type, z_j its
+gang, `ended` the accelerator-seconds attained by jobs that have ended. All declared steps count, also of trials that
+will be given up; a pause changes nothing of T_cluster, and of T_sh only the accelerators held. The paper's first term
+has no value for a pending job; here such a job needs at least its best time, so that an app never looks worse because
+one more of its jobs runs on its fastest type. An app of one job has ρ = (elapsed + t) / T_id. An app that holds nothing
+never finishes: its ρ is RHO_MAX, so that logarithms are finite.
+
+Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, section 3 and its appendix
+on apps of many jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from eunomia.kernels import kernel
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.model.sorting import sorted_places
+from eunomia.model.view import View
+from eunomia.placement.grants_builder import FREE, devices_by_job, held_by
+from eunomia.placement.levels import Levels, closest, gang_levels, level_on, levels_of
+
+RHO_MAX = 1e6
+HOLDS = 1e300  # an app that holds accelerators does so until further notice
+
+
+class Gangs(NamedTuple):
+    """What jobs need, and the devices of those whose leases have ended."""
+
+    size: Ints  # (job,)
+    time: Floats  # (job, type) seconds still needed within a slot; inf = it cannot run there
+    slowdown: Floats  # (job, level)
+    type: Ints  # (job,) on which it runs
+    own: Ints  # (job + 1,) where its entries of `device` begin
+    device: Ints  # (entry,) of leases that have ended, in order
+
+
+class UnfinishedJobs(NamedTuple):
+    """Jobs that have not ended, on nodes in service: those of the view, then those that users paused. 0 s = never."""
+
+    jobs: int  # of the view
+    app: Ints  # (job,)
+    size: Ints  # (job,)
+    usable: Floats  # (job, type) steps/s; 0 = no gang of that size can run there
+    time: Floats  # (job,) seconds still needed on its fastest type
+    total: Floats  # (job,) seconds needed there in all
+
+    def longest(self, apps: int) -> Floats:
+        """Return the seconds that each app needs at least, (app,): no job ends sooner than at its best."""
+        longest = np.zeros(apps)
+        np.maximum.at(longest, self.app, self.time)
+        return longest
+
+    def paused_work(self, apps: int) -> Floats:
+        """Return the accelerator-seconds that paused jobs still need, (app,)."""
+        paused = slice(self.jobs, None)
+        return np.asarray(np.bincount(self.app[paused], self.time[paused] * self.size[paused], apps), dtype=float)
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionState:
+    """A view, made ready. Axes: job m, type j, app a, device d."""
+
+    view: View
+    levels: Levels
+    gangs: Gangs
+    offered: Bools  # (device,) free, or held by a lease that has ended
+    ended: Bools  # (job,) holds devices, but its lease has ended
+    wants: Bools  # (job,) devices, and the cluster could give them to it
+    held: Bools  # (job,) holds devices under a lease that goes on
+    here: Floats  # (job,) seconds still needed where it runs
+    work: Floats  # (job,) accelerator-seconds still needed on its fastest type
+    least: Floats  # (app,) seconds that the longest of its jobs, paused ones too, still needs on its fastest type
+    paused: Floats  # (app,) accelerator-seconds that its paused jobs still need on their fastest types
+    elapsed: Floats  # (app,) since it was submitted
+    idle: Floats  # (app,) seconds since it held devices, or since it was submitted
+    ideal: Floats  # (app,) T_id
+
+    def overdue(self, patience_s: float) -> Ints:
+        """Return one gang of each app that has held nothing for so long, (gang,), the longest wait first.
+
+        Leases end one by one, and an app that bids with others for all that is free forfeits it: without this, an app
+        of wide gangs, or one that is always among the worst-off, might never run.
+        """
+        app = self.view.app
+        holds = np.bincount(app, self.view.on_type >= 0, len(self.idle)) > 0
+        late = self.by_priority(np.flatnonzero(self.wants & ((self.idle >= patience_s) & ~holds)[app]))
+        first = late[np.unique(app[late], return_index=True)[1]]
+        return np.asarray(first[np.argsort(-self.idle[app[first]], kind="stable")])
+
+    def by_priority(self, job: Ints) -> Ints:
+        """Return these jobs app by app: the largest weight first, of equals the one that has done least."""
+        view = self.view
+        left = np.divide(view.remaining[job], view.total[job], out=np.zeros(len(job)), where=view.total[job] > 0)
+        return np.asarray(job[np.lexsort((-left, -view.weight[job], view.app[job]))])
+
+    def rho(self) -> tuple[Floats, Floats]:
+        """Return ρ of each app with what it holds, and with all that it could use, (app,) each."""
+        best = self.gangs.time.min(axis=1, initial=np.inf)
+        can = np.isfinite(best)
+        common, size = (self.view.app, self.elapsed, self.ideal, self.least, self.paused), self.view.scale_factor
+        now = finish_time_fairness(*common, self.held, self.here, self.work, size)
+        return now, finish_time_fairness(*common, can, np.where(can, best, 0.0), self.work, size)
+
+    def worst_first(self) -> Ints:
+        """Return the apps that want devices, the largest ρ first; of apps that hold nothing, the largest best ρ."""
+        now, at_best = self.rho()
+        asking = np.flatnonzero(np.bincount(self.view.app[self.wants], minlength=len(now)))
+        return asking[np.lexsort((asking, -at_best[asking], -now[asking]))]
+
+    def by_unit(self, free: Bools) -> Ints:
+        """Return how many of the devices that are `free` are in each unit, (unit,)."""
+        return np.bincount(self.levels.unit[free], minlength=len(self.levels.node))
+
+
+def ended_leases(view: View) -> Bools:
+    """Return the jobs that hold devices although their leases have ended, (job,)."""
+    return np.asarray((view.on_type >= 0) & (view.until <= view.at))
+
+
+def offers(view: View, ended: Bools) -> Bools:
+    """Return which devices are free, or held by a lease that has ended, (device,)."""
+    return np.asarray((view.holder == FREE) | held_by(view.holder, ended))
+
+
+def unfinished_jobs(view: View) -> UnfinishedJobs:
+    """Return the jobs of a view and those of its apps that are paused."""
+    paused = view.apps.paused
+    size = np.concatenate((view.scale_factor, paused.scale_factor))
+    usable = np.where(size[:, None] <= view.capacity, np.concatenate((view.throughput, paused.throughput)), 0.0)
+    speed = usable.max(axis=1, initial=0.0)
+    steps = np.concatenate((view.remaining, paused.remaining)), np.concatenate((view.total, paused.total))
+    time, total = (np.divide(some, speed, out=np.zeros(len(size)), where=speed > 0) for some in steps)
+    return UnfinishedJobs(view.jobs, np.concatenate((view.app, paused.app)), size, usable, time, total)
+
+
+def read_state(view: View, ended: Bools, offered: Bools) -> AuctionState:
+    """Return what an auction of the devices `offered`, (device,), goes by; `ended` (job,) leases are over."""
+    apps, size, levels, jobs = view.apps, view.scale_factor, levels_of(view.topology), unfinished_jobs(view)
+    n, usable, runs = len(apps.names), jobs.usable[: view.jobs], view.on_type >= 0
+    time = np.divide(view.remaining[:, None], usable, out=np.full(usable.shape, np.inf), where=usable > 0)
+    alone = cluster_time(jobs.app, n, jobs.total, jobs.size, apps.service, int(view.capacity.sum()))
+    m = np.flatnonzero(runs)
+    here = np.zeros(view.jobs)
+    here[m] = time[m, view.on_type[m]] * view.slowdown[m, gang_levels(levels, view.holder, view.jobs)[m]]
+    device, own = devices_by_job(view.holder, ended)
+    slowdown = np.ascontiguousarray(view.slowdown)
+    return AuctionState(
+        view=view,
+        levels=levels,
+        gangs=Gangs(size, np.ascontiguousarray(time), slowdown, view.on_type, own, device),
+        offered=offered,
+        ended=ended,
+        wants=usable.any(axis=1) & (ended | ~runs),
+        held=runs & ~ended,
+        here=here,
+        work=jobs.time[: view.jobs] * size,
+        least=jobs.longest(n),
+        paused=jobs.paused_work(n),
+        elapsed=view.at - apps.submitted,
+        idle=view.at - _last_held(view),
+        ideal=alone * apps.mean_rivals,
+    )
+
+
+def _last_held(view: View) -> Floats:
+    """Return when each app held devices last, (app,): now, when its last job left them, or else its submission.
+
+    The policy remembers of each job until when its app held any; what ended since the last answer, ended now.
+    """
+    last = view.apps.submitted.copy()
+    np.maximum.at(last, view.app, np.minimum(view.memory["held_until"], view.at))
+    last[view.app[view.on_type >= 0]] = view.at
+    return np.asarray(last)
+
+
+def no_contention(view: View, ended: Bools) -> bool:
+    """Say whether all jobs run, and no place is better for those whose leases have ended, (job,).
+
+    Then each app's best bid keeps the devices of its gangs, these fit together, and no app forfeits anything.
+    """
+    if not (view.on_type >= 0).all():
+        return False
+    m = np.flatnonzero(ended)
+    size, type = view.scale_factor[m], view.on_type[m]
+    usable = np.where(size[:, None] <= view.capacity, view.throughput[m], 0.0)
+    here = usable[np.arange(len(m)), type]
+    seats = np.bincount(view.holder[view.holder >= 0], minlength=view.jobs)
+    if not ((here > 0) & (here == usable.max(axis=1)) & (seats[m] == size)).all():
+        return False
+    if (view.slowdown[m] == 1).all():
+        return True
+    level = gang_levels(levels_of(view.topology), view.holder, view.jobs)
+    return bool((view.slowdown[m, level[m]] <= view.slowdown[m].min(axis=1)).all())
+
+
+@kernel()
+def cluster_time(app: Ints, apps: int, total: Floats, size: Ints, service: Floats, devices: int) -> Floats:
+    """Return T_cluster, (app,), above 0. app, total, size (job,), service (app,) that its ended jobs attained."""
+    longest, work, width = np.zeros(apps), service.copy(), np.zeros(apps)
+    for m in range(len(app)):
+        longest[app[m]] = max(longest[app[m]], total[m])
+        work[app[m]] += total[m] * size[m]
+        width[app[m]] += size[m]
+    return np.maximum(np.maximum(longest, work / np.maximum(np.minimum(width, devices), 1.0)), 1e-9)
+
+
+@kernel()
+def finish_time_fairness(
+    app: Ints,
+    elapsed: Floats,
+    ideal: Floats,
+    least: Floats,
+    paused: Floats,
+    runs: Bools,
+    time: Floats,
+    work: Floats,
+    size: Ints,
+) -> Floats:
+    """Return ρ, (app,). elapsed, ideal, least (app,) seconds; runs, time, work, size (job,), time where it runs.
+
+    least is what the longest job needs at its best, paused (app,) accelerator-seconds that paused jobs need.
+    """
+    apps = len(elapsed)
+    longest, left, held = least.copy(), paused.copy(), np.zeros(apps)
+    for m in range(len(app)):
+        a = app[m]
+        if runs[m]:
+            longest[a] = max(longest[a], time[m])
+            held[a] += size[m]
+        left[a] += time[m] * size[m] if runs[m] else work[m]
+    rho = np.empty(apps)
+    for a in range(apps):
+        rho[a] = fairness(elapsed[a], ideal[a], longest[a], left[a], held[a])
+    return rho
+
+
+@kernel()
+def fairness(elapsed: float, ideal: float, longest: float, left: float, held: float) -> float:
+    """Return ρ of an app whose longest job needs `longest` and that has `left` to do on `held` accelerators."""
+    if held == 0:
+        return RHO_MAX
+    return min((elapsed + max(longest, left / held)) / ideal, RHO_MAX)
+
+
+@kernel()
+def own_place(levels: Levels, gangs: Gangs, job: int, free: Ints, unit: Ints, count: Ints) -> int:
+    """Fill unit and count with the devices of a gang's ended lease; return how many entries, 0 = they are not free."""
+    n = 0
+    for device in gangs.device[gangs.own[job] : gangs.own[job + 1]]:
+        u = levels.unit[device]
+        if n == 0 or unit[n - 1] != u:
+            unit[n], count[n] = u, 0
+            n += 1
+        count[n - 1] += 1
+        if count[n - 1] > free[u]:
+            return 0
+    return n
+
+
+@kernel()
+def best_place(
+    levels: Levels, gangs: Gangs, job: int, free: Ints, own: bool, unit: Ints, count: Ints
+) -> tuple[int, int, float, bool]:
+    """Fill unit and count with the place where a gang ends soonest; its own comes before all others if `own`.
+
+    Return how many entries, 0 = there is none, the type, the seconds needed there, and whether it is its own.
+    """
+    n = own_place(levels, gangs, job, free, unit, count) if own else 0
+    if n > 0:
+        type = gangs.type[job]
+        return n, type, gangs.time[job, type] * gangs.slowdown[job, level_on(levels, unit, n)], True
+    best, shortest = -1, np.inf
+    for j in sorted_places(gangs.time[job]):
+        if gangs.time[job, j] < shortest:
+            n = closest(levels, j, gangs.size[job], free, unit, count)
+            time = gangs.time[job, j] * gangs.slowdown[job, level_on(levels, unit, n)]
+            if n > 0 and time < shortest:
+                best, shortest = j, time
+    if best >= 0:
+        n = closest(levels, best, gangs.size[job], free, unit, count)
+    return n if best >= 0 else 0, best, shortest, False
