@@ -32,8 +32,7 @@ from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
 from eunomia.model.arrays import Floats, Ints
 from eunomia.placement.free_index import count_begun, seat_alike, seat_gang
-from eunomia.placement.selection import RESERVE, Candidates, choose_into, choose_spare_into
-from eunomia.placement.selection import PlacementResult as Seated
+from eunomia.placement.selection import RESERVE, Candidates, PlacementResult, choose_into, choose_spare_into
 
 NOBODY, ENDED, RESTED, EVERYBODY = range(
     4
@@ -178,7 +177,7 @@ def _gangs(
 ) -> int:
     """Write down who is to sit, gang by gang, those of the line first; return how many gangs they are."""
     ints = t.ints
-    seated = Seated(ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[OPEN], ints[HELD], t.floats[END])
+    seated = PlacementResult(ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[OPEN], ints[HELD], t.floats[END])
     busy = paper[_STOPS, : _busy(t, paper[_STOPS])] if misfit == RESERVE else opened
     chosen: int = choose_into(rows, line, seated, free, busy, ints[TAKEN], stamp, misfit, at, paper[_ROW], paper[_KEPT])
     for g in range(chosen):

@@ -20,7 +20,7 @@ from eunomia.model.job_lifecycle import Stage
 from eunomia.model.row_index import RowIndex
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
-from eunomia.placement.free_capacity import FreeCapacity as Floor
+from eunomia.placement.free_capacity import FreeCapacity
 
 
 class Jobs(GrowingColumns):
@@ -73,7 +73,7 @@ class State:
         self.ids, self.row_of = self.register.ids, self.register.by_id  # (row,) and back
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.after = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
-        self.floor = Floor(topology, np.ones(topology.devices, dtype=bool))
+        self.floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
         self.capacity = topology.capacity()  # (type,) in service
         self.rows = np.empty(self.jobs.room, dtype=np.int64)  # the active ones, ascending; see `active`
         self.counts = np.zeros(4, dtype=np.int64)  # see `core.tables`: active jobs, those of them that wait, …

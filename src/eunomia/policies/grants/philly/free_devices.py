@@ -91,11 +91,16 @@ class FreeDevices(FreeCapacity):
         return self.free_on(max(places, key=lambda place: int(self.free_by_node[place].sum())), size)
 
     def _places(self, type: int, size: int, level: int, racks: list[Ints]) -> Iterator[Ints]:
-        """Yield the nodes of each place that a gang may use, the best first; in each the nodes to fill first."""
+        """Yield the nodes of each place that a gang may use, the best first; in each the nodes to fill first.
+
+        `racks` are some of the nodes of each rack of the type.
+        """
         least = self._fewest(type, size)
         ranked = [nodes for nodes in racks if len(nodes)]
         if len(ranked) > 1:
-            ranked.sort(key=self._allocated)
+            allocated = [self._allocated(nodes) for nodes in self._racks_of(type)]
+            line = sorted(range(len(racks)), key=allocated.__getitem__)
+            ranked = [racks[rack] for rack in line if len(racks[rack])]
         if least:
             for nodes in ranked:
                 yield self._together(nodes, size, least)
@@ -111,10 +116,8 @@ class FreeDevices(FreeCapacity):
         return self.emptiest(nodes)[:least]
 
     def _allocated(self, nodes: Ints) -> float:
-        """Return which part of the rack of these nodes is allocated."""
-        mine = self._rack[nodes[0]] == self._rack
-        mine &= self.topology.node_type == self.topology.node_type[nodes[0]]
-        return 1.0 - float(self.free_by_node[mine].sum() / self.in_service[mine].sum())
+        """Return which part of a rack is allocated."""
+        return 1.0 - float(self.free_by_node[nodes].sum() / self.in_service[nodes].sum())
 
     def _racks_of(self, type: int) -> list[Ints]:
         """Return the nodes of a type that are in service, rack by rack."""
