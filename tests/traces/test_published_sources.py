@@ -118,7 +118,7 @@ def stock(shelf: Shelf, **content: bytes) -> None:
 
 
 def get(shelf: Shelf, place: Path, known: TraceSource | None = None) -> Path:
-    return fetch(known or published(), place, mirror=shelf.address, tell=lambda line: None)
+    return fetch(known or published(), place, mirror=shelf.address, report=lambda line: None)
 
 
 def test_a_source_is_copied_whole_with_its_provenance(shelf: Shelf, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_file_longer_than_published_is_not_read_to_its_end(shelf: Shelf, tmp_p
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotFetched, match="could not be downloaded"):
-        fetch(published(), tmp_path / "s", mirror="http://127.0.0.1:9", tell=lambda line: None)
+        fetch(published(), tmp_path / "s", mirror="http://127.0.0.1:9", report=lambda line: None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -311,7 +311,7 @@ def test_every_source_says_where_it_is_from_and_how_it_is_verified() -> None:
     for one in SOURCES:
         assert one.licence and one.paper and one.about and len(one.commit) == 40
         assert one.format in ("", *FORMATS, *NODE_FORMATS)
-        assert len({file.here for file in one.files}) == len(one.files)
+        assert len({file.copy_name for file in one.files}) == len(one.files)
         for file in one.files:
             assert one.url(file).startswith("https://")
             assert file.sha256 is None or len(file.sha256) == 64

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eunomia.traces import FORMATS, Trace, read, write_native
-from eunomia.traces.writing import lost
+from eunomia.traces.writing import list_losses
 
 Write = Callable[..., Path]
 FILES = {  # format → header, a row, and a later row, as published
@@ -185,7 +185,7 @@ def test_each_column_is_written_or_named(
     row = split(FILES[format][2])
     path = put(format, row, written)
     trace = read(path, format, **options)
-    before, told = native_of(trace, tmp_path), " ".join(lost(trace))
+    before, told = native_of(trace, tmp_path), " ".join(list_losses(trace))
     left_out = {name.partition(" (")[0] for name in trace.unread}
     for k, column in enumerate(columns_of(format)):
         changed = [*row[:k], other(column, row[k]), *row[k + 1 :]]
@@ -210,7 +210,7 @@ def test_the_cpus_of_a_job_are_read(format: str, column: str, written: Write) ->
 
 
 def test_what_is_written_in_part_is_told(written: Write) -> None:
-    told = {format: lost(read(put(format, split(FILES[format][2]), written), format)) for format in FILES}
+    told = {format: list_losses(read(put(format, split(FILES[format][2]), written), format)) for format in FILES}
     assert "span_s of jobs that have a service_s" in told["philly"]
     assert "of state TIMEOUT: they become failed" in told["helios"]
     assert "of gpu_milli the parts of an accelerator: they become whole ones" in told["openb"]

@@ -1,4 +1,4 @@
-"""THE PAST: readers of trace formats, and generators of traces that look like them.
+"""Readers of trace formats, and generators of synthetic traces.
 
 A format is a module here with a function `read(path, *, option=…) -> Trace`; to add one, write the file and add its
 line to FORMATS.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.format_detection import file_of, guessed
+from eunomia.traces.format_detection import detect_format, resolve_file
 from eunomia.traces.generators import GENERATORS, generate
 from eunomia.traces.options import known, refused
 from eunomia.traces.table import Trace
@@ -46,19 +46,19 @@ FORMATS = {  # name → module, loaded on use
 
 
 def read(path: Path | str, format: str = "native", **options: object) -> Trace:
-    """Return the trace in a file of the named format, or in the one file of a folder that is in that format.
+    """Return the trace in a file of the named format, or in the one file of a folder that has the format.
 
-    The format "auto" is told by the file's first line. Raises InvalidInput for an unknown format or option, or with
+    The format "auto" is detected from the first line. Raises InvalidInput for an unknown format or option, or with
     everything that is wrong with the file.
     """
     path = Path(path)
     if format == "auto":
-        format = guessed(path, FORMATS)
+        format = detect_format(path, FORMATS)
     if format not in FORMATS:
         raise refused(str(path), "format", format, "this format is not known", nearest(format, FORMATS))
     reader: Callable[..., Trace] = import_module(FORMATS[format]).read
     known(str(path), options, list(signature(reader).parameters)[1:])
-    return reader(file_of(path, FORMATS[format], format), **options)
+    return reader(resolve_file(path, FORMATS[format], format), **options)
 
 
 def write_native(trace: Trace, path: Path) -> None:
