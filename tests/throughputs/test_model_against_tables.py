@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tools.throughput_model.calibrate import fit_memory, fit_steps, non_negative_least_squares
+from tools.throughput_model.compare import compare, summary
 
-from eunomia.throughputs.calibrate import fit_memory, fit_steps, non_negative_least_squares
-from eunomia.throughputs.compare import compare, summary
 from eunomia.throughputs.jobs import job_types
 
 BOUNDS = {  # median, p90: rounded up from docs/throughputs.md
