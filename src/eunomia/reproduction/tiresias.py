@@ -33,7 +33,7 @@ from eunomia.policies import build
 from eunomia.reproduction.peers.running import lives
 from eunomia.reproduction.table import FigureRow, FigureTable, Request
 from eunomia.throughputs import load
-from eunomia.throughputs.model_skew import LARGEST_OF_MB
+from eunomia.throughputs.job_type_aliases import LARGEST_OF_MB
 from eunomia.traces import Trace
 
 JOBS, MACHINES, ACCELERATORS = 480, 15, 4
