@@ -12,7 +12,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema, draft 2020-12. It knows each key's own rule; rules between keys are only partly in it."""
+    """Return the schema, draft 2020-12, with the rule of each key and a part of the rules between keys."""
     schema: dict[str, Any] = _as_toml(Scenario.model_json_schema(by_alias=True))
     return {"$schema": DIALECT, **schema, "title": "Eunomia scenario"}
 
@@ -23,12 +23,12 @@ def schema_text() -> str:
 
 
 def _as_toml(value: Any) -> Any:
-    """Leave out what TOML or JSON cannot write (null, infinities, empty defaults), and what only repeats."""
+    """Return the schema without titles and what TOML or JSON cannot write: null, infinities, empty defaults."""
     if isinstance(value, list):
         return [_as_toml(each) for each in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _as_toml(each) for key, each in value.items() if not _unwritable(key, each)}
+    kept = {key: _as_toml(each) for key, each in value.items() if not _is_unwritable(key, each)}
     alternatives = [each for each in kept.get("anyOf", ()) if each != {"type": "null"}]
     if len(alternatives) == 1:
         del kept["anyOf"]
@@ -36,7 +36,7 @@ def _as_toml(value: Any) -> Any:
     return kept
 
 
-def _unwritable(key: str, value: Any) -> bool:
+def _is_unwritable(key: str, value: Any) -> bool:
     if key == "default":
         return value in (None, [], math.inf) or isinstance(value, dict)
     return key == "title" and isinstance(value, str)

@@ -1,4 +1,4 @@
-"""The reference of every key as Markdown, made from the schema."""
+"""The reference of every key as Markdown, from the schema."""
 
 from __future__ import annotations
 
@@ -12,46 +12,52 @@ from eunomia.scenario.published_schema import json_schema
 def reference_markdown() -> str:
     """Return one table for the top of the scenario and one for each section."""
     schema = json_schema()
-    kinds: dict[str, Any] = schema["$defs"]
-    blocks = [_block("Top level", "", schema)]
+    definitions: dict[str, Any] = schema["$defs"]
+    blocks = [_format_table("Top level", "", schema)]
     for name, key in schema["properties"].items():
         if "$ref" in key:
-            kind = kinds[_kind(key)]
-            blocks.append(_block(f"`[{name}]`", kind["description"], kind))
+            section = definitions[str(key["$ref"]).rsplit("/", 1)[-1]]
+            blocks.append(_format_table(f"`[{name}]`", section["description"], section))
             if name == "cluster":
-                blocks.append(_block("An entry of `nodes`", kinds["NodeGroup"]["description"], kinds["NodeGroup"]))
-    blocks.append(_block("An entry of `[tenants]`", kinds["TenantSection"]["description"], kinds["TenantSection"]))
+                blocks.append(
+                    _format_table(
+                        "An entry of `nodes`", definitions["NodeGroup"]["description"], definitions["NodeGroup"]
+                    )
+                )
+    blocks.append(
+        _format_table(
+            "An entry of `[tenants]`", definitions["TenantSection"]["description"], definitions["TenantSection"]
+        )
+    )
     return "\n\n".join(blocks) + "\n"
 
 
-def _kind(key: dict[str, Any]) -> str:
-    return str(key["$ref"]).rsplit("/", 1)[-1]
-
-
-def _block(title: str, description: str, table: dict[str, Any]) -> str:
+def _format_table(title: str, description: str, table: dict[str, Any]) -> str:
     head = [f"### {title}", *([description] if description else [])]
-    rows = "\n".join(["| key | value | default | meaning |", "| --- | --- | --- | --- |", *_rows(table)])
+    rows = "\n".join(["| key | value | default | meaning |", "| --- | --- | --- | --- |", *_format_rows(table)])
     return "\n\n".join([*head, rows])
 
 
-def _rows(table: dict[str, Any]) -> Iterator[str]:
+def _format_rows(table: dict[str, Any]) -> Iterator[str]:
     required = table.get("required", ())
     for name, key in table["properties"].items():
         if "$ref" not in key:
-            default = "required" if name in required else f"`{_toml(key['default'])}`" if "default" in key else ""
-            yield f"| `{name}` | {_values(key)} | {default} | {key['description']} |"
+            default = (
+                "required" if name in required else f"`{_format_default(key['default'])}`" if "default" in key else ""
+            )
+            yield f"| `{name}` | {_format_values(key)} | {default} | {key['description']} |"
 
 
-def _toml(value: Any) -> str:
+def _format_default(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _values(key: dict[str, Any]) -> str:
-    """Say which values a key takes."""
+def _format_values(key: dict[str, Any]) -> str:
+    """Return the values that a key takes, as text."""
     if "enum" in key:
-        return ", ".join(f"`{_toml(each)}`" for each in key["enum"])
+        return ", ".join(f"`{_format_default(each)}`" for each in key["enum"])
     if "anyOf" in key:
-        return " or ".join(_values(each) for each in key["anyOf"])
+        return " or ".join(_format_values(each) for each in key["anyOf"])
     names = {"integer": "whole number", "string": "text", "object": "table", "boolean": "`true`, `false`"}
     name = names.get(key["type"], str(key["type"]))
     bounds = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
