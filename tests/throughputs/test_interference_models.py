@@ -103,7 +103,7 @@ def test_who_shares_keeps_at_most_its_speed_and_less_beside_more(mine, others, a
     assert 0 < more <= few <= 1
 
 
-def test_everything_wrong_with_stage_times_is_told(tmp_path: Path) -> None:
+def test_everything_wrong_with_stage_times_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(HEADER + "a,1,0,1,1,1,1,1\na,1,1,0,1,1,1,1\na,1,1,1,-1,1,x,1\n")
     with pytest.raises(InvalidInput) as caught:
         read_stages(tmp_path / "t.csv", "t.csv")
