@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eunomia.model.problems import InvalidInput, Problem
-from eunomia.scenario.policy_spec import Scalar, parse_scalar
+from eunomia.scenario.policy_spec import Scalar, parse_pairs
 
 
 def parse_file(spelling: str, column: str) -> tuple[str, dict[str, Scalar]]:
@@ -16,17 +16,7 @@ def parse_file(spelling: str, column: str) -> tuple[str, dict[str, Scalar]]:
 
 def parse_options(words: Iterable[str], column: str, file: str = "command line") -> dict[str, Scalar]:
     """Return options written key=value, each typed as TOML reads it; a date is a text. Raises InvalidInput."""
-    options: dict[str, Scalar] = {}
-    problems: list[Problem] = []
-    for word in words:
-        key, equals, text = (part.strip() for part in word.partition("="))
-        value = parse_scalar(text, dates_as_text=True) if key and equals and text else None
-        if value is None or key in options:
-            rule = "this option is said twice" if key in options else "an option is written key=value"
-            fix = "say it once" if key in options else "write it as in fraction=drop"
-            problems.append(Problem(file=file, column=column, value=word, rule=rule, fix=fix))
-        else:
-            options[key] = value
-    if problems:
-        raise InvalidInput(problems)
+    options, invalid = parse_pairs(words, "an option", "fraction=drop", dates=True)
+    if invalid:
+        raise InvalidInput([Problem(file=file, column=column, value=v, rule=rule, fix=fix) for v, rule, fix in invalid])
     return options

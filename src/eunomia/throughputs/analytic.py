@@ -26,18 +26,11 @@ GIGA = 1e9
 TERA = 1e12
 
 
-def step_rate(
-    job: JobFacts,
-    accelerator: Accelerator,
-    scale_factor: int,
-    nodes: int | None = None,
-    *,
-    accelerators_per_node: int = ACCELERATORS_PER_NODE,
-) -> float:
+def step_rate(job: JobFacts, accelerator: Accelerator, scale_factor: int, nodes: int | None = None) -> float:
     """Return steps/s of the whole gang on `nodes` (default: the fewest that hold it); 0 if the memory is too small."""
     if memory_gb(job, scale_factor) > accelerator.memory_gb:
         return 0.0
-    return unlimited_rate(job, accelerator, scale_factor, nodes, accelerators_per_node=accelerators_per_node)
+    return unlimited_rate(job, accelerator, scale_factor, nodes)
 
 
 def unlimited_rate(

@@ -29,8 +29,8 @@ class Uniform:
         return np.zeros(self.types)
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return 1 step/s on each type."""
-        return np.ones(self.types)
+        """Return the rate alone on each type."""
+        return self.alone(job_type, scale_factor)
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return False: the speed is a definition."""
@@ -46,10 +46,6 @@ class Linear(Uniform):
     def alone(self, job_type: str, scale_factor: int) -> Floats:
         """Return 1 step/s for each accelerator, on each type."""
         return np.full(self.types, float(scale_factor))
-
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return 1 step/s for each accelerator, on each type."""
-        return self.alone(job_type, scale_factor)
 
 
 @dataclass(frozen=True, slots=True)

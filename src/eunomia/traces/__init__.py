@@ -6,20 +6,12 @@ line to FORMATS.
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.format_detection import detect_format, resolve_file
+from eunomia.traces.format_detection import read_as
 from eunomia.traces.generators import GENERATORS, generate
-from eunomia.traces.options import known, refused
 from eunomia.traces.table import Trace
 from eunomia.traces.window import window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["FORMATS", "GENERATORS", "Trace", "generate", "read", "window", "write_native"]
 
@@ -51,14 +43,8 @@ def read(path: Path | str, format: str = "native", **options: object) -> Trace:
     The format "auto" is detected from the first line. Raises InvalidInput for an unknown format or option, or with
     everything that is wrong with the file.
     """
-    path = Path(path)
-    if format == "auto":
-        format = detect_format(path, FORMATS)
-    if format not in FORMATS:
-        raise refused(str(path), "format", format, "this format is not known", nearest(format, FORMATS))
-    reader: Callable[..., Trace] = import_module(FORMATS[format]).read
-    known(str(path), options, list(signature(reader).parameters)[1:])
-    return reader(resolve_file(path, FORMATS[format], format), **options)
+    trace: Trace = read_as(path, format, FORMATS, options)
+    return trace
 
 
 def write_native(trace: Trace, path: Path) -> None:

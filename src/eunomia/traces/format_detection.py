@@ -7,19 +7,38 @@ import gzip
 import zlib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eunomia.model.spelling_suggestions import nearest
 from eunomia.traces.files import GZIP
-from eunomia.traces.options import refused
+from eunomia.traces.options import known, refused
 
 MOST_HEADER = 65_536  # bytes read of the first line
 LISTED = 12  # files named when there are several
 LEAST_SHARED = 2  # columns that the nearest format has in common with a file
 MISSPELT, COLUMNS_EACH = 2, 4  # a misspelt column is missing and unknown; one is allowed for each 4 columns
+
+
+def read_as(path: Path | str, format: str, modules: Mapping[str, str], options: Mapping[str, object]) -> Any:
+    """Return the result of the format's reader for a file, or for the one file of a folder that has the format.
+
+    `modules` names the module of each format; the format "auto" is detected from the first line. Raises InvalidInput
+    for an unknown format or option, or with everything that is wrong with the file.
+    """
+    path = Path(path)
+    if format == "auto":
+        format = detect_format(path, modules)
+    if format not in modules:
+        raise refused(str(path), "format", format, "this format is not known", nearest(format, modules))
+    read = import_module(modules[format]).read
+    known(str(path), options, list(signature(read).parameters)[1:])
+    return read(resolve_file(path, modules[format], format), **options)
 
 
 def resolve_file(path: Path, module: str, format: str) -> Path:
@@ -40,7 +59,7 @@ def resolve_file(path: Path, module: str, format: str) -> Path:
 def detect_format(path: Path, modules: Mapping[str, str]) -> str:
     """Return the one format of a file, or of files in a folder; a file with nearly the columns of a format has it too.
 
-    `modules` names the module of each format. Raises InvalidInput for no format, or several.
+    Raises InvalidInput for no format, or several.
     """
     files = _list_files(path) if path.is_dir() else [path]
     lines = [read_first_line(file) for file in files]

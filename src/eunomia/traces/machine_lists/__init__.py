@@ -6,18 +6,10 @@ write the file and add its line to NODE_FORMATS.
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.format_detection import detect_format, is_in_format, read_first_line, resolve_file
+from eunomia.traces.format_detection import is_in_format, read_as, read_first_line
 from eunomia.traces.machine_lists.machines import MachineList
-from eunomia.traces.options import known, refused
-
-if TYPE_CHECKING:
-    from eunomia.traces.machine_lists.machines import Reader
 
 __all__ = ["NODE_FORMATS", "MachineList", "is_machine_list", "read_nodes"]
 
@@ -44,11 +36,5 @@ def read_nodes(path: Path | str, format: str = "auto", *, only: str = "", **opti
     The format "auto" is detected from the first line. Raises InvalidInput for an unknown format or option, or with
     everything that is wrong with the file.
     """
-    path = Path(path)
-    if format == "auto":
-        format = detect_format(path, NODE_FORMATS)
-    if format not in NODE_FORMATS:
-        raise refused(str(path), "format", format, "this format is not known", nearest(format, NODE_FORMATS))
-    reader: Reader = import_module(NODE_FORMATS[format]).read
-    known(str(path), options, list(signature(reader).parameters)[1:])
-    return reader(resolve_file(path, NODE_FORMATS[format], format), **options).only(only)
+    machines: MachineList = read_as(path, format, NODE_FORMATS, options)
+    return machines.only(only)

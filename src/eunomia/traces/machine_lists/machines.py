@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
@@ -137,6 +137,3 @@ def named(sheet: Sheet, name: str, where: Bools) -> tuple[str, ...]:
 def repeated(rows: int, value: int = 1) -> Ints:
     """Return (row,): the same whole number in each row."""
     return np.full(rows, value, dtype=np.int64)
-
-
-Reader = Callable[..., MachineList]
