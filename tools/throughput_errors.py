@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from eunomia.throughputs.calibrate import fit_memory, fit_steps
-from eunomia.throughputs.compare import compare
+from throughput_model.calibrate import fit_memory, fit_steps
+from throughput_model.compare import compare
 
 
 def main() -> None:
@@ -17,8 +17,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=Path, required=True, help="folder with gavel/ and throughputs/")
     parser.add_argument("--fit", action="store_true", help="print fitted facts instead")
-    asked = parser.parse_args()
-    for line in fits(asked.reference) if asked.fit else errors(asked.reference):
+    options = parser.parse_args()
+    for line in fits(options.reference) if options.fit else errors(options.reference):
         print(line)
 
 
@@ -37,13 +37,13 @@ def errors(reference: Path) -> list[str]:
 
 def fits(reference: Path) -> list[str]:
     """Return the fitted facts of each family."""
-    memory, foretold = fit_memory(reference)
+    memory, predicted = fit_memory(reference)
     lines = []
     for fit in fit_steps(reference):
         facts = ", ".join(f"{name} = {value:.3g}" for name, value in fit.facts.items())
         fixed, growing = memory[fit.family]
         lines.append(f"{fit.family}: {facts} (median ratio {fit.median_ratio:.2f}); {fixed:.2f} + {growing:.3g} b GB")
-    return [*lines, f"memory foretells {foretold:.1%} of the pairs"]
+    return [*lines, f"memory predicts {predicted:.1%} of the pairs"]
 
 
 if __name__ == "__main__":

@@ -16,9 +16,8 @@ from typer.testing import CliRunner
 from eunomia.cli.app import app
 from eunomia.failures import classify
 from eunomia.failures.classifier import CATEGORY, WORDS, classify_lines
-from eunomia.failures.logs import ends_of
-from eunomia.failures.signature import Signature
-from eunomia.failures.signatures import SIGNATURES
+from eunomia.failures.logs import read_ends
+from eunomia.failures.signatures import SIGNATURES, Signature
 from eunomia.failures.table7 import REASONS
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\n    f()\n'
@@ -107,7 +106,7 @@ def test_of_a_long_log_both_ends_are_read_and_lines_keep_their_numbers(ends: str
     lines = [f"line {n}" for n in range(1, 2_000_001)]
     lines[4], lines[1_000_000], lines[-3] = "early", "middle", "late"
     log = io.BytesIO(ends.join(lines).encode())
-    seen = {text.strip(): number for number, text in ends_of(log, head_bytes=1000, tail_bytes=1000)}
+    seen = {text.strip(): number for number, text in read_ends(log, head_bytes=1000, tail_bytes=1000)}
     assert (seen["early"], seen["late"], seen["line 2000000"]) == (5, 1_999_998, 2_000_000)
     assert "middle" not in seen
 
@@ -126,7 +125,7 @@ def test_a_step_that_many_ranks_log_is_one_step() -> None:
 @pytest.mark.parametrize(("between", "end"), [pytest.param("\r", "\r", marks=pytest.mark.slow), ("\r", "\n"), ("", "")])
 def test_a_long_log_of_one_line_is_read_at_its_end(between: str, end: str) -> None:
     bar = f"10% 5 it/s{between}".encode() * 2_000_000
-    found = classify_lines(ends_of(io.BytesIO(bar + b" MemoryError" + end.encode())))
+    found = classify_lines(read_ends(io.BytesIO(bar + b" MemoryError" + end.encode())))
     assert (found.reason, found.line) == ("CPU out of memory", 1)
 
 
@@ -144,19 +143,19 @@ def test_a_packed_log_is_unpacked_and_one_that_is_damaged_is_named(tmp_path: Pat
 
 def test_bytes_that_are_no_text_are_passed_over_and_utf_16_is_read() -> None:
     broken = b"\xff\xfa\x00\nstep \xc3\x28\nMemoryError\n"
-    assert classify_lines(ends_of(io.BytesIO(broken))).line == 3
+    assert classify_lines(read_ends(io.BytesIO(broken))).line == 3
     wide = "Epoch 1\nMemoryError\n".encode("utf-16")
-    assert classify_lines(ends_of(io.BytesIO(wide))).line == 2
+    assert classify_lines(read_ends(io.BytesIO(wide))).line == 2
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_read_with_and_without_a_mark_however_long_the_log_is(encoding: str) -> None:
     short = "Epoch 1\r\nüber\r\nMemoryError: no room\r\n".encode(encoding)
-    assert classify_lines(ends_of(io.BytesIO(short))).line == 3
+    assert classify_lines(read_ends(io.BytesIO(short))).line == 3
     lines = [f"line {n} Ċ" for n in range(1, 700_001)]  # Ċ is U+010A: a byte of it looks like the end of a line
     lines[4], lines[350_000], lines[-3] = "early", "middle", "late"
     log = io.BytesIO("\n".join(lines).encode(encoding))
-    seen = {text: number for number, text in ends_of(log, head_bytes=1001, tail_bytes=1001)}
+    seen = {text: number for number, text in read_ends(log, head_bytes=1001, tail_bytes=1001)}
     assert (seen["early"], seen["late"], seen["line 700000 Ċ"]) == (5, 699_998, 700_000)
     assert "middle" not in seen
 
@@ -164,9 +163,9 @@ def test_utf_16_is_read_with_and_without_a_mark_however_long_the_log_is(encoding
 def test_the_command_tells_reason_category_signature_and_line(tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("step 1\n" + OOM + "\n")
-    told = CliRunner().invoke(app, ["failures", "classify", str(log), "--json"])
-    assert told.exit_code == 0
-    assert json.loads(told.stdout) == {
+    result = CliRunner().invoke(app, ["failures", "classify", str(log), "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {
         "file": str(log), "reason": "GPU out of memory", "category": "AE", "signature": "torch-out-of-memory",
         "line": 2, "text": OOM,
     }  # fmt: skip
@@ -178,9 +177,9 @@ def test_the_command_tells_reason_category_signature_and_line(tmp_path: Path) ->
 def test_logs_that_cannot_be_read_are_all_named(tmp_path: Path) -> None:
     there = tmp_path / "job.log"
     there.write_text(OOM)
-    told = CliRunner().invoke(app, ["failures", "classify", str(tmp_path), str(there), "no-such.log", "--json"])
-    assert told.exit_code == 2
-    error = json.loads(told.stdout)["error"]
+    result = CliRunner().invoke(app, ["failures", "classify", str(tmp_path), str(there), "no-such.log", "--json"])
+    assert result.exit_code == 2
+    error = json.loads(result.stdout)["error"]
     assert [problem["file"] for problem in error["problems"]] == [str(tmp_path), "no-such.log"]
     assert all(problem["rule"] and problem["fix"] for problem in error["problems"])
 

@@ -41,7 +41,7 @@ def test_jobs_that_name_no_tenant_or_no_app_split_no_app(scenario: Callable[...,
     assert len(set_up(scenario(jobs)).jobs) == 4
 
 
-def test_weights_of_tenants_beside_a_workload_without_any_are_told_to_count_for_nobody(
+def test_weights_of_tenants_beside_a_workload_without_any_are_reported_to_have_no_effect(
     scenario: Callable[..., Scenario],
 ) -> None:
     weights = 'tenant_weights = "philly"\n'
@@ -51,7 +51,7 @@ def test_weights_of_tenants_beside_a_workload_without_any_are_told_to_count_for_
     assert not [one for one in named if "weights" in one]
 
 
-def test_made_up_searches_beside_throughputs_without_their_models_are_told_what_to_write(
+def test_made_up_searches_beside_throughputs_without_their_models_are_answered_with_what_to_write(
     load: Callable[..., Scenario],
 ) -> None:
     work = '[workload]\ngenerator = "searches"\njobs = 20\n'

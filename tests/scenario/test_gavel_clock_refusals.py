@@ -47,7 +47,7 @@ def test_what_it_cannot_book_is_named(tables: dict[str, Any], said: str) -> None
     assert said in complaints({"v100": 4}, mechanism, **tables)
 
 
-def test_every_wrong_value_is_told_with_its_own_line(tmp_path: Path) -> None:
+def test_every_wrong_value_is_reported_with_its_own_line(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(
         """[cluster]\naccelerators = { v100 = 4 }\n[workload]\ngenerator = "philly-like"\njobs = 3
@@ -71,14 +71,14 @@ def test_a_cluster_of_types_that_it_never_visits_is_refused() -> None:
     assert complaints({"a100": 4}, {"visit": []}) == ""
 
 
-def test_types_that_are_never_visited_are_told() -> None:
-    def told(cluster: dict[str, int], **more: Any) -> list[str]:
+def test_types_that_are_never_visited_are_reported() -> None:
+    def reported(cluster: dict[str, int], **more: Any) -> list[str]:
         workload = {"generator": "gavel", "jobs": 3, "rate_per_hour": 5}
         policy = {"name": "gavel:max_min_fairness_perf"}
         said = {"cluster": {"accelerators": cluster}, "workload": workload, "policy": policy}
         notes = set_up(scenario_from_dict({**said, "mechanism": {"name": "gavel", **more}}, Path())).notes
         return [note for note in notes if "mechanism.visit" in note]
 
-    assert told({"v100": 4, "k80": 4}) == []
-    assert told({"v100": 4, "k80": 4}, visit=[]) == []
-    assert told({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: nobody ever runs there."]
+    assert reported({"v100": 4, "k80": 4}) == []
+    assert reported({"v100": 4, "k80": 4}, visit=[]) == []
+    assert reported({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: nobody ever runs there."]

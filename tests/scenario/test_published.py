@@ -10,8 +10,7 @@ import pytest
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.scenario import Scenario, json_schema, load_scenario
-from eunomia.scenario.published_schema import schema_text
-from eunomia.scenario.reference import reference_markdown
+from eunomia.scenario.published_schema import reference_markdown, schema_text
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIX = "run the command at the end of docs/scenario.md"

@@ -146,7 +146,7 @@ def test_a_seed_is_a_whole_number_of_at_least_0(complaints: Complaints) -> None:
         assert says in problem.rule
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_the_file(complaints: Complaints) -> None:
+def test_all_problems_are_reported_at_once_in_the_order_of_the_file(complaints: Complaints) -> None:
     problems = complaints(f"sed = 1\n{HEAD}load = -1\nlaod = 2\n[policy]\nname = 3\n[wrld]\n", ["seed=-1"])
     assert [(p.row, p.column) for p in problems] == [
         (1, "sed"),

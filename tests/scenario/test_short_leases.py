@@ -90,7 +90,7 @@ def test_policies_that_give_gangs_their_seats_anew_are_not_refused(tmp_path: Pat
 
 
 @pytest.mark.parametrize("policy", BLIND)
-def test_leases_that_end_together_go_on_while_nobody_waits(tmp_path: Path, policy: str) -> None:
+def test_leases_that_end_together_continue_while_no_job_waits(tmp_path: Path, policy: str) -> None:
     said = scenario(tmp_path, (0, 1, 1000), (0, 1, 1000), policy=policy, mechanism={"length_s": 300})
     assert simulate(said).jobs["jct_s"].tolist() == [1000.0] * 2
     later = scenario(tmp_path, (0, 2, 1000), (1100, 2, 1000), policy=policy, mechanism={"length_s": 300})
@@ -108,7 +108,7 @@ def test_leases_that_end_together_are_refused_where_more_jobs_are_stuck_than_the
 
 
 def test_where_two_may_share_an_accelerator_twice_as_many_have_room(tmp_path: Path) -> None:
-    """Gandiva packs four A3C on two accelerators, and then nobody waits; five are too many."""
+    """Gandiva packs four A3C on two accelerators, and then no job waits; five are too many."""
     common: dict[str, Any] = {
         "policy": "gandiva_original",
         "mechanism": {"length_s": 300},

@@ -1,4 +1,4 @@
-"""Who owns the jobs: owners that a trace leaves out, weights from a list, quotas."""
+"""Tenants of jobs: missing ones, weights from a list, quotas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_seed_of_its_own_makes_the_spread_the_same_in_every_run() -> None:
     assert owned(trace, "spread", 7)[0].tenant == spread[0]
 
 
-def test_nameless_jobs_can_be_left_out_or_belong_to_nobody() -> None:
+def test_nameless_jobs_can_be_left_out_or_have_no_tenant() -> None:
     trace = some_trace(("a", "", "b"))
     assert owned(trace, "drop", 0)[0].job_id == ("job-0", "job-2")
     kept, notes = owned(trace, "own", 0)
@@ -48,7 +48,7 @@ def test_nameless_jobs_can_be_left_out_or_belong_to_nobody() -> None:
 
 
 @pytest.mark.parametrize("missing", ["spread", "drop", "own"])
-def test_a_nameless_job_belongs_to_whom_its_app_belongs_to(missing: str) -> None:
+def test_a_nameless_job_has_the_tenant_of_its_app(missing: str) -> None:
     """Jobs 1 and 3 are of apps of a and b; job 4 names neither tenant nor app."""
     owners, apps = ("a", "", "b", "", "", "a"), ("x", "x", "y", "y", "", "")
     trace, notes = owned(some_trace(owners, apps), missing, 0)
@@ -58,7 +58,7 @@ def test_a_nameless_job_belongs_to_whom_its_app_belongs_to(missing: str) -> None
 
 
 def test_an_app_that_names_no_tenant_is_spread_whole() -> None:
-    """A hundred apps of five jobs each, and jobs without an app among them; who names none of both is drawn alone."""
+    """A hundred apps of five jobs each, and jobs without an app among them; a job without both is drawn alone."""
     rng = np.random.default_rng(0)
     apps = tuple(f"app-{k}" if k < 100 else "" for k in rng.permutation(np.repeat(np.arange(120), 5)).tolist())
     named = ("a",) * 30 + ("b",) * 30
@@ -69,8 +69,8 @@ def test_an_app_that_names_no_tenant_is_spread_whole() -> None:
     assert owners.pop("") == {"a", "b"}
     assert all(len(found) == 1 for found in owners.values())
     assert Counter(name for (name,) in owners.values())["a"] == pytest.approx(50, abs=20)
-    told = "600 jobs name no tenant; they were spread over 2 in proportion to their jobs, 100 apps whole, seed 3."
-    assert notes == (told,)
+    result = "600 jobs name no tenant; they were spread over 2 in proportion to their jobs, 100 apps whole, seed 3."
+    assert notes == (result,)
     assert owned(trace, "spread", 4) == (trace, ())
 
 
@@ -115,7 +115,9 @@ def test_quotas_beyond_the_cluster_are_refused(scenario: Callable[..., Scenario]
     assert problem.column == "tenants.b.quota"
 
 
-def test_quotas_of_a_list_are_told_where_the_list_is_named(scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+def test_quotas_of_a_list_are_reported_where_the_list_is_named(
+    scenario: Callable[..., Scenario], tmp_path: Path
+) -> None:
     (tmp_path / "weights.csv").write_text("tenant,weight,quota\na,1,5\nb,1,4\n", encoding="utf-8")
     with pytest.raises(InvalidInput) as refusal:
         set_up(scenario('tenant_weights = "weights.csv"\n'))
@@ -123,7 +125,7 @@ def test_quotas_of_a_list_are_told_where_the_list_is_named(scenario: Callable[..
     assert (problem.row, problem.column) == (7, "workload.tenant_weights")
 
 
-def test_what_is_wrong_with_a_list_is_told_in_words_of_tenants(
+def test_what_is_wrong_with_a_list_is_reported_in_words_of_tenants(
     scenario: Callable[..., Scenario], tmp_path: Path
 ) -> None:
     said = []
@@ -136,7 +138,7 @@ def test_what_is_wrong_with_a_list_is_told_in_words_of_tenants(
     assert said[1].rule == "a list of weights must hold at least one tenant"
 
 
-def test_tenants_of_the_scenario_that_own_no_job_are_told(scenario: Callable[..., Scenario]) -> None:
+def test_tenants_of_the_scenario_that_own_no_job_are_reported(scenario: Callable[..., Scenario]) -> None:
     none = "[tenants] names who owns no job of the workload: A, a/x."
     assert set_up(scenario('[tenants]\na = {}\nA = { quota = 5 }\n"a/x" = {}\n')).notes == (none,)
     assert set_up(scenario("[tenants]\na = {}\nb = {}\n")).notes == ()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.scenario.expansion import whole_nodes
+from eunomia.scenario.schema_models import whole_nodes
 
 Tiny = Callable[..., Scenario]
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Node, Topology
 from eunomia.throughputs import Throughputs, load
-from eunomia.throughputs.interference import KEPT_BY_HALF, Pairs, PhillyNeighbours, StagedNeighbours
+from eunomia.throughputs.interference import MEDIAN_KEPT, Pairs, PhillyNeighbours, StagedNeighbours
 from eunomia.throughputs.measured import MeasuredThroughputs
 from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement_level import ClusterUnits
@@ -41,7 +41,7 @@ def test_two_of_a_kind_share_the_resource_that_both_want(stages: Stages) -> None
 
 
 def test_a_pair_without_stage_times_keeps_what_half_of_gavels_pairs_keep(stages: Stages) -> None:
-    assert Pairs(stages).kept("a2c", "ResNet-18 (batch size 16)", 1) == Pairs().kept("x", "y", 1) == KEPT_BY_HALF
+    assert Pairs(stages).kept("a2c", "ResNet-18 (batch size 16)", 1) == Pairs().kept("x", "y", 1) == MEDIAN_KEPT
 
 
 def test_what_half_of_gavels_pairs_keep_is_the_median_of_its_table(reference: Path) -> None:
@@ -53,7 +53,7 @@ def test_what_half_of_gavels_pairs_keep_is_the_median_of_its_table(reference: Pa
         for (type, job, _, size), rate in table.pairs.items()
         if rate > 0 and not type.endswith("_unconsolidated")
     ]
-    assert (len(keeps), round(float(np.median(keeps)), 3)) == (1881, KEPT_BY_HALF)
+    assert (len(keeps), round(float(np.median(keeps)), 3)) == (1881, MEDIAN_KEPT)
 
 
 def test_every_row_of_muris_table_is_read(reference: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_measured_pair_stays_as_measured_and_another_is_modelled(table) -> Non
     situated = PlacedThroughputs(rates, GROUND, pairs=Pairs())
     assert situated.beside("a", "b", 1).tolist() == [4.0]
     assert situated.beside("a", "c", 1).tolist() == [0.0]  # measured: they do not fit together
-    assert situated.beside("b", "c", 1).tolist() == [pytest.approx(8.0 * KEPT_BY_HALF)]
+    assert situated.beside("b", "c", 1).tolist() == [pytest.approx(8.0 * MEDIAN_KEPT)]
     assert PlacedThroughputs(rates, GROUND).beside("b", "c", 1).tolist() == [0.0]
 
 
@@ -103,7 +103,7 @@ def test_who_shares_keeps_at_most_its_speed_and_less_beside_more(mine, others, a
     assert 0 < more <= few <= 1
 
 
-def test_everything_wrong_with_stage_times_is_told(tmp_path: Path) -> None:
+def test_everything_wrong_with_stage_times_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(HEADER + "a,1,0,1,1,1,1,1\na,1,1,0,1,1,1,1\na,1,1,1,-1,1,x,1\n")
     with pytest.raises(InvalidInput) as caught:
         read_stages(tmp_path / "t.csv", "t.csv")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tools.throughput_model.calibrate import fit_memory, fit_steps, non_negative_least_squares
+from tools.throughput_model.compare import compare, summary
 
-from eunomia.throughputs.calibrate import fit_memory, fit_steps, non_negative_least_squares
-from eunomia.throughputs.compare import compare, summary
 from eunomia.throughputs.jobs import job_types
 
 BOUNDS = {  # median, p90: rounded up from docs/throughputs.md
@@ -35,9 +35,9 @@ def test_the_fitted_facts_are_those_that_fitting_finds(reference):
         assert stated == pytest.approx(fit.facts, rel=0.01)
 
 
-def test_the_memory_of_the_job_types_foretells_which_pairs_of_gavels_run(reference):
-    _, foretold = fit_memory(reference, steps=300)
-    assert foretold > 0.95
+def test_the_memory_of_the_job_types_predicts_which_pairs_of_gavels_run(reference):
+    _, predicted = fit_memory(reference, steps=300)
+    assert predicted > 0.95
 
 
 def test_a_row_that_only_one_side_can_run_is_counted_and_has_no_ratio():

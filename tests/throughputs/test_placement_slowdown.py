@@ -26,7 +26,7 @@ def own_table(folder: Path, rows: str) -> ByNodes:
     return read_placement(folder / "own.csv", "own.csv")
 
 
-# ---- where a gang sits ---------------------------------------------------------------------------------------------
+# ---- placement of a gang ---------------------------------------------------------------------------------------------
 
 
 def racks() -> Topology:
@@ -105,7 +105,7 @@ def test_a_model_has_one_name_whatever_its_source_calls_it(job_type: str, model:
     assert model_of(job_type) == model
 
 
-def test_models_that_nobody_named_are_mildly_sensitive() -> None:
+def test_models_that_are_not_listed_are_mildly_sensitive() -> None:
     assert profile_of("something new") == profile_of("ResNet-18 (batch size 16)") != profile_of("BERT-Base fine-tuning")
 
 
@@ -156,7 +156,7 @@ def test_leaving_the_rack_costs_themis_last_step_where_only_machines_were_measur
     assert table.slowdown(("bert", 2), 0, PlacementSpan(2, 2, 2), CLOSEST) == pytest.approx(2.0 * 1.9 / 1.4)
 
 
-def test_everything_wrong_with_a_table_is_told(tmp_path: Path) -> None:
+def test_everything_wrong_with_a_table_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         own_table(tmp_path, "a,0,2,1.5\na,2,x,1.5\na,2,2,0.5\na,2,2,nan\na,2\n")
     assert [problem.row for problem in caught.value.problems] == [2, 3, 4, 5, 6]

@@ -30,7 +30,7 @@ def test_muris_iteration_times_are_rates_of_the_whole_gang(reference: Path) -> N
     assert len(table.job_types) == 8
 
 
-def test_everything_wrong_with_a_scaling_table_is_told(tmp_path: Path) -> None:
+def test_everything_wrong_with_a_scaling_table_is_reported(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("gpu_type,model,global_batch_size,1,2\nA100,a,0,1,2\nA100,b,8,fast,-1\n")
     with pytest.raises(InvalidInput) as caught:
         read_table("e.csv", tmp_path)

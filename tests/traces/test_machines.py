@@ -35,7 +35,7 @@ def spelled(nodes: tuple[Node, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize("format", LISTS)
-def test_a_list_of_machines_is_told_by_its_first_line_and_read(format: str, written: Write) -> None:
+def test_a_list_of_machines_is_detected_by_its_first_line_and_read(format: str, written: Write) -> None:
     lines, machines = LISTS[format]
     path = written(*lines)
     assert spelled(read_nodes(path).nodes) == machines
@@ -84,16 +84,18 @@ def test_a_day_of_a_cluster_may_be_chosen(written: Write) -> None:
         ("daily", "total", "17"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_row_and_column(format: str, column: str, value: str, written: Write) -> None:
+def test_a_wrong_value_is_reported_with_its_row_and_column(
+    format: str, column: str, value: str, written: Write
+) -> None:
     header, *rows = LISTS[format][0]
     names, cells = header.split(","), rows[-1].split(",")
     last = ",".join(value if name == column else cell for name, cell in zip(names, cells, strict=True))
     path = written(header, *rows[:-1], last)
     with pytest.raises(InvalidInput) as caught:
         read_nodes(path, format)
-    told = {(problem.file, problem.row, problem.column) for problem in caught.value.problems}
-    assert (str(path), len(rows) + 1, column) in told
-    assert {row for _, row, _ in told} == {len(rows) + 1}
+    result = {(problem.file, problem.row, problem.column) for problem in caught.value.problems}
+    assert (str(path), len(rows) + 1, column) in result
+    assert {row for _, row, _ in result} == {len(rows) + 1}
 
 
 @pytest.mark.parametrize("raw", [b"", b"type,accelerators\n", b"type,accelerators\nv100,0\n"])
@@ -141,9 +143,9 @@ def test_what_the_reader_of_machines_says_is_a_note_of_the_run(written: Write, t
     assert "machines.csv" in setup.record_header()["inputs"]
 
 
-def test_a_wrong_list_is_told_beside_the_other_mistakes_of_a_scenario(written: Write, tmp_path: Path) -> None:
+def test_a_wrong_list_is_reported_beside_the_other_mistakes_of_a_scenario(written: Write, tmp_path: Path) -> None:
     written("type,accelerators", "v100,x", name="machines.csv")
-    cluster = {"nodes_file": "machines.csv", "prices": {"k80": 0.45}}  # of types that nobody knows now
+    cluster = {"nodes_file": "machines.csv", "prices": {"k80": 0.45}}  # of types that are unknown now
     said: dict[str, Any] = {"cluster": cluster, "workload": {"generator": "poisson", "load": -1}}
     with pytest.raises(InvalidInput) as caught:
         scenario_from_dict(said, tmp_path)

@@ -1,4 +1,4 @@
-"""Philly's own log: attempts add up to jobs, and what is wrong in it is told by the number of the job."""
+"""Philly's own log: attempts add up to jobs, and errors are reported by the number of the job."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_half_a_surrogate_pair_is_refused_with_its_job_and_column(written: Write
     assert [(problem.row, problem.column) for problem in refused.value.problems] == [(2, "vc"), (3, "jobid")]
 
 
-def test_what_was_not_logged_is_left_out_and_told(written: Write) -> None:
+def test_what_was_not_logged_is_left_out_and_noted(written: Write) -> None:
     jobs = [
         job("never"),
         job("open", attempt("01:00:00", None, 4)),
@@ -89,11 +89,11 @@ def test_what_was_not_logged_is_left_out_and_told(written: Write) -> None:
         ({"colour": "red"}, None),
     ],
 )
-def test_a_wrong_job_is_told_by_its_number(wrong: dict[str, Any], column: str | None, written: Write) -> None:
+def test_a_wrong_job_is_reported_by_its_number(wrong: dict[str, Any], column: str | None, written: Write) -> None:
     good = job("good", attempt("01:00:00", "01:00:20", 4))
     path = written(json.dumps([good, {**good, "jobid": "bad", **wrong}]))
     if column is None:
-        assert len(read(path, "philly-log")) == 2  # further keys are nobody's
+        assert len(read(path, "philly-log")) == 2  # further keys are not read
         return
     with pytest.raises(InvalidInput) as caught:
         read(path, "philly-log")

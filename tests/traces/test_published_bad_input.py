@@ -1,4 +1,4 @@
-"""Every way in which a published table of jobs can be wrong is told with its file, row and column, for every reader."""
+"""Every error of a published table of jobs is reported with its file, row and column, for every reader."""
 
 from __future__ import annotations
 
@@ -141,7 +141,9 @@ def wrong() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("format", "column", "value"), list(wrong()))
-def test_a_wrong_value_is_told_with_its_row_and_column(format: str, column: str, value: str, written: Write) -> None:
+def test_a_wrong_value_is_reported_with_its_row_and_column(
+    format: str, column: str, value: str, written: Write
+) -> None:
     path = written(*table(format, {}, {column: value}))
     assert problems_of(path, format) == [(4, column)]
 
@@ -156,13 +158,13 @@ def test_a_good_row_is_a_job(format: str, written: Write) -> None:
 
 
 @pytest.mark.parametrize("format", GOOD)
-def test_a_repeated_id_is_told_with_the_later_row(format: str, written: Write) -> None:
+def test_a_repeated_id_is_reported_with_the_later_row(format: str, written: Write) -> None:
     path = written(*table(format, {ID[format]: GOOD[format][ID[format]]}))
     assert problems_of(path, format) == [(3, ID[format])]
 
 
 @pytest.mark.parametrize("format", GOOD)
-def test_a_missing_column_is_told_once(format: str, written: Write) -> None:
+def test_a_missing_column_is_reported_once(format: str, written: Write) -> None:
     for column in (ID[format], SIZE[format]):
         kept = [name for name in GOOD[format] if name != column]
         path = written(",".join(kept), ",".join(GOOD[format][name] for name in kept))
@@ -170,7 +172,7 @@ def test_a_missing_column_is_told_once(format: str, written: Write) -> None:
 
 
 @pytest.mark.parametrize("format", GOOD)
-def test_all_problems_are_counted_and_the_first_twenty_told(format: str, written: Write) -> None:
+def test_all_problems_are_counted_and_the_first_twenty_reported(format: str, written: Write) -> None:
     path = written(*table(format, *[{SIZE[format]: "-1", TIMES[format][0]: "-1"}] * 40), "short,row")
     with pytest.raises(InvalidInput) as caught:
         read(path, format)
@@ -235,7 +237,7 @@ COLUMNS = (
      ("mode", "faster"), ("priority_weight", "0"), ("SLO", "0"), ("duration", "0"), ("duration", "inf"),
      ("arrival_time", "-1"), ("arrival_time", "4")],
 )  # fmt: skip
-def test_a_wrong_value_in_a_shockwave_file_is_told(column: str, value: str, written: Write) -> None:
+def test_a_wrong_value_in_a_shockwave_file_is_reported(column: str, value: str, written: Write) -> None:
     row = [value if name == column else cell for name, cell in zip(COLUMNS, SHOCKWAVE, strict=True)]
     assert problems_of(written("\t".join(SHOCKWAVE), "\t".join(row)), "shockwave") == [(2, column)]
 
@@ -281,7 +283,7 @@ def test_a_trace_from_which_all_pods_would_be_dropped_is_refused(written: Write)
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_a_cut_duration_that_is_no_number_is_told_once_and_warns_of_nothing(
+def test_a_cut_duration_that_is_no_number_is_reported_once_without_warnings(
     format: str, lines: tuple[str, str], written: Callable[..., Path]
 ) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -107,18 +107,18 @@ def published(**changes: Any) -> TraceSource:
         File(path="table.csv", columns=("a", "b"), rows=1),
     )
     known = TraceSource(
-        name="s", about="a", paper="p", licence="MIT", repository="who/what", commit="c0ffee", files=files
+        name="s", about="a", paper="p", licence="MIT", repository="owner/name", commit="c0ffee", files=files
     )
     return replace(known, **changes)
 
 
 def stock(shelf: Shelf, **content: bytes) -> None:
     had = {"data/jobs one.csv": WHOLE, "table.csv": TABLE} | {key.replace("__", "."): v for key, v in content.items()}
-    shelf.content = {f"/who/what/c0ffee/{path}": raw for path, raw in had.items()}
+    shelf.content = {f"/owner/name/c0ffee/{path}": raw for path, raw in had.items()}
 
 
 def get(shelf: Shelf, place: Path, known: TraceSource | None = None) -> Path:
-    return fetch(known or published(), place, mirror=shelf.address, tell=lambda line: None)
+    return fetch(known or published(), place, mirror=shelf.address, report=lambda line: None)
 
 
 def test_a_source_is_copied_whole_with_its_provenance(shelf: Shelf, tmp_path: Path) -> None:
@@ -126,16 +126,16 @@ def test_a_source_is_copied_whole_with_its_provenance(shelf: Shelf, tmp_path: Pa
     place = get(shelf, tmp_path / "deep" / "s")
     assert sorted(file.name for file in place.iterdir()) == [PROVENANCE, "jobs one.csv", "table.csv"]
     assert (place / "jobs one.csv").read_bytes() == WHOLE
-    told = (place / PROVENANCE).read_text()
-    assert "https://github.com/who/what at c0ffee" in told and "licence: MIT" in told
-    assert hashlib.sha256(TABLE).hexdigest() in told
+    result = (place / PROVENANCE).read_text()
+    assert "https://github.com/owner/name at c0ffee" in result and "licence: MIT" in result
+    assert hashlib.sha256(TABLE).hexdigest() in result
     assert [file.name for file in place.parent.iterdir()] == ["s"]
 
 
 def test_another_content_is_refused_with_both_sums_and_leaves_nothing(shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
     forged = WHOLE.replace(b"48", b"84")
-    shelf.content["/who/what/c0ffee/data/jobs one.csv"] = forged
+    shelf.content["/owner/name/c0ffee/data/jobs one.csv"] = forged
     with pytest.raises(NotFetched) as caught:
         get(shelf, tmp_path / "s")
     assert hashlib.sha256(forged).hexdigest() in str(caught.value)
@@ -163,13 +163,13 @@ def test_without_a_checksum_columns_and_rows_must_be_as_published(
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
 def test_an_archive_without_a_checksum_must_unpack(name: str, shelf: Shelf, tmp_path: Path) -> None:
     known = published(files=(File(path=name),))
-    shelf.content = {f"/who/what/c0ffee/{name}": gzip.compress(b"x" * 99)[:-9]}
+    shelf.content = {f"/owner/name/c0ffee/{name}": gzip.compress(b"x" * 99)[:-9]}
     with pytest.raises(NotFetched, match="archive is damaged"):
         get(shelf, tmp_path / "s", known)
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_download_that_was_cut_off_goes_on(ranges: bool, shelf: Shelf, tmp_path: Path) -> None:
+def test_an_interrupted_download_resumes(ranges: bool, shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
     shelf.cut_after, shelf.ranges = 20, ranges
     with pytest.raises(NotFetched, match=r"could not be downloaded|connection"):
@@ -183,7 +183,7 @@ def test_a_download_that_was_cut_off_goes_on(ranges: bool, shelf: Shelf, tmp_pat
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("cut_after", [20, 26, 30, len(WHOLE) - 1])
-def test_what_came_is_kept_though_nobody_said_how_much_there_is(
+def test_received_bytes_are_kept_when_the_length_is_unknown(
     cut_after: int, chunked: bool, shelf: Shelf, tmp_path: Path
 ) -> None:
     stock(shelf)
@@ -200,7 +200,7 @@ def test_what_came_is_kept_though_nobody_said_how_much_there_is(
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_shorter_file_that_came_to_its_end_is_another_file(chunked: bool, shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
-    shelf.content["/who/what/c0ffee/data/jobs one.csv"] = WHOLE[:20]
+    shelf.content["/owner/name/c0ffee/data/jobs one.csv"] = WHOLE[:20]
     shelf.chunked = chunked
     with pytest.raises(NotFetched, match="SHA-256 must be"):
         get(shelf, tmp_path / "s")
@@ -236,7 +236,9 @@ def test_a_beginning_of_another_file_is_thrown_away_and_the_file_fetched_whole(s
 
 
 @pytest.mark.parametrize("where", ["http://[::bad/x", "file:///etc/passwd", "http://127.0.0.1:port/x", "gopher://x/"])
-def test_a_server_that_sends_on_to_no_address_of_the_web_is_told(where: str, shelf: Shelf, tmp_path: Path) -> None:
+def test_a_server_that_redirects_to_an_address_that_is_not_http_is_reported(
+    where: str, shelf: Shelf, tmp_path: Path
+) -> None:
     stock(shelf)
     shelf.moved = where
     with pytest.raises(NotFetched, match="could not be downloaded"):
@@ -246,7 +248,7 @@ def test_a_server_that_sends_on_to_no_address_of_the_web_is_told(where: str, she
 
 def test_what_a_server_says_is_repeated_in_one_line_without_control_characters(shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
-    shelf.moved = f"{shelf.address}/who/what/c0ffee/data/jobs%20one.csv"  # round and round
+    shelf.moved = f"{shelf.address}/owner/name/c0ffee/data/jobs%20one.csv"  # round and round
     with pytest.raises(NotFetched) as caught:
         get(shelf, tmp_path / "s")
     assert "infinite loop" in caught.value.problem.rule and caught.value.problem.rule.isprintable()
@@ -254,13 +256,13 @@ def test_what_a_server_says_is_repeated_in_one_line_without_control_characters(s
 
 def test_files_that_came_whole_are_not_fetched_again(shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
-    del shelf.content["/who/what/c0ffee/table.csv"]
+    del shelf.content["/owner/name/c0ffee/table.csv"]
     with pytest.raises(NotFetched, match="404"):
         get(shelf, tmp_path / "s")
     stock(shelf)
     shelf.asked.clear()
     get(shelf, tmp_path / "s")
-    assert [path for path, _ in shelf.asked] == ["/who/what/c0ffee/table.csv"]
+    assert [path for path, _ in shelf.asked] == ["/owner/name/c0ffee/table.csv"]
 
 
 @pytest.mark.parametrize("length", ["abc", "-1", "1e3", "²"])
@@ -273,8 +275,8 @@ def test_a_length_that_is_no_number_is_as_none(length: str, shelf: Shelf, tmp_pa
 
 def test_the_provenance_names_the_mirror_without_a_password(shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
-    told = (get(shelf, tmp_path / "s") / PROVENANCE).read_text()
-    assert f"\nby way of the mirror: {shelf.address}\n" in told
+    result = (get(shelf, tmp_path / "s") / PROVENANCE).read_text()
+    assert f"\nby way of the mirror: {shelf.address}\n" in result
     secret = fetch(published(files=()), tmp_path / "t", mirror="http://ann:secret@host:81/deep")
     assert "by way of the mirror: http://host:81/deep\n" in (secret / PROVENANCE).read_text()
     direct = fetch(published(files=()), tmp_path / "u")
@@ -283,14 +285,14 @@ def test_the_provenance_names_the_mirror_without_a_password(shelf: Shelf, tmp_pa
 
 def test_a_file_longer_than_published_is_not_read_to_its_end(shelf: Shelf, tmp_path: Path) -> None:
     stock(shelf)
-    shelf.content["/who/what/c0ffee/data/jobs one.csv"] = WHOLE * 100_000
+    shelf.content["/owner/name/c0ffee/data/jobs one.csv"] = WHOLE * 100_000
     with pytest.raises(NotFetched, match="more than"):
         get(shelf, tmp_path / "s")
 
 
-def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFetched, match="could not be downloaded"):
-        fetch(published(), tmp_path / "s", mirror="http://127.0.0.1:9", tell=lambda line: None)
+        fetch(published(), tmp_path / "s", mirror="http://127.0.0.1:9", report=lambda line: None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -311,7 +313,7 @@ def test_every_source_says_where_it_is_from_and_how_it_is_verified() -> None:
     for one in SOURCES:
         assert one.licence and one.paper and one.about and len(one.commit) == 40
         assert one.format in ("", *FORMATS, *NODE_FORMATS)
-        assert len({file.here for file in one.files}) == len(one.files)
+        assert len({file.copy_name for file in one.files}) == len(one.files)
         for file in one.files:
             assert one.url(file).startswith("https://")
             assert file.sha256 is None or len(file.sha256) == 64

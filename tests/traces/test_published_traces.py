@@ -23,7 +23,7 @@ Write = Callable[..., Path]
 OPENB = "name,num_gpu,gpu_milli,gpu_spec,pod_phase,creation_time,deletion_time,scheduled_time"
 
 
-def test_a_part_of_an_accelerator_is_a_whole_one_or_dropped_and_either_is_told(written: Write) -> None:
+def test_a_part_of_an_accelerator_is_a_whole_one_or_dropped_and_either_is_reported(written: Write) -> None:
     path = written(
         OPENB,
         "a,1,460,,Running,5,100,10",
@@ -37,14 +37,14 @@ def test_a_part_of_an_accelerator_is_a_whole_one_or_dropped_and_either_is_told(w
     assert trace.duration_s.tolist() == [90, 90, 1]  # from scheduling to deletion
     assert trace.submitted_s.tolist() == [5, 6, 9]  # creation
     assert trace.status == ("", "failed", "finished")
-    told = [note.split(" ")[0] + note.split(" ", 3)[2] for note in trace.notes]
-    assert told == ["1ask", "1were", "1ask", "1may", "1still", "1have"]
+    result = [note.split(" ")[0] + note.split(" ", 3)[2] for note in trace.notes]
+    assert result == ["1ask", "1were", "1ask", "1may", "1still", "1have"]
     dropped = read(path, "openb", fraction="drop")
     assert dropped.job_id == ("b", "e")
     assert "1 pods ask for a part of one accelerator and are left out" in dropped.notes
 
 
-def test_milliseconds_of_muri_are_read_as_seconds_and_told(written: Write) -> None:
+def test_milliseconds_of_muri_are_read_as_seconds_and_noted(written: Write) -> None:
     header = "job_id,num_gpu,submit_time,duration,resource_time_0,resource_time_1,resource_time_2,model_name"
     path = written(header, "0,1,2500,70000,1,2,3,dqn")
     trace = read(path, "muri")
@@ -53,7 +53,7 @@ def test_milliseconds_of_muri_are_read_as_seconds_and_told(written: Write) -> No
     assert read(path, "muri", models=True).job_type == ("dqn",)
 
 
-def test_starts_that_are_no_submissions_are_told(written: Write) -> None:
+def test_starts_that_are_no_submissions_are_noted(written: Write) -> None:
     lingjun = read(written("job_index,submit_s,gpus,service_s", "0,5,8,0", "1,5,8,60"), "lingjun")
     assert lingjun.duration_s.tolist() == [1, 60]
     assert "starts of the jobs" in lingjun.notes[0]
@@ -220,7 +220,7 @@ def test_the_shockwave_traces_hold_the_jobs_that_their_names_say(real: Real) -> 
         assert len(read(file, "shockwave")) == int(file.name.split("_")[0])
 
 
-def test_the_real_pods_are_told_apart_as_published(real: Real) -> None:
+def test_the_real_pods_are_classified_as_published(real: Real) -> None:
     folder = real("traces/alibaba-openb-2023")
     trace = read(folder / "openb_pod_list_default.csv.gz", "openb")
     left_out = [int(note.split(" ")[0].replace(",", "")) for note in trace.notes[:2]]

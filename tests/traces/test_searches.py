@@ -39,6 +39,6 @@ def test_apps_arrive_at_their_rate_and_can_be_wide() -> None:
     assert max(Counter(trace.app).values()) == 20
 
 
-def test_gangs_that_nobody_knows_are_refused() -> None:
+def test_gangs_that_are_unknown_are_refused() -> None:
     with pytest.raises(InvalidInput, match="these gangs are not known"):
         generate("searches", 0, gangs="huge")

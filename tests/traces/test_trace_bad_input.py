@@ -1,4 +1,4 @@
-"""Every way in which a trace can be wrong is told with its file, row and column."""
+"""Every error of a trace is reported with its file, row and column."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def problems_of(path: Path, format: str = "native", **options: object) -> list[t
         ("job_id", "first"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_row_and_column(column: str, value: str, written: Write) -> None:
+def test_a_wrong_value_is_reported_with_its_row_and_column(column: str, value: str, written: Write) -> None:
     path = written(HEADER, line(job_id="first"), "", line(**{column: value}))
     assert problems_of(path) == [(4, column)]
 
@@ -99,7 +99,7 @@ def test_a_job_has_steps_or_a_duration_but_not_both(written: Write) -> None:
 
 
 @pytest.mark.parametrize("column", ["job_id", "submitted_s", "scale_factor", "job_type"])
-def test_a_missing_column_is_told_once(column: str, written: Write) -> None:
+def test_a_missing_column_is_reported_once(column: str, written: Write) -> None:
     kept = [name for name in GOOD if name != column]
     path = written(",".join(kept), *[",".join((GOOD | {"job_id": str(m)})[name] for name in kept) for m in range(3)])
     assert problems_of(path) == [(1, column)]
@@ -109,7 +109,7 @@ def test_without_steps_and_durations_there_is_no_work(written: Write) -> None:
     assert problems_of(written("job_id,submitted_s,scale_factor,job_type", "a,0,1,LM")) == [(1, "total_steps")]
 
 
-def test_a_column_that_nobody_reads_is_answered_with_the_nearest(written: Write) -> None:
+def test_a_column_that_no_reader_has_is_answered_with_the_nearest(written: Write) -> None:
     path = written(HEADER + ",tennant", line() + ",ann")
     with pytest.raises(InvalidInput, match="did you mean 'tenant'"):
         read(path)
@@ -120,12 +120,12 @@ def test_two_columns_of_one_name_are_refused(written: Write) -> None:
     assert problems_of(written(HEADER + ",weight", line() + ",1")) == [(1, "weight")]
 
 
-def test_rows_of_another_width_are_told_beside_the_problems_of_the_others(written: Write) -> None:
+def test_rows_of_another_width_are_reported_beside_the_problems_of_the_others(written: Write) -> None:
     path = written(HEADER, line(weight="0"), "b,0", line(job_id="c") + ",", line(job_id="d", retries="x"))
     assert problems_of(path) == [(2, "weight"), (3, None), (4, None), (5, "retries")]
 
 
-def test_all_problems_are_counted_and_the_first_twenty_told_in_the_order_of_rows(written: Write) -> None:
+def test_all_problems_are_counted_and_the_first_twenty_reported_in_the_order_of_rows(written: Write) -> None:
     path = written(HEADER, *[line(job_id=str(m), weight="-1", retries="-1") for m in range(100)], *["x"] * 50)
     with pytest.raises(InvalidInput) as caught:
         read(path)
@@ -220,7 +220,7 @@ def test_parquet_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
         ("job_id", None),
     ],
 )
-def test_a_wrong_value_in_parquet_is_told_as_if_it_stood_in_csv(column: str, value: object, tmp_path: Path) -> None:
+def test_a_wrong_value_in_parquet_is_reported_as_if_it_stood_in_csv(column: str, value: object, tmp_path: Path) -> None:
     pq.write_table(
         pa.table({name: [good or None] for name, good in GOOD.items()} | {column: pa.array([value])}),
         tmp_path / "jobs.parquet",
@@ -247,7 +247,7 @@ GAVEL = ["LM (batch size 5)", "python3 main.py", "lm", "--steps", "1", "100", "2
         (9, "", "arrival_time"),
     ],
 )
-def test_a_wrong_value_in_a_gavel_file_is_told(position: int, value: str, column: str, written: Write) -> None:
+def test_a_wrong_value_in_a_gavel_file_is_reported(position: int, value: str, column: str, written: Write) -> None:
     row = [*GAVEL[:position], value, *GAVEL[position + 1 :]]
     assert problems_of(written("\t".join(GAVEL), "\t".join(row)), "gavel") == [(2, column)]
 
@@ -274,7 +274,7 @@ PHILLY = "job_index,submit_s,gpus,span_s,service_s,vc,status"
         ("1,0,1,5,5,,", "status"),
     ],
 )
-def test_a_wrong_value_in_a_philly_table_is_told(row: str, column: str, written: Write) -> None:
+def test_a_wrong_value_in_a_philly_table_is_reported(row: str, column: str, written: Write) -> None:
     assert problems_of(written(PHILLY, "0,0,1,5,5,,Pass", row), "philly") == [(3, column)]
 
 
@@ -292,7 +292,7 @@ VENUS = "job_id,submit_s,gpus,service_s,clamped"
         ("1,0,1,5,2", "clamped"),
     ],
 )
-def test_a_wrong_value_in_a_venus_table_is_told(row: str, column: str, written: Write) -> None:
+def test_a_wrong_value_in_a_venus_table_is_reported(row: str, column: str, written: Write) -> None:
     assert problems_of(written(VENUS, "0,0,1,5,0", row), "venus") == [(3, column)]
 
 
@@ -301,12 +301,12 @@ def test_options_of_the_wrong_kind_are_refused(written: Write) -> None:
     assert problems_of(written(VENUS), "venus", status_file=3) == [(None, "status_file")]
 
 
-def test_a_wrong_status_file_is_told_as_that_file(written: Write) -> None:
+def test_a_wrong_status_file_is_reported_as_that_file(written: Write) -> None:
     written("job_id,user,status", "0,,Pass", "0,2,Pass", ",3,Gone", name="status.csv")
     with pytest.raises(InvalidInput) as caught:
         read(written(VENUS, "0,0,1,5,0"), "venus", status_file="status.csv")
-    told = [(Path(problem.file).name, problem.row, problem.column) for problem in caught.value.problems]
-    assert told == [("status.csv", 2, "user"), ("status.csv", 3, "job_id"), ("status.csv", 4, "status")]
+    result = [(Path(problem.file).name, problem.row, problem.column) for problem in caught.value.problems]
+    assert result == [("status.csv", 2, "user"), ("status.csv", 3, "job_id"), ("status.csv", 4, "status")]
 
 
 def _parquet() -> bytes:

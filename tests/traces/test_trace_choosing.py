@@ -1,4 +1,4 @@
-"""Which file of a folder is read, and how a format is told without being named."""
+"""Which file of a folder is read, and how a format is detected without being named."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def test_a_folder_without_such_a_file_is_refused(written: Write, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "jobs.parquet", "jobs.csv.gz"])
-def test_a_format_may_be_told_by_the_first_line(name: str, written: Write, tmp_path: Path) -> None:
+def test_a_format_is_detected_from_the_first_line(name: str, written: Write, tmp_path: Path) -> None:
     from eunomia.traces import write_native
 
     write_native(read(written(*LINGJUN), "auto"), tmp_path / name)
     assert len(read(tmp_path / name, "auto")) == 1
 
 
-def test_tabbed_formats_are_told_apart_by_their_number_of_columns(written: Write) -> None:
+def test_tabbed_formats_are_detected_by_their_number_of_columns(written: Write) -> None:
     gavel = "LM (batch size 5)\tpython3\tlm\t--steps\t1\t100\t2\t1\t-1\t5"
     assert read(written(gavel), "auto").total_steps.tolist() == [100]
     assert read(written(gavel.replace("\t2\t1\t-1\t", "\t2\tgns\t1\t-1\t70\t")), "auto").notes
 
 
-@pytest.mark.parametrize("raw", [b"", b"who,knows\n1,2\n", b"\xff\xff", b"\x1f\x8bbroken"])
-def test_a_format_that_cannot_be_told_is_asked_for(raw: bytes, written: Write) -> None:
+@pytest.mark.parametrize("raw", [b"", b"some,thing\n1,2\n", b"\xff\xff", b"\x1f\x8bbroken"])
+def test_a_format_that_cannot_be_detected_must_be_named(raw: bytes, written: Write) -> None:
     with pytest.raises(InvalidInput, match="name the format"):
         read(written(raw=raw), "auto")
 
@@ -81,7 +81,7 @@ def test_a_format_of_which_columns_are_missing_is_named_with_these_columns(writt
     assert found.fix.startswith("add these columns, or name the format: native, ")
 
 
-@pytest.mark.parametrize("header", ["who,knows", "job_id,what", "job_id,submit_time,who,knows,what,this,is"])
+@pytest.mark.parametrize("header", ["some,thing", "job_id,what", "job_id,submit_time,some,thing,what,this,is"])
 def test_no_format_is_named_for_a_file_that_is_near_to_none_or_to_several(header: str, written: Write) -> None:
     with pytest.raises(InvalidInput, match=r"from the first line; name the format: native, "):
         read(written(header, ",".join("1" * len(header.split(",")))), "auto")

@@ -53,10 +53,10 @@ def alike(column: Any, other: Any) -> bool:
 
 def test_a_trace_is_described_in_words_and_in_numbers(written: Write) -> None:
     path = written(*PODS)
-    told = typed("trace", "describe", path)
-    assert told.exit_code == 0
-    assert "accelerators per job" in told.stdout and "failed: 1 (50.0 %" in told.stdout
-    assert "1 pods ask for a part of one accelerator" in told.stderr
+    result = typed("trace", "describe", path)
+    assert result.exit_code == 0
+    assert "accelerators per job" in result.stdout and "failed: 1 (50.0 %" in result.stdout
+    assert "1 pods ask for a part of one accelerator" in result.stderr
     found = printed("trace", "describe", path)
     assert (found["jobs"], found["size"]["most"], found["duration_s"]["mean"]) == (2, 2, 90)
     assert [(part["name"], part["jobs"]) for part in found["sizes"]] == [("1", 1), ("2", 1)]
@@ -78,24 +78,24 @@ def test_a_description_may_be_kept_as_a_page_whole_or_not_at_all(written: Write,
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
 def test_converting_loses_nothing_that_the_native_format_holds(ending: str, written: Write, tmp_path: Path) -> None:
     path, new = written(*NATIVE), tmp_path / f"new{ending}"
-    told = printed("trace", "convert", path, "--to", new)
-    assert (told["jobs"], told["lost"]) == (2, [])
+    result = printed("trace", "convert", path, "--to", new)
+    assert (result["jobs"], result["lost"]) == (2, [])
     assert same(read(path), read(new))
 
 
-def test_what_the_native_format_has_no_place_for_is_told(written: Write, tmp_path: Path) -> None:
+def test_what_the_native_format_cannot_hold_is_listed(written: Write, tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
-    told = typed("trace", "convert", written(*PODS), "--to", new)
-    assert told.exit_code == 0
-    assert "not written: columns gpu_spec\n" in told.stderr
+    result = typed("trace", "convert", written(*PODS), "--to", new)
+    assert result.exit_code == 0
+    assert "not written: columns gpu_spec\n" in result.stderr
     assert read(new).status == ("failed", "finished")
     assert read(new).job_type is None
 
 
 def test_the_date_of_time_0_has_no_place_in_a_native_trace(written: Write, tmp_path: Path) -> None:
     path = written("row,submit_time,user,gpus,nodes,run_time_s,status", "0,2017-08-07 10:03:01,1,1,2,60,Pass")
-    told = printed("trace", "convert", path, "--to", tmp_path / "new.csv")
-    columns, date = told["lost"]
+    result = printed("trace", "convert", path, "--to", tmp_path / "new.csv")
+    columns, date = result["lost"]
     assert columns == "columns nodes" and date == "the date of time 0, 2017-08-07 10:03:01"
 
 
@@ -114,12 +114,12 @@ def test_a_sample_is_written_as_asked(written: Write, tmp_path: Path) -> None:
     lines = ["job_id,submitted_s,scale_factor,job_type,duration_s,tenant"]
     lines += [f"{m},{10 * m},1,,5,{'ann' if m % 2 else 'bo'}" for m in range(1000)]
     out = tmp_path / "part.csv"
-    told = printed(
+    result = printed(
         *("trace", "sample", written(*lines), "--out", out, "--tenant", "ann", "--start", 1000, "--end", 5000),
         *("--rate", 0.5, "--load", 2, "--seed", 3),
     )
     part = read(out)
-    assert told["jobs"] == len(part) == pytest.approx(100, abs=30)
+    assert result["jobs"] == len(part) == pytest.approx(100, abs=30)
     assert set(part.tenant) == {"ann"}
     assert part.submitted_s[-1] < 2000
 

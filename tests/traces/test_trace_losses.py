@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eunomia.traces import FORMATS, Trace, read, write_native
-from eunomia.traces.writing import lost
+from eunomia.traces.writing import list_losses
 
 Write = Callable[..., Path]
 FILES = {  # format → header, a row, and a later row, as published
@@ -185,13 +185,13 @@ def test_each_column_is_written_or_named(
     row = split(FILES[format][2])
     path = put(format, row, written)
     trace = read(path, format, **options)
-    before, told = native_of(trace, tmp_path), " ".join(lost(trace))
+    before, result = native_of(trace, tmp_path), " ".join(list_losses(trace))
     left_out = {name.partition(" (")[0] for name in trace.unread}
     for k, column in enumerate(columns_of(format)):
         changed = [*row[:k], other(column, row[k]), *row[k + 1 :]]
         differs = native_of(read(put(format, changed, written), format, **options), tmp_path) != before
         assert differs != (column in left_out) or column in " ".join(trace.partly), column
-        assert differs or column in told, column
+        assert differs or column in result, column
 
 
 def test_the_units_of_openb_become_ours(written: Write, tmp_path: Path) -> None:
@@ -209,18 +209,18 @@ def test_the_cpus_of_a_job_are_read(format: str, column: str, written: Write) ->
     assert read(put(format, row, written), format).cpus.tolist() == [float(row[columns_of(format).index(column)])] * 2
 
 
-def test_what_is_written_in_part_is_told(written: Write) -> None:
-    told = {format: lost(read(put(format, split(FILES[format][2]), written), format)) for format in FILES}
-    assert "span_s of jobs that have a service_s" in told["philly"]
-    assert "of state TIMEOUT: they become failed" in told["helios"]
-    assert "of gpu_milli the parts of an accelerator: they become whole ones" in told["openb"]
-    assert "of pod_phase Running: they become not said" in told["openb"]
-    assert told["itp"] == ("columns model_name (with --option models=true, as job_type), batch_size, num_iteration",)
-    assert told["shockwave"][0].endswith("duration (with --option work=duration)")
-    assert told["native"] == ()
+def test_what_is_written_in_part_is_reported(written: Write) -> None:
+    result = {format: list_losses(read(put(format, split(FILES[format][2]), written), format)) for format in FILES}
+    assert "span_s of jobs that have a service_s" in result["philly"]
+    assert "of state TIMEOUT: they become failed" in result["helios"]
+    assert "of gpu_milli the parts of an accelerator: they become whole ones" in result["openb"]
+    assert "of pod_phase Running: they become not said" in result["openb"]
+    assert result["itp"] == ("columns model_name (with --option models=true, as job_type), batch_size, num_iteration",)
+    assert result["shockwave"][0].endswith("duration (with --option work=duration)")
+    assert result["native"] == ()
 
 
-def test_the_columns_of_a_status_file_are_told_with_its_name(written: Write) -> None:
+def test_the_columns_of_a_status_file_are_reported_with_its_name(written: Write) -> None:
     status = written("row,user,gpus,cpus,status,job_id", "0,ann,8,6,Pass,7", name="status.csv")
     trace = read(put("venus", split(FILES["venus"][2]), written), "venus", status_file=status.name)
     assert trace.unread[-3:] == ("row of status.csv", "gpus of status.csv", "cpus of status.csv")

@@ -86,7 +86,7 @@ def test_tenants_time_and_number_are_cut_in_that_order() -> None:
         if tenant == "tenant-1" and DAY <= at < 2 * DAY
     ]
     assert list(zip(part.job_id, part.submitted_s.tolist(), strict=True)) == mine[:10]
-    assert len(part.notes) == 3  # who, when, how many were left out
+    assert len(part.notes) == 3  # tenants, window, number left out
 
 
 @pytest.mark.parametrize(

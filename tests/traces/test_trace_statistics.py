@@ -138,15 +138,15 @@ def test_the_state_of_a_virtual_cluster_is_averaged_over_its_minutes(written: Wr
         (",2020-05-01 00:00:00,6,4,2,8,0.75", "vc"),
     ],
 )
-def test_a_wrong_state_is_told_with_its_row_and_column(row: str, column: str, written: Write) -> None:
+def test_a_wrong_state_is_reported_with_its_row_and_column(row: str, column: str, written: Write) -> None:
     with pytest.raises(InvalidInput) as caught:
         read_cluster_history(written(STATE, row))
     assert [(problem.row, problem.column) for problem in caught.value.problems] == [(2, column)]
 
 
-def test_a_minute_that_is_told_twice_is_refused_by_its_second_line(written: Write) -> None:
+def test_a_minute_that_is_repeated_is_refused_by_its_second_line(written: Write) -> None:
     row, other = "a,2020-05-01 00:00:00,6,4,2,8,0.75", "b,2020-05-01 00:00:00,0,0,8,8,0.0"
-    with pytest.raises(InvalidInput, match="line 2 tells of this minute already") as caught:
+    with pytest.raises(InvalidInput, match="line 2 has it too") as caught:
         read_cluster_history(written(STATE, row, other, row))
     assert [(problem.row, problem.column) for problem in caught.value.problems] == [(4, "time")]
     minute = "2017-10-03 00:00:00,500,551"

@@ -117,8 +117,8 @@ def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> 
 @pytest.mark.parametrize(
     ("apps", "rule"),
     [
-        ({"tuner": "hyperband"}, "know no pause; set pause = false"),
-        ({"tuner": "asha", "parallel": 2}, "count the jobs that are still to come"),
+        ({"tuner": "hyperband"}, "have no pause; set pause = false"),
+        ({"tuner": "asha", "parallel": 2}, "need the number of jobs to come"),
     ],
 )
 def test_what_gavels_clock_cannot_do_is_refused(scene: Scene, apps: dict[str, Any], rule: str) -> None:

@@ -62,7 +62,7 @@ def get(
 
         wanted = source(name)
         try:
-            folder = fetch(wanted, out or Path("data") / name, mirror=mirror, tell=_tell)
+            folder = fetch(wanted, out or Path("data") / name, mirror=mirror, report=_tell)
         except NotFetched as failure:
             if as_json:
                 print(json.dumps(failure.as_dict()))

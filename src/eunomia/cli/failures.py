@@ -77,16 +77,16 @@ def list_(as_json: JsonOption = False) -> None:
 def _verdicts(files: list[str]) -> list[tuple[str, Classification]]:
     """Return the verdict on each file. Raises InvalidInput that names every file that cannot be read."""
     from eunomia.failures.classifier import classify_lines
-    from eunomia.failures.logs import ends_of, opened
+    from eunomia.failures.logs import open_log, read_ends
 
     found, problems = [], []
     for name in files:
         try:
             if name == STDIN:
-                found.append((name, classify_lines(ends_of(sys.stdin.buffer))))
+                found.append((name, classify_lines(read_ends(sys.stdin.buffer))))
             else:
-                with opened(Path(name)) as file:
-                    found.append((name, classify_lines(ends_of(file))))
+                with open_log(Path(name)) as file:
+                    found.append((name, classify_lines(read_ends(file))))
         except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a name that no file can have
             rule = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
             problems.append(Problem(file=name, rule=rule, fix="give a text file that you may read, or - for stdin"))

@@ -57,9 +57,9 @@ def describe(
     """
     with answering_errors(as_json):
         from eunomia.traces.cluster_state import is_cluster_state, read_cluster_history
-        from eunomia.traces.machine_lists import is_list
+        from eunomia.traces.machine_lists import is_machine_list
 
-        if format == "auto" and is_list(file):
+        if format == "auto" and is_machine_list(file):
             _show_machines(_machines(file, format, option), as_json)
         elif format == "auto" and is_cluster_state(file):
             _show_states(read_cluster_history(file), as_json)
@@ -247,12 +247,12 @@ def _tell(what: str, sentences: Iterable[str]) -> None:
 def _write(trace: Trace, path: Path, as_json: bool) -> None:
     """Write the trace, then say what was written and what was not."""
     from eunomia.traces import write_native
-    from eunomia.traces.writing import lost
+    from eunomia.traces.writing import list_losses
 
     write_native(trace, path)
     if as_json:
-        print(json.dumps({"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": lost(trace)}))
+        print(json.dumps({"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": list_losses(trace)}))
         return
     print(f"{len(trace):,} jobs: {path}")
     _tell("note", trace.notes)
-    _tell("not written", lost(trace))
+    _tell("not written", list_losses(trace))

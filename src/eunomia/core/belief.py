@@ -16,7 +16,7 @@ from eunomia.model.curves import Curve
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
-from eunomia.throughputs.model_skew import largest_tensor
+from eunomia.throughputs.job_type_aliases import largest_tensor
 
 
 @kernel(allocates=False)

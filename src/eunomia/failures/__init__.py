@@ -1,4 +1,4 @@
-"""Why jobs fail: the published reasons, and which of them a job's log tells of."""
+"""Reasons of failures: the published ones, and a classifier of logs."""
 
 from eunomia.failures.classifier import Classification, classify
 

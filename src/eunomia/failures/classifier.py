@@ -1,11 +1,9 @@
-"""Which line of a job's log names the reason of its failure.
+"""Finds the line of a job's log that names the reason of its failure.
 
-    tier of the signature, then whether the job went on after the line, then the earlier line
-
-A line after which the job made progress was survived: long progress makes it worth less than any line that was not. A
-step that many ranks log is one step.
-Lines that are logged as a warning, that tell of a retry or a fallback, that quote code in a traceback, or that belong
-to an exception that Python ignored, say nothing, unless their signature counts at any level.
+Lines are ranked by the tier of their signature, then by whether the job continued after the line, then by position. A
+line followed by long progress ranks after all others. A step that many ranks log is one step.
+Lines logged as a warning, lines of a retry or fallback, code in a traceback, and exceptions that Python ignored do not
+count, unless their signature counts at any level.
 
 Method: ordered signatures, explicit before implicit, as in M. Jeon et al., USENIX ATC 2019, section 4.
 """
@@ -16,18 +14,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eunomia.failures.signature import AFTERMATH, IMPLICIT, Signature
-from eunomia.failures.signatures import SIGNATURES
+from eunomia.failures.signatures import AFTERMATH, IMPLICIT, SIGNATURES, Signature
 from eunomia.failures.table7 import REASONS
 
 NO_SIGNATURE = "No signature"
 CATEGORY = {reason.name: reason.category for reason in REASONS}
-SURVIVED = 10  # lines of progress after which what came before cannot have ended the job
-REMEMBERED = 64  # steps: ranks are hardly ever further apart
-SHOWN = 400  # characters of a line
-LONGEST = 4000
+SURVIVED = 10  # lines of progress after a line that cannot have ended the job
+REMEMBERED = 64  # steps: ranks are rarely further apart
+SHOWN = 400  # characters of a line in a classification
+LONGEST = 4000  # characters read at each end of a line
 
-# A line without one of these words matches no signature; looking for them is many times cheaper.
+# A line without one of these words matches no signature; a search for them is many times cheaper.
 WORDS = (
     "err", "exception", "fail", "fault", "kill", "oom", "out of ", "allocat", "shared mem", "memory limit",
     "physical mem", "corrupt", " access", " reference", "denied", "abort", "dump", "cuda", "cudnn_", "cublas_",
@@ -52,7 +49,7 @@ _LEVEL = re.compile(
     r"\b(?:(WARN(?:ING)?|INFO|DEBUG|NOTICE)|(?:ERROR|FATAL|CRITICAL))\b|((?<![\w/])[WI]\d{4} |[:\[] ?[WI] )"
 )
 _WARNS = re.compile(r"\w*Warning: |\bwarning:|warnings\.warn\(", re.IGNORECASE)
-_WENT_ON = re.compile(
+_CONTINUES = re.compile(
     r"\b(?:retrying|will retry|try again|retry \d|fall(?:ing)? ?back|ignor(?:ed|ing)|skipp(?:ed|ing)|continuing)\b",
     re.IGNORECASE,
 )
@@ -69,17 +66,17 @@ _HANDLED = "During handling of the above exception, another exception occurred"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:
-    """Why a job failed, and the line that says so; `line` counts from 1 and is None when no line does."""
+    """The reason of a failure, and the line that shows it; `line` counts from 1 and is None if no line does."""
 
     reason: str
-    category: str  # IF infrastructure, AE the framework, U the user; several stand in one text as in the table
+    category: str  # IF infrastructure, AE the framework, U the user; several are joined by commas
     signature: str | None = None
     line: int | None = None
     text: str | None = None
 
 
 @dataclass(slots=True)
-class _Found:
+class _Match:
     signature: Signature
     line: int
     text: str
@@ -88,33 +85,33 @@ class _Found:
 
 
 def classify(text: str) -> Classification:
-    """Return why the job of this log failed."""
+    """Return the reason of the failure in this log."""
     return classify_lines(enumerate(text.split("\n"), start=1))
 
 
 def classify_lines(lines: Iterable[tuple[int, str]]) -> Classification:
-    """Return why a job failed; lines come with their numbers and may be a log's beginning and end."""
+    """Return the reason of the failure; `lines` have numbers and may be only the beginning and the end of a log."""
     reader = _Reader()
     for number, line in lines:
-        for part in line.split("\r"):  # a progress bar writes over itself
+        for part in line.split("\r"):  # a progress bar overwrites its line
             if part:
                 reader.read(number, part)
-    return reader.verdict()
+    return reader.classification()
 
 
 class _Reader:
-    """Reads a log line by line and keeps what could be the cause."""
+    """Reads a log line by line and keeps the lines that may name the cause."""
 
     def __init__(self) -> None:
-        self._found: list[_Found] = []
+        self._matches: list[_Match] = []
         self._progress = 0
-        self._marks: dict[tuple[str, ...], None] = {}  # of the last lines of progress, in order
-        self._nan_at: _Found | None = None
-        self._quoted = self._ignored = False  # the next line is code; an ignored exception is being told
+        self._marks: dict[tuple[str, ...], None] = {}  # steps of the last lines of progress, in order
+        self._nan_at: _Match | None = None
+        self._quoted = self._ignored = False  # the next line is code, or belongs to an ignored exception
 
     def read(self, number: int, raw: str) -> None:
-        """Take in one line."""
-        line = _shortened(_ANSI.sub("", raw) if "\x1b" in raw else raw).rstrip()
+        """Add a line to the log."""
+        line = _shorten(_ANSI.sub("", raw) if "\x1b" in raw else raw).rstrip()
         low = line.lower()
         quoted, self._quoted = self._quoted, False
         if quoted and _INDENTED.match(line) and not _QUOTES_CODE.search(line):
@@ -124,23 +121,23 @@ class _Reader:
             return
         if _PROGRESS.search(line):
             if not _NOT_FINITE.search(line):
-                self._go_on(tuple(_PROGRESS.findall(line)))
+                self._count_progress(tuple(_PROGRESS.findall(line)))
             elif self._nan_at is None:
-                self._nan_at = _Found(_DIVERGED, number, line, self._progress, _DIVERGED.tier)
+                self._nan_at = _Match(_DIVERGED, number, line, self._progress, _DIVERGED.tier)
         if _HANDLED in line:
-            self._forgive()
-        elif any(word in low for word in WORDS) and not self._tells_of_ignored(line):
+            self._demote_last()
+        elif any(word in low for word in WORDS) and not self._is_of_ignored_exception(line):
             self._match(number, line)
 
-    def _go_on(self, mark: tuple[str, ...]) -> None:
-        """Count a line of progress, but for one that another rank has just written of the same step."""
+    def _count_progress(self, mark: tuple[str, ...]) -> None:
+        """Count a line of progress, unless another rank has just logged the same step."""
         self._progress += mark not in self._marks
         self._marks[mark] = None
         if len(self._marks) > REMEMBERED:
             del self._marks[next(iter(self._marks))]
 
-    def _tells_of_ignored(self, line: str) -> bool:
-        """Say whether a line belongs to an exception that Python ignored; its last line ends that."""
+    def _is_of_ignored_exception(self, line: str) -> bool:
+        """Say whether a line belongs to an exception that Python ignored."""
         if line.startswith("Exception ignored in") or "Exception ignored in:" in line:
             self._ignored = True
             return True
@@ -153,40 +150,40 @@ class _Reader:
         quiet = _is_quiet(line)
         for signature in SIGNATURES:
             if (signature.at_any_level or not quiet) and signature.pattern.search(line):
-                self._found.append(_Found(signature, number, line, self._progress, signature.tier))
+                self._matches.append(_Match(signature, number, line, self._progress, signature.tier))
                 return
 
-    def _forgive(self) -> None:
-        """The last exception was handled, and another came of it: one that says little is not the cause."""
-        if self._found and self._found[-1].signature.generic:
-            self._found[-1].tier = IMPLICIT
+    def _demote_last(self) -> None:
+        """Lower the tier of the last match if it is generic: its exception was handled, and another followed."""
+        if self._matches and self._matches[-1].signature.generic:
+            self._matches[-1].tier = IMPLICIT
 
-    def verdict(self) -> Classification:
-        """Return the verdict on all that was read."""
-        found = [*self._found, *([self._nan_at] if self._nan_at else [])]
-        if not found:
+    def classification(self) -> Classification:
+        """Return the classification of the lines read."""
+        matches = [*self._matches, *([self._nan_at] if self._nan_at else [])]
+        if not matches:
             return Classification(reason=NO_SIGNATURE, category=CATEGORY[NO_SIGNATURE])
-        best = min(found, key=self._rank)
+        best = min(matches, key=self._rank)
         reason = best.signature.reason
         shown = best.text.strip()[:SHOWN]
         return Classification(
             reason=reason, category=CATEGORY[reason], signature=best.signature.name, line=best.line, text=shown
         )
 
-    def _rank(self, found: _Found) -> tuple[bool, int, bool, int]:
-        after = self._progress - found.progress
-        return after >= SURVIVED, found.tier, after > 0, found.line
+    def _rank(self, match: _Match) -> tuple[bool, int, bool, int]:
+        after = self._progress - match.progress
+        return after >= SURVIVED, match.tier, after > 0, match.line
 
 
 _DIVERGED = Signature("loss-nan-in-progress", "Model diverged", AFTERMATH, _NOT_FINITE)
 
 
-def _shortened(line: str) -> str:
-    """Return both ends of a line that is longer than anybody's message."""
+def _shorten(line: str) -> str:
+    """Return a line, or both ends of a very long one."""
     return line if len(line) <= 2 * LONGEST else line[:LONGEST] + line[-LONGEST:]
 
 
 def _is_quiet(line: str) -> bool:
-    """Say whether a line is logged as a warning or less, or says that the job went on."""
+    """Say whether a line is logged as a warning or less, or reports that the job continues."""
     level = _LEVEL.search(line[:90])
-    return bool((level and (level[1] or level[2])) or _WARNS.search(line) or _WENT_ON.search(line))
+    return bool((level and (level[1] or level[2])) or _WARNS.search(line) or _CONTINUES.search(line))

@@ -1,4 +1,4 @@
-"""The beginning and the end of a log, however large it is, and whether it is packed with gzip or not."""
+"""Reads the beginning and the end of a log of any size, gzip or not."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import BinaryIO, cast
 HEAD_BYTES, TAIL_BYTES, CHUNK_BYTES = 1 << 20, 8 << 20, 1 << 20
 _GZIP = b"\x1f\x8b"
 _WIDE = {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
-_LOOKED_AT, _ZEROS = 1024, 0.4  # bytes, and the part of every second one that is 0 in UTF-16 of mostly Latin text
+_SAMPLE_BYTES, _ZEROS = 1024, 0.4  # the fraction of every second byte that is 0 in UTF-16 of mostly Latin text
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a log to read, unpacked if it is packed with gzip."""
+def open_log(path: Path) -> Iterator[BinaryIO]:
+    """Open a log for reading, decompressed if it is gzip."""
     with path.open("rb") as file:
         if file.peek(len(_GZIP))[: len(_GZIP)] != _GZIP:
             yield file
@@ -26,57 +26,57 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, unpacked)
 
 
-def ends_of(file: BinaryIO, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> Iterator[tuple[int, str]]:
-    """Yield the first and the last lines with their numbers; what lies between is counted and left out.
+def read_ends(file: BinaryIO, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> Iterator[tuple[int, str]]:
+    """Yield the first and the last lines with their numbers; lines between are counted and left out.
 
-    Bytes that are no UTF-8 become the replacement character. A byte order mark makes it UTF-16, and so do bytes of
-    which nearly every second is 0.
+    Bytes that are not UTF-8 become the replacement character. A log with a byte order mark, or with nearly every second
+    byte 0, is read as UTF-16.
     """
     head = _read(file, head_bytes - head_bytes % 2)
-    encoding = _encoding_of(head)
+    encoding = _detect_encoding(head)
     tail, dropped, cut = bytearray(), 0, False
     while chunk := file.read(CHUNK_BYTES):
         tail += chunk
         if len(tail) > tail_bytes + CHUNK_BYTES:
             extra = len(tail) - tail_bytes
-            extra -= extra % 2  # no character of UTF-16 is cut in two
-            dropped += _lines_in(tail[:extra], encoding)
+            extra -= extra % 2  # keeps the 2 bytes of a UTF-16 character together
+            dropped += _count_lines(tail[:extra], encoding)
             cut = True
             del tail[:extra]
     if not cut:
-        yield from enumerate(_text(head + tail, encoding).split("\n"), start=1)
+        yield from enumerate(_decode(head + tail, encoding).split("\n"), start=1)
         return
-    first = _text(head, encoding).split("\n")
+    first = _decode(head, encoding).split("\n")
     yield from enumerate(first[:-1], start=1)
-    cut_line, *rest = _text(tail, encoding).split("\n")
-    whole = cut_line.partition("\r")[2]  # what a progress bar wrote over the part that has lost its beginning
+    cut_line, *rest = _decode(tail, encoding).split("\n")
+    whole = cut_line.partition("\r")[2]  # the text after the truncated part of a progress bar's line
     yield len(first) + dropped, whole or ("" if rest else cut_line)
     yield from enumerate(rest, start=len(first) + dropped + 1)
 
 
-def _encoding_of(head: bytes) -> str:
-    """Return how a log that begins so is written."""
+def _detect_encoding(head: bytes) -> str:
+    """Return the encoding of a log from its first bytes."""
     for encoding, mark in _WIDE.items():
         if head.startswith(mark):
             return encoding
-    some = head[:_LOOKED_AT]
-    low, high = some[::2].count(0), some[1::2].count(0)  # zeros in even and in odd places
+    some = head[:_SAMPLE_BYTES]
+    low, high = some[::2].count(0), some[1::2].count(0)  # zeros at even and odd offsets
     if max(low, high) > _ZEROS * len(some) / 2 and min(low, high) < max(low, high) / 10:
         return "utf-16-le" if high > low else "utf-16-be"
     return "utf-8"
 
 
-def _lines_in(part: bytes | bytearray, encoding: str) -> int:
-    """Return the ends of lines in a part of a log."""
-    return part.count(b"\n") if encoding == "utf-8" else _text(part, encoding).count("\n")
+def _count_lines(part: bytes | bytearray, encoding: str) -> int:
+    """Return the number of line ends in a part of a log."""
+    return part.count(b"\n") if encoding == "utf-8" else _decode(part, encoding).count("\n")
 
 
-def _text(part: bytes | bytearray, encoding: str) -> str:
+def _decode(part: bytes | bytearray, encoding: str) -> str:
     return part.decode(encoding, errors="replace").removeprefix("\ufeff")
 
 
 def _read(file: BinaryIO, wanted: int) -> bytes:
-    """Read so many bytes, or all there are; a pipe gives them in pieces."""
+    """Read `wanted` bytes, or all there are; a pipe returns them in pieces."""
     parts, missing = [], wanted
     while missing and (part := file.read(missing)):
         parts.append(part)

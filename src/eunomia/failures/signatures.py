@@ -1,12 +1,41 @@
-"""What logs say when jobs fail, and for which of Philly's reasons.
+"""Signatures of failures in logs, with Philly's reason for each.
 
-Of one line the first signature that matches counts. Of all lines the one with the lowest tier counts, so that a cause
-that is named comes before the noise that it makes on other ranks, and that before a bare traceback or exit code.
+The first signature that matches a line counts. The line with the lowest tier counts, so that a named cause precedes its
+effects on other ranks, and these a bare traceback or exit code.
 """
 
 from __future__ import annotations
 
-from eunomia.failures.signature import AFTERMATH, BARE, CAUSE, IMPLICIT, PROCESS, Signature, signatures
+import re
+from typing import NamedTuple
+
+CAUSE = 0  # names the cause
+PROCESS = 1  # a process died or lost its peers: a cause, or the effect of one
+AFTERMATH = 2  # cleanup by launchers and schedulers
+IMPLICIT = 3  # an exception that does not name its cause
+BARE = 4  # a traceback without its last line, or an exit code
+
+
+class Signature(NamedTuple):
+    """A pattern by which a line of a log indicates a failure, with its reason."""
+
+    name: str
+    reason: str  # a name of `table7.REASONS`
+    tier: int
+    pattern: re.Pattern[str]
+    at_any_level: bool = False  # also on lines logged as a warning or less
+    generic: bool = False  # an exception that is often handled and followed by another one
+
+
+def signatures(
+    reason: str, tier: int, *rows: tuple[str, ...], at_any_level: bool = False, generic: bool = False
+) -> list[Signature]:
+    """Return signatures of one reason from (name, patterns …), which ignore case."""
+    return [
+        Signature(name, reason, tier, re.compile("|".join(alternatives), re.IGNORECASE), at_any_level, generic)
+        for name, *alternatives in rows
+    ]
+
 
 _ON_HOST = r"(?:device:CPU|allocator cpu)"
 _NOT_ON_HOST = rf"(?!.*{_ON_HOST})"

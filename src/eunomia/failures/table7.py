@@ -1,4 +1,4 @@
-"""Why jobs failed on Philly, and after how long.
+"""Reasons of failures on Philly, and times to failure.
 
 M. Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads", USENIX ATC 2019, Table 7
 (reasons) and Table 6 (final status). Categories: IF infrastructure, AE the framework, U the user.

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import numpy as np
+
+from eunomia.model.arrays import Floats
+
 EPOCH = datetime(1970, 1, 1)
 
 
@@ -13,3 +17,9 @@ def date_at(seconds: float, since: datetime = EPOCH) -> datetime | None:
         return since + timedelta(seconds=seconds)
     except OverflowError:
         return None
+
+
+def since_first(times: Floats) -> tuple[Floats, datetime | None]:
+    """Return times counted from the first of them, and its date; `times` are seconds since 1970, nan where invalid."""
+    first = float(np.nanmin(times)) if np.isfinite(times).any() else 0.0
+    return times - first, date_at(first)

@@ -1,4 +1,4 @@
-"""One TOML file that says what is run: cluster, workload, throughputs, belief, policy, mechanism, overheads, world."""
+"""The scenario file of a run: cluster, workload, throughputs, belief, policy, mechanism, overheads, world."""
 
 from __future__ import annotations
 

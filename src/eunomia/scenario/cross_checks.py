@@ -1,6 +1,6 @@
-"""What no single key can say: keys that contradict each other, and keys of the wrong table.
+"""Checks of keys against each other: contradictions, and keys of the wrong table.
 
-Every rule reads the values as written, of whatever type, so that it speaks even when other keys are wrong.
+Every check reads the values as written, of any type, so that it works even when other keys are invalid.
 """
 
 from __future__ import annotations
@@ -13,33 +13,32 @@ from typing import Any
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
-from eunomia.scenario.outage_rules import outage_findings
-from eunomia.scenario.physics_rules import physics_findings
+from eunomia.scenario.physics_rules import outage_findings, physics_findings
 from eunomia.scenario.schema_models import MOST_ACCELERATORS, MechanismSection, PolicySection, Section, WorkloadSection
 from eunomia.scenario.source_locations import Finding, KeyPath, dotted
 
 TOO_LARGE = 2**63  # TOML's whole numbers have 64 bits
 MISSPELT = 0.75  # likeness from which a key is taken for a misspelling: "laod" is 0.75 like "load"
-NOT_MISSPELT = ("job_type",)  # a generator's parameter, however like one of our own keys
-TOP_LEVEL = ("seed", "check")  # plain keys of the scenario, which get lost in the table above them
+NOT_MISSPELT = ("job_type",)  # a generator's parameter, though similar to a key of the scenario
+TOP_LEVEL = ("seed", "check")  # keys outside tables, which users write below a [table] by mistake
 
 
 def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     """Yield every finding in the scenario as written."""
-    yield from _strange_values(data, ())
+    yield from _check_values(data, ())
     if isinstance(data.get("cluster"), dict):
-        yield from _cluster(data["cluster"])
+        yield from _check_cluster(data["cluster"])
     if isinstance(data.get("workload"), dict):
-        yield from _workload(data["workload"])
-    yield from _mechanism(_table(data, "mechanism"))
-    yield from _measure(_table(data, "measure"))
+        yield from _check_workload(data["workload"])
+    yield from _check_mechanism(_table(data, "mechanism"))
+    yield from _check_measure(_table(data, "measure"))
     yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
     yield from outage_findings(data)
     yield from apps_findings(_table(data, "apps"), _table(data, "world"), _table(data, "mechanism"))
     for name in _table(data, "tenants"):
         if not is_path(name):
             yield Finding(("tenants", name), name, EMPTY_PART, WHOLE_PATH)
-    yield from _misspelt(_table(data, "policy"), "policy", PolicySection)
+    yield from _check_spelling(_table(data, "policy"), "policy", PolicySection)
     belief = _table(data, "belief")
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
         fix = 'write kind = "noisy" beside it, or leave error out'
@@ -51,22 +50,22 @@ def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _number(value: Any) -> bool:
-    """Say whether one may calculate with it."""
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number that other checks can compare."""
     if isinstance(value, float):
         return not math.isnan(value)
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < TOO_LARGE
 
 
-def _strange_values(value: Any, path: KeyPath) -> Iterator[Finding]:
-    """Find what TOML can write and no key can use."""
+def _check_values(value: Any, path: KeyPath) -> Iterator[Finding]:
+    """Yield values that TOML can write and no key can have."""
     match value:
         case dict():
             for key, each in value.items():
-                yield from _strange_values(each, (*path, key))
+                yield from _check_values(each, (*path, key))
         case list():
             for index, each in enumerate(value):
-                yield from _strange_values(each, (*path, index))
+                yield from _check_values(each, (*path, index))
         case float() if math.isnan(value):
             yield Finding(path, value, "nan is not a number", f"give {dotted(path)} a number")
         case int() if abs(value) >= TOO_LARGE:
@@ -77,7 +76,7 @@ def _strange_values(value: Any, path: KeyPath) -> Iterator[Finding]:
             yield Finding(path, value, "no key is a date, a time or an object", "write a number or a quoted text")
 
 
-def _cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
+def _check_cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
     nodes, totals = cluster.get("nodes"), cluster.get("accelerators")
     yield from _exactly_one(cluster, "cluster", "nodes", "accelerators", "accelerators = { v100 = 8 }")
     if nodes is not None and "accelerators_per_node" in cluster:
@@ -99,7 +98,7 @@ def _cluster(cluster: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _count(value: Any) -> int:
-    """Return a valid count; what is none has its own complaint, and is 0 here."""
+    """Return a valid count; 0 for an invalid one, which has its own finding."""
     return value if type(value) is int and 0 < value <= MOST_ACCELERATORS else 0
 
 
@@ -112,23 +111,23 @@ def _exactly_one(table: dict[str, Any], section: str, first: str, second: str, e
         yield Finding((section, second), table[second], rule, f"leave out {first} or {second}")
 
 
-def _workload(workload: dict[str, Any]) -> Iterator[Finding]:
+def _check_workload(workload: dict[str, Any]) -> Iterator[Finding]:
     yield from _exactly_one(workload, "workload", "trace", "generator", 'trace = "jobs.csv"')
     if "generator" in workload and "trace" not in workload and "format" in workload:
         rule = "a format is for a trace, and a generator writes none"
         yield Finding(("workload", "format"), workload["format"], rule, "leave out format, or generator")
     start, end = workload.get("start_s", 0.0), workload.get("end_s", math.inf)
-    if _number(start) and _number(end) and 0 < end <= start:
+    if _is_number(start) and _is_number(end) and 0 < end <= start:
         rule = f"must be above start_s, which is {start:g}"
         yield Finding(("workload", "end_s"), end, rule, "give a later end, or leave it out for inf")
-    yield from _misspelt(workload, "workload", WorkloadSection)
+    yield from _check_spelling(workload, "workload", WorkloadSection)
     for key in TOP_LEVEL:
         if key in workload:
             fix = "it belongs at the top of the scenario, before the first [table]"
             yield Finding(("workload", key), workload[key], "is no key of [workload]", fix)
 
 
-def _mechanism(mechanism: dict[str, Any]) -> Iterator[Finding]:
+def _check_mechanism(mechanism: dict[str, Any]) -> Iterator[Finding]:
     name = mechanism.get("name", "leases")
     if name != "leases":
         if difflib.get_close_matches(str(name), ["leases"], cutoff=MISSPELT):
@@ -139,16 +138,16 @@ def _mechanism(mechanism: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(("mechanism", key), mechanism[key], "is no key of the mechanism leases", fix)
 
 
-def _measure(measure: dict[str, Any]) -> Iterator[Finding]:
-    for first, last, alike in (("first_job", "last_job", True), ("from_s", "to_s", False)):
+def _check_measure(measure: dict[str, Any]) -> Iterator[Finding]:
+    for first, last, may_equal in (("first_job", "last_job", True), ("from_s", "to_s", False)):
         begin, end = measure.get(first, 0), measure.get(last, math.inf)
-        if _number(begin) and _number(end) and (0 <= end < begin or (end == begin > 0 and not alike)):
-            rule = f"must be {'at least' if alike else 'above'} {first}, which is {begin:g}"
+        if _is_number(begin) and _is_number(end) and (0 <= end < begin or (end == begin > 0 and not may_equal)):
+            rule = f"must be {'at least' if may_equal else 'above'} {first}, which is {begin:g}"
             yield Finding(("measure", last), end, rule, f"give a greater {last}, or leave it out for all that follow")
 
 
-def _misspelt(table: dict[str, Any], section: str, model: type[Section]) -> Iterator[Finding]:
-    """Find keys of an open table that are all but one of its own: they would pass for a parameter."""
+def _check_spelling(table: dict[str, Any], section: str, model: type[Section]) -> Iterator[Finding]:
+    """Yield keys of an open table that nearly match one of its own: they would pass for a parameter."""
     missing = model.model_fields.keys() - table.keys()
     for key in table.keys() - model.model_fields.keys():
         if key not in NOT_MISSPELT and difflib.get_close_matches(key, missing, n=1, cutoff=MISSPELT):

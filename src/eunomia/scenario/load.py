@@ -1,4 +1,4 @@
-"""The front door: a scenario from a file or from Python, or all that is wrong with it."""
+"""Loads a scenario from a file or from Python, with all its problems in one error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import toml
 from eunomia.scenario.coercion import plain
 from eunomia.scenario.cross_checks import contradictions
-from eunomia.scenario.machine_list import write_out_nodes
+from eunomia.scenario.machine_list import expand_nodes_file
 from eunomia.scenario.model import Scenario
 from eunomia.scenario.overrides import override
 from eunomia.scenario.policy_spec import parse_policy
@@ -22,15 +22,15 @@ from eunomia.scenario.source_locations import Finding, KeyPath, SourceLocations,
 
 
 def load_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
-    """Read a TOML file, lay `key.path=value` overrides over it, and check the whole.
+    """Read a TOML file, apply `key.path=value` overrides, and check the result.
 
-    Relative paths in it start at its folder. Raises `InvalidInput` with file, line and key of all that is wrong.
+    Relative paths start at its folder. Raises `InvalidInput` with file, line and key of every problem.
     """
     path = Path(path)
     data, places = toml.read_file(path)
     places = override(data, places, overrides)
     base = path.resolve().parent
-    return _checked(data, places, base).placed(path.stem, base, places)
+    return _check(data, places, base).placed(path.stem, base, places)
 
 
 def scenario_from_dict(data: Mapping[str, Any], base: Path, name: str = "scenario") -> Scenario:
@@ -39,38 +39,38 @@ def scenario_from_dict(data: Mapping[str, Any], base: Path, name: str = "scenari
     Relative paths start at `base`. Raises `InvalidInput`, which calls the scenario `name`.
     """
     places = SourceLocations(name)
-    return _checked(plain(data), places, base).placed(name, base, places)
+    return _check(plain(data), places, base).placed(name, base, places)
 
 
 def scenario_from_parts(data: dict[str, Any], places: SourceLocations, base: Path, name: str) -> Scenario:
-    """Check a scenario whose keys were put together from several places. Takes `data` over, and may change it.
+    """Check a scenario whose keys come from several places; `data` may be modified.
 
-    Relative paths start at `base`. Raises `InvalidInput` with the place of all that is wrong.
+    Relative paths start at `base`. Raises `InvalidInput` with the place of every problem.
     """
-    return _checked(data, places, base).placed(name, base, places)
+    return _check(data, places, base).placed(name, base, places)
 
 
-def _checked(data: dict[str, Any], places: SourceLocations, base: Path) -> Scenario:
-    """Return the scenario, or raise everything that is wrong with it, in the order in which it was written."""
-    spelling_problems = _spell_out_policy(data, places) + write_out_nodes(data, places, base)
-    _name_reference_type(data)
-    found: dict[KeyPath, Finding] = {}
+def _check(data: dict[str, Any], places: SourceLocations, base: Path) -> Scenario:
+    """Return the scenario, or raise InvalidInput with its problems in the order of its lines."""
+    problems = _expand_policy(data, places) + expand_nodes_file(data, places, base)
+    _set_reference_type(data)
+    finding_by_path: dict[KeyPath, Finding] = {}
     for finding in contradictions(data):
-        found.setdefault(finding.path, finding)
+        finding_by_path.setdefault(finding.path, finding)
     scenario = None
     try:
         scenario = Scenario.model_validate(data)
     except ValidationError as error:
         for finding in findings(error):
-            found.setdefault(finding.path, finding)
-    problems = [*spelling_problems, *(_problem(finding, places) for finding in found.values())]
+            finding_by_path.setdefault(finding.path, finding)
+    problems += [_problem(finding, places) for finding in finding_by_path.values()]
     if scenario is None or problems:
         raise InvalidInput(sorted(problems, key=lambda problem: (problem.file != places.file, problem.row or 0)))
     return scenario
 
 
-def _spell_out_policy(data: dict[str, Any], places: SourceLocations) -> list[Problem]:
-    """Turn `name = "fifo?backfill=skip"` into name and parameters; return what is wrong with the spelling."""
+def _expand_policy(data: dict[str, Any], places: SourceLocations) -> list[Problem]:
+    """Split `name = "fifo?backfill=skip"` into name and parameters; return the problems of the spelling."""
     policy = data.get("policy")
     name = policy.get("name") if isinstance(policy, dict) else None
     if not isinstance(policy, dict) or not isinstance(name, str) or "?" not in name:
@@ -80,14 +80,14 @@ def _spell_out_policy(data: dict[str, Any], places: SourceLocations) -> list[Pro
         policy["name"], parameters = parse_policy(name, file, row)
     except InvalidInput as refusal:
         return [replace(problem, column="policy.name") for problem in refusal.problems]
-    twice = sorted(parameters.keys() & policy.keys())
+    repeated = sorted(parameters.keys() & policy.keys())
     data["policy"] = {**policy, **parameters}
     rule, fix = "is also said in the policy's name", "say it once"
-    return [_problem(Finding(("policy", key), parameters[key], rule, fix), places) for key in twice]
+    return [_problem(Finding(("policy", key), parameters[key], rule, fix), places) for key in repeated]
 
 
-def _name_reference_type(data: dict[str, Any]) -> None:
-    """Where every type has speed 1, durations count on any type; take the cluster's first, which surely exists."""
+def _set_reference_type(data: dict[str, Any]) -> None:
+    """Set the reference type to the cluster's first if all types have one speed, since v100 may not exist."""
     throughputs, cluster = data.get("throughputs"), data.get("cluster")
     if (
         not isinstance(throughputs, dict)

@@ -1,6 +1,6 @@
-"""The machines of a scenario that names a file of them, written out as if they stood in the scenario.
+"""Replaces `cluster.nodes_file` by the machines of that file.
 
-`nodes_file` is a path, and options of the reader may follow: `machines.csv?only=p100,v100`.
+`nodes_file` is a path with options of the reader, as in `machines.csv?only=p100,v100`.
 """
 
 from __future__ import annotations
@@ -17,51 +17,51 @@ if TYPE_CHECKING:
     from eunomia.traces.machine_lists import MachineList
 
 KEY = ("cluster", "nodes_file")
-UNREAD = [{"type": "v100", "accelerators": 1}]  # stands for machines that could not be read, to check all else
+PLACEHOLDER = [{"type": "v100", "accelerators": 1}]  # for a file that cannot be read, so that all else is checked
 
 
-def write_out_nodes(data: dict[str, Any], places: SourceLocations, base: Path) -> list[Problem]:
-    """Put the machines of `cluster.nodes_file` beside it as `nodes`; return everything that is wrong with them."""
+def expand_nodes_file(data: dict[str, Any], places: SourceLocations, base: Path) -> list[Problem]:
+    """Set `nodes` to the machines of `cluster.nodes_file`, if any; return the problems of both."""
     cluster = data.get("cluster")
     spelling = cluster.get("nodes_file") if isinstance(cluster, dict) else None
     if not isinstance(cluster, dict) or not isinstance(spelling, str):
         return []
-    found = [_said_twice(places, other) for other in ("nodes", "accelerators") if other in cluster]
-    groups: list[dict[str, Any]] = UNREAD
+    problems = [_conflict(places, other) for other in ("nodes", "accelerators") if other in cluster]
+    groups: list[dict[str, Any]] = PLACEHOLDER
     try:
         groups = [
             {"type": node.type, "count": count, "accelerators": node.accelerators, "rack": node.rack}
-            for node, count in listed(spelling, base).groups()
+            for node, count in read_machine_list(spelling, base).groups()
         ]
     except InvalidInput as refusal:
-        found += refusal.problems
-    kept = {key: value for key, value in cluster.items() if key not in ("nodes", "accelerators")}
-    if groups is UNREAD:
-        kept.pop("prices", None)  # whose types nobody knows
-    data["cluster"] = {**kept, "nodes": groups}
-    return found
+        problems += refusal.problems
+    section = {key: value for key, value in cluster.items() if key not in ("nodes", "accelerators")}
+    if groups is PLACEHOLDER:
+        section.pop("prices", None)  # the types are unknown
+    data["cluster"] = {**section, "nodes": groups}
+    return problems
 
 
-def listed(spelling: str, base: Path) -> MachineList:
-    """Return the machines in a file, spelled as in a scenario. Raises InvalidInput."""
+def read_machine_list(spelling: str, base: Path) -> MachineList:
+    """Return the machines of a `nodes_file` spelling. Raises InvalidInput."""
     name, options = parse_file(spelling, "cluster.nodes_file")
     path = base / Path(name).expanduser()
     try:
-        stamp = path.stat().st_mtime_ns
+        modified_ns = path.stat().st_mtime_ns
     except OSError:
-        stamp = 0  # reading it says what is wrong
-    return _read(path, tuple(options.items()), stamp)
+        modified_ns = 0  # reading reports the error
+    return _read_cached(path, tuple(options.items()), modified_ns)
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, options: tuple[tuple[str, Any], ...], stamp: int) -> MachineList:
-    """Return the machines; a sweep asks for the same list again and again, and `stamp` tells when it changed."""
-    from eunomia.traces.machine_lists import read_nodes  # brings arrays, which most scenarios do without
+def _read_cached(path: Path, options: tuple[tuple[str, Any], ...], modified_ns: int) -> MachineList:
+    """Return the machines, cached for sweeps; `modified_ns` is in the key so that changes are seen."""
+    from eunomia.traces.machine_lists import read_nodes  # imports arrays, which most scenarios do not need
 
     return read_nodes(path, **dict(options))
 
 
-def _said_twice(places: SourceLocations, other: str) -> Problem:
+def _conflict(places: SourceLocations, other: str) -> Problem:
     file, row = places.where(("cluster", other))
     rule, fix = f"a cluster has nodes_file or {other}, never both", f"leave out nodes_file or {other}"
     return Problem(file=file, row=row, column=f"cluster.{other}", value=shown(other), rule=rule, fix=fix)

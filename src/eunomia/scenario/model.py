@@ -1,4 +1,4 @@
-"""The scenario: one value that says what is run, the same for every world."""
+"""The scenario: the whole description of a run, the same for every backend."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from eunomia.scenario.source_locations import KeyPath, Place, SourceLocations
 
 
 class Scenario(Section):
-    """What is run. Built by `load_scenario` or `scenario_from_dict`, which alone check keys against each other."""
+    """A run. Built by `load_scenario` or `scenario_from_dict`, which alone check keys against each other."""
 
-    seed: int = Field(default=0, ge=0, lt=2**63, description="every random draw of the run comes from it")
-    check: bool = Field(default=False, description="state the invariants after every moment; slow")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random draw of the run")
+    check: bool = Field(default=False, description="check the invariants after every moment; slow")
     cluster: ClusterSection
     workload: WorkloadSection
     throughputs: ThroughputsSection = ThroughputsSection()
@@ -40,7 +40,7 @@ class Scenario(Section):
     mechanism: MechanismSection | None = None
     tenants: dict[str, TenantSection] = Field(
         default_factory=dict,
-        description="weights of tenants by name, such as lab or lab/vision; one that is not here has weight 1",
+        description="weights of tenants by name, such as lab or lab/vision; others have weight 1",
     )
     apps: AppsSection = AppsSection()
     overheads: OverheadsSection = OverheadsSection()
@@ -54,7 +54,7 @@ class Scenario(Section):
 
     @property
     def name(self) -> str:
-        """What to call it: the file's name without its ending."""
+        """The file's name without its ending."""
         return self._name
 
     @property
@@ -71,7 +71,7 @@ class Scenario(Section):
         return self._places.where(path)
 
     def placed(self, name: str, base: Path, places: SourceLocations) -> Scenario:
-        """Return the same scenario, knowing where it was written."""
+        """Return the same scenario with its name, folder and places."""
         copy = self.model_copy()
         copy._name, copy._base, copy._places = name, base, places
         return copy
@@ -85,19 +85,19 @@ class Scenario(Section):
 
     def as_dict(self) -> dict[str, Any]:
         """Return every key with its value, in JSON's types, as `scenario_from_dict` reads it: inf is "inf"."""
-        said: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
-        said["cluster"] = {"nodes": [group.model_dump() for group in self.cluster.nodes], "prices": self.cluster.prices}
-        said["tenants"] = {name: one.model_dump(exclude_unset=True) for name, one in self.tenants.items()}
+        data: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
+        data["cluster"] = {"nodes": [group.model_dump() for group in self.cluster.nodes], "prices": self.cluster.prices}
+        data["tenants"] = {name: tenant.model_dump(exclude_unset=True) for name, tenant in self.tenants.items()}
         if self.workload.generator is not None:
-            del said["workload"]["format"]
+            del data["workload"]["format"]
         if self.mechanism is not None and self.mechanism.name != "leases":
-            said["mechanism"] = {"name": self.mechanism.name, **self.mechanism.parameters}
-        written: dict[str, Any] = _without_inf(said)
+            data["mechanism"] = {"name": self.mechanism.name, **self.mechanism.parameters}
+        written: dict[str, Any] = _without_inf(data)
         return written
 
 
 def _without_inf(value: Any) -> Any:
-    """JSON has no infinities; their names stand for them."""
+    """Return the value with infinities as "inf", since JSON has none."""
     match value:
         case dict():
             return {key: _without_inf(each) for key, each in value.items()}

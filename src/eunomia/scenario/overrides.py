@@ -1,4 +1,4 @@
-"""`--set key=value`: values of the command line laid over those of the file."""
+"""Applies `--set key=value` of the command line to a scenario."""
 
 from __future__ import annotations
 
@@ -19,46 +19,45 @@ _EXAMPLE = "write it as in --set workload.load=2"
 def override(data: dict[str, Any], places: SourceLocations, overrides: Sequence[str]) -> SourceLocations:
     """Set each `key.path=value` in `data`, in order; return the places with those keys at their `--set`.
 
-    A value is read as TOML, a bare word as a text. Raises `InvalidInput` with all that cannot be set.
+    A value is read as TOML, a bare word as a text. Raises `InvalidInput` with every one that cannot be set.
     """
-    found: list[Problem] = []
-    for said in overrides:
-        file = f"--set {said}"
+    problems: list[Problem] = []
+    for text in overrides:
+        file = f"--set {text}"
         try:
-            path, value = _parse(said)
+            path, value = _parse(text)
             places = places.moved(put(data, path, value), (file, None))
         except ValueError as error:
             rule, fix = error.args if len(error.args) == 2 else (f"this is not TOML: {error}", _EXAMPLE)
-            found.append(Problem(file=file, rule=rule, fix=fix))
-    if found:
-        raise InvalidInput(found)
+            problems.append(Problem(file=file, rule=rule, fix=fix))
+    if problems:
+        raise InvalidInput(problems)
     return places
 
 
-def key_path(said: str) -> list[str] | None:
-    """Return the parts of a dotted key, `workload."odd name"`; None for what is none."""
-    match = _OVERRIDE.fullmatch(f"{said}=0")
-    return None if match is None else _parts(match[1])
+def key_path(key: str) -> list[str] | None:
+    """Return the parts of a dotted key such as `workload."odd name"`; None for an invalid key."""
+    match = _OVERRIDE.fullmatch(f"{key}=0")
+    return None if match is None else _split_key(match[1])
 
 
-def _parts(key: str) -> list[str]:
+def _split_key(key: str) -> list[str]:
     return [part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, key)]
 
 
-def _parse(said: str) -> tuple[list[str], Any]:
-    match = _OVERRIDE.fullmatch(said)
+def _parse(text: str) -> tuple[list[str], Any]:
+    match = _OVERRIDE.fullmatch(text)
     if match is None:
         raise ValueError("an override is written key=value", _EXAMPLE)
     if not match[2].strip():
         raise ValueError("there is no value", f'{_EXAMPLE}, and an empty text as ""')
-    return _parts(match[1]), parse_value(match[2])
+    return _split_key(match[1]), parse_value(match[2])
 
 
 def put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
-    """Set the value, making tables on the way; return the path with its array indices as numbers.
+    """Set the value, creating tables as needed; return the path with its array indices as numbers.
 
-    Raises `ValueError(rule, fix)` where the path is too long, leads through what is no table, or past the end of an
-    array.
+    Raises `ValueError(rule, fix)` for a path that is too long, passes through a value, or past the end of an array.
     """
     if len(path) > MOST_DEPTH:
         raise ValueError(f"a key has at most {MOST_DEPTH} parts", "give a key of the scenario")
@@ -67,7 +66,7 @@ def put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
     for depth, part in enumerate(path):
         if not isinstance(table, (dict, list)):
             raise ValueError(f"{dotted(done)} is not a table", f"set {dotted(done)} itself, or a key of a table")
-        key: Any = _index(table, part, done) if isinstance(table, list) else part
+        key: Any = _parse_index(table, part, done) if isinstance(table, list) else part
         done = (*done, key)
         if depth == len(path) - 1:
             table[key] = value
@@ -78,7 +77,7 @@ def put(data: dict[str, Any], path: list[str], value: Any) -> KeyPath:
     return done
 
 
-def _index(array: list[Any], part: str, done: KeyPath) -> int:
+def _parse_index(array: list[Any], part: str, done: KeyPath) -> int:
     if not part.isdecimal() or int(part) >= len(array):
         rule = f"{dotted(done)} is an array of {len(array)}, and {part!r} is none of its elements"
         raise ValueError(rule, f"give a number from 0 to {len(array) - 1}")

@@ -1,6 +1,6 @@
-"""The tables of a scenario. Every key has its rule, unit and default here, and nowhere else.
+"""The tables of a scenario, with the rule, unit and default of every key.
 
-The schema, the reference page and every complaint are made from these classes.
+The JSON schema, the reference page and the error messages are made from these classes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
-
-from eunomia.scenario.expansion import whole_nodes
 
 MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
 MISSING_VC = r"(drop|own|spread|spread\([0-9]{1,18}\))"
@@ -30,36 +28,42 @@ class Section(BaseModel):
 
 
 class OpenSection(Section):
-    """A table that also takes the keys of something loaded later, which checks them itself."""
+    """A table that also takes the keys of a component loaded later, which checks them."""
 
     model_config = ConfigDict(extra="allow")
 
-    def further(self) -> dict[str, Any]:
-        """Return the keys that this class does not know."""
+    def extra_keys(self) -> dict[str, Any]:
+        """Return the keys that are not fields of this class."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class NodeGroup(Section):
-    """Machines that are alike."""
+    """A group of equal machines."""
 
     type: Text = Field(description="accelerator type, such as v100")
     count: Count = Field(default=1, description="machines")
     accelerators: Count = Field(description="accelerators of each machine")
-    rack: str = Field(default="", description="rack that these machines stand in; empty = not said")
+    rack: str = Field(default="", description="rack of these machines; empty = none named")
     cpus: NotNegative = Field(
-        default=0.0, description="CPUs of each machine, that some policies share out; 0 = not said"
+        default=0.0, description="CPUs of each machine, which some policies allocate; 0 = not given"
     )
-    memory_gib: NotNegative = Field(default=0.0, description="memory of each machine in GiB, likewise; 0 = not said")
+    memory_gib: NotNegative = Field(default=0.0, description="memory of each machine in GiB, likewise; 0 = not given")
+
+
+def whole_nodes(total: int, size: int) -> tuple[tuple[int, int], ...]:
+    """Return (machines, accelerators of each) of the shorthand: full machines, then one with the rest."""
+    full, rest = divmod(total, size)
+    return tuple((count, each) for count, each in ((full, size), (min(rest, 1), rest)) if count)
 
 
 class ClusterSection(Section):
-    """What there is to share: `nodes`, a file of them, or the shorthand `accelerators`."""
+    """The machines: `nodes`, a file of them, or the shorthand `accelerators`."""
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": [key]} for key in ("nodes", "nodes_file", "accelerators")]}
     )
 
-    said_nodes: tuple[NodeGroup, ...] = Field(
+    listed_nodes: tuple[NodeGroup, ...] = Field(
         default=(), alias="nodes", strict=False, min_length=1, description="groups of machines, in their order"
     )
     nodes_file: Text | None = Field(
@@ -77,9 +81,9 @@ class ClusterSection(Section):
 
     @property
     def nodes(self) -> tuple[NodeGroup, ...]:
-        """The machines, whichever way they were written."""
-        if self.said_nodes:
-            return self.said_nodes
+        """The groups of machines, from `nodes` or from the shorthand."""
+        if self.listed_nodes:
+            return self.listed_nodes
         return tuple(
             NodeGroup(type=name, count=count, accelerators=size)
             for name, total in self.accelerators.items()
@@ -92,22 +96,22 @@ class ClusterSection(Section):
         return tuple(dict.fromkeys(group.type for group in self.nodes))
 
 
-def _weighs(weight: Any) -> bool:
+def _is_weight(weight: Any) -> bool:
     return type(weight) in (int, float) and 0 < weight < MOST_WEIGHT
 
 
-def _job_types(value: Any) -> str | dict[str, float]:
+def _check_job_types(value: Any) -> str | dict[str, float]:
     """Accept the name of a mix, or a table of weights."""
     if isinstance(value, str) and value.startswith("mix:") and value != "mix:":
         return value
-    if isinstance(value, dict) and value and all(_weighs(weight) for weight in value.values()):
+    if isinstance(value, dict) and value and all(_is_weight(weight) for weight in value.values()):
         return {name: float(weight) for name, weight in value.items()}
     raise PydanticCustomError(
         "job_types", "must be the name of a mix or a table of job types with weights above 0 and below 1e15"
     )
 
 
-def _missing_vc(value: Any) -> str:
+def _check_missing_vc(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(MISSING_VC, value):
         return value
     raise PydanticCustomError("missing_vc", "must be spread, spread(seed), drop or own")
@@ -128,7 +132,7 @@ class WorkloadSection(OpenSection):
     )
     job_types: Annotated[
         str | dict[str, float],
-        PlainValidator(_job_types),
+        PlainValidator(_check_job_types),
         WithJsonSchema(
             {
                 "anyOf": [
@@ -142,16 +146,16 @@ class WorkloadSection(OpenSection):
         default=None, description="jobs; only the first so many are kept; left out: all"
     )
     missing_vc: Annotated[
-        str, PlainValidator(_missing_vc), WithJsonSchema({"type": "string", "pattern": MISSING_VC})
+        str, PlainValidator(_check_missing_vc), WithJsonSchema({"type": "string", "pattern": MISSING_VC})
     ] = Field(
         default="spread",
         description="jobs without a tenant in a trace that names some: spread over them in proportion to their jobs, "
-        "by seed as in spread(7), else the scenario's; drop; or own: they belong to nobody",
+        "by seed as in spread(7), else the scenario's; drop; or own: a tenant of their own, called -",
     )
     tenant_weights: Text | None = Field(
         default=None,
         description="weights of the tenants: philly, or a table with tenant, weight and perhaps quota; "
-        "[tenants] may say otherwise",
+        "[tenants] overrides it",
     )
     elastic: Literal["off", "halves"] = Field(
         default="off", description="halves: a gang may also run at a half, a quarter … of its size"
@@ -160,11 +164,11 @@ class WorkloadSection(OpenSection):
     @property
     def options(self) -> dict[str, Any]:
         """Options of the reader, or parameters of the generator."""
-        return self.further()
+        return self.extra_keys()
 
 
 class ThroughputsSection(Section):
-    """How fast jobs truly go."""
+    """The true throughputs of jobs."""
 
     source: Text = Field(
         default="catalogue",
@@ -177,72 +181,71 @@ class ThroughputsSection(Section):
 
 
 class BeliefSection(Section):
-    """What the scheduler believes of the throughputs."""
+    """The throughputs that the scheduler assumes."""
 
-    kind: Literal["oracle", "noisy"] = Field(default="oracle", description="oracle: it knows them; noisy: it errs")
+    kind: Literal["oracle", "noisy"] = Field(default="oracle", description="oracle: the true ones; noisy: with errors")
     error: NotNegative = Field(default=0.0, description="no unit; sigma of the lognormal factor on each throughput")
 
 
 class PolicySection(OpenSection):
-    """Who decides. Further keys are the policy's parameters."""
+    """The scheduling policy. Further keys are its parameters."""
 
     name: Text = Field(default="fifo", description="name of the policy; parameters may follow as in fifo?backfill=skip")
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, as written; the policy checks them."""
-        return self.further()
+        return self.extra_keys()
 
 
 class TenantSection(Section):
-    """What is said of one tenant."""
+    """The weight and quota of one tenant."""
 
     weight: Finite = Field(default=1.0, gt=0, description="share among its siblings; no unit")
     inner: Literal["fairness", "fifo"] = Field(
-        default="fairness", description="how its jobs and sub-tenants share: by weight, or the first submitted first"
+        default="fairness", description="how its jobs and sub-tenants share: by weight, or in order of submission"
     )
     quota: NotNegative | None = Field(
-        default=None, description="accelerators that are its own; left out: a part of what is left, by weight"
+        default=None, description="accelerators reserved for it; left out: a part of the unreserved ones, by weight"
     )
-    may_borrow: bool = Field(default=True, description="it may use what other tenants leave idle")
+    may_borrow: bool = Field(default=True, description="it may use accelerators that other tenants leave idle")
 
 
 class MechanismSection(OpenSection):
-    """How time is cut. Without this table the policy brings its own; further keys are for others than leases."""
+    """When seats are reassigned. Without this table the policy has its own; further keys are for others than leases."""
 
-    name: Text = Field(default="leases", description="leases, ideal, or a published system's own clock")
+    name: Text = Field(default="leases", description="leases, ideal, or the mechanism of a published system")
     length_s: float = Field(default=360.0, gt=0, description="seconds that a lease lasts; inf = until the job ends")
     aligned: bool = Field(default=True, description="leases end together, which makes rounds")
-    recall: bool = Field(default=False, description="leases may be taken back before their end")
-    solve_gap_s: NotNegative = Field(default=0.0, description="seconds between two questions to the policy at least")
+    recall: bool = Field(default=False, description="leases may be preempted before their end")
+    solve_gap_s: NotNegative = Field(default=0.0, description="least seconds between two calls of the policy")
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Every key that was written, the name left out."""
         known = {key: getattr(self, key) for key in type(self).model_fields if key in self.model_fields_set}
-        return {key: value for key, value in (known | self.further()).items() if key != "name"}
+        return {key: value for key, value in (known | self.extra_keys()).items() if key != "name"}
 
 
 class OverheadsSection(Section):
-    """What it costs a job to change seats."""
+    """Time that a job loses when it starts, stops or moves."""
 
-    start_s: NotNegative = Field(default=0.0, description="seconds of a job's first start")
+    start_s: NotNegative = Field(default=0.0, description="seconds of the first start of a job")
     checkpoint_s: NotNegative = Field(default=0.0, description="seconds to write a checkpoint when stopped")
-    restore_s: NotNegative = Field(default=0.0, description="seconds to go on from a checkpoint")
+    restore_s: NotNegative = Field(default=0.0, description="seconds to resume from a checkpoint")
     restore_by_size: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]*$")], NotNegative] = Field(
-        default_factory=dict,
-        description="restore_s of gangs from so many accelerators on, such as { 2 = 28, 9 = 58 }",
+        default_factory=dict, description="restore_s of gangs from so many accelerators on, such as { 2 = 28, 9 = 58 }"
     )
 
 
 class WorldSection(Section):
-    """Where decisions take effect, and what goes wrong there."""
+    """The backend that carries out decisions, and its faults."""
 
-    backend: Literal["simulated", "local"] = Field(default="simulated", description="simulated, or processes here")
-    replay_status: bool = Field(default=False, description="jobs fail or are cancelled as the trace says they did")
+    backend: Literal["simulated", "local"] = Field(default="simulated", description="simulated, or local processes")
+    replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
     job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
     node_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each machine")
-    node_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost machine is back")
+    node_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost machine returns")
     cancel_fraction: NotNegative = Field(default=0.0, le=1, description="fraction of jobs that their users cancel")
     cancel_after_s: Finite = Field(
         default=3600.0, gt=0, description="seconds from submission to such a cancellation, on average"
@@ -252,42 +255,42 @@ class WorldSection(Section):
     )
     retry: Literal["always", "adaptive"] = Field(
         default="always",
-        description="which failures are tried again while a job has retries: always all; adaptive: not those for a "
-        "reason that comes again (inputs, syntax, semantics, imports, CPU memory)",
+        description="which failures are retried while a job has retries: always: all; adaptive: not those for a "
+        "reason that recurs (inputs, syntax, semantics, imports, CPU memory)",
     )
     retry_by: Literal["job", "tenant"] = Field(
         default="job",
-        description="adaptive: tenant, where tenants are users: nor for a reason that is the user's and that a job of "
-        "the same tenant failed for before",
+        description="adaptive: tenant, where tenants are users: nor those for a user's reason for which a job of "
+        "the same tenant failed before",
     )
     blacklist_s: NotNegative = Field(
         default=86_400.0,
         description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
-        "error are out of service; 0 = they stay",
+        "error are out of service; 0 = they stay in service",
     )
     workdir: Text | None = Field(
         default=None, description="local: folder for the jobs' files; left out: work, in the folder of the run"
     )
 
 
-def _space(value: Any) -> dict[str, Any]:
+def _check_space(value: Any) -> dict[str, Any]:
     """Accept ranges { low, high, log, whole } and lists of choices, by name."""
-    if isinstance(value, dict) and all(_searchable(one) for one in value.values()):
+    if isinstance(value, dict) and all(_is_searchable(entry) for entry in value.values()):
         return value
     raise PydanticCustomError("space", "each entry is a range or a list of choices")
 
 
-def _searchable(one: Any) -> bool:
-    if isinstance(one, list):
-        return bool(one) and all(isinstance(choice, str | int | float | bool) for choice in one)
-    if not isinstance(one, dict) or not {"low", "high"} <= one.keys() <= {"low", "high", "log", "whole"}:
+def _is_searchable(entry: Any) -> bool:
+    if isinstance(entry, list):
+        return bool(entry) and all(isinstance(choice, str | int | float | bool) for choice in entry)
+    if not isinstance(entry, dict) or not {"low", "high"} <= entry.keys() <= {"low", "high", "log", "whole"}:
         return False
-    low, high = one["low"], one["high"]
-    flags = all(type(one.get(name, False)) is bool for name in ("log", "whole"))
-    return flags and _number(low) and _number(high) and low < high and (low > 0 or not one.get("log"))
+    low, high = entry["low"], entry["high"]
+    flags = all(type(entry.get(name, False)) is bool for name in ("log", "whole"))
+    return flags and _is_number(low) and _is_number(high) and low < high and (low > 0 or not entry.get("log"))
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < float("inf")
 
 
@@ -295,46 +298,49 @@ TUNERS = ("off", "all", "halving", "hyperband", "asha", "hyperdrive", "optuna")
 
 
 class AppsSection(Section):
-    """Who owns the jobs of an app: jobs that name the same one are trials of one search."""
+    """The tuner of the jobs of an app: jobs that name the same app are trials of one search."""
 
     tuner: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*TUNERS]}, {"type": "string"}]})] = Field(
         default="off",
-        description="off: jobs just run; all: each trial runs to its end; halving, hyperband, asha: one in eta goes on "
-        "at each rung; hyperdrive: poor ones are given up; optuna: it says what trials are run with (backend local); "
-        "your own: path.py:Class, or the name that its package announces",
+        description="off: jobs are no trials; all: each trial runs to its end; halving, hyperband, asha: one in eta "
+        "continues at each rung; hyperdrive: poor trials are stopped; optuna: it proposes the parameters of trials "
+        "(backend local); your own: path.py:Class, or the name of its entry point",
     )
-    parameters: dict[str, Any] = Field(default_factory=dict, description="your own tuner: what its class is made with")
-    eta: Annotated[int, Field(ge=2, le=100)] = Field(default=3, description="one trial in so many goes on at a rung")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="your own tuner: arguments of its class")
+    eta: Annotated[int, Field(ge=2, le=100)] = Field(default=3, description="one trial in so many continues at a rung")
     pause: bool = Field(
         default=True,
-        description="halving, hyperband: a trial rests on its rung until the others have come to it; false: it runs on "
-        "until it is beaten",
+        description="halving, hyperband: a trial pauses on its rung until the others have reached it; false: it runs "
+        "until a better trial displaces it",
     )
     parallel: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="all, asha, hyperdrive, optuna: trials of an app that are there at a time; the next is submitted "
-        "when one has ended; left out: all at once",
+        description="all, asha, hyperdrive, optuna: trials of an app submitted at a time; the next follows when "
+        "one has ended; left out: all at once",
     )
     max_trials: Annotated[int, Field(ge=2)] | None = Field(
-        default=None, description="trials of an app that are submitted at most, its first ones; left out: all"
+        default=None, description="most trials of an app that are submitted, its first ones; left out: all"
     )
     target: Finite = Field(
-        default=0.8, gt=0, le=1, description="hyperdrive: part of its steps after which the best trial is good enough"
+        default=0.8,
+        gt=0,
+        le=1,
+        description="hyperdrive: the target is the best trial's loss after this fraction of its steps",
     )
-    space: Annotated[dict[str, Any], PlainValidator(_space), WithJsonSchema({"type": "object"})] = Field(
+    space: Annotated[dict[str, Any], PlainValidator(_check_space), WithJsonSchema({"type": "object"})] = Field(
         default_factory=dict,
         description="optuna: what to search, such as lr = { low = 1e-4, high = 0.1, log = true } or a list of choices",
     )
 
 
 class MeasureSection(Section):
-    """Which jobs are measured: those after a warm-up and before a drain. Others run, but are in no figure of jobs."""
+    """The jobs that are measured, after a warm-up and before a drain. Others run, but count in no figure of jobs."""
 
     first_job: Annotated[int, Field(ge=0)] = Field(
         default=0, description="first job that is measured, counted from 0 in order of submission"
     )
     last_job: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="last job that is measured, itself included; left out: the last of all"
+        default=None, description="last job that is measured; left out: the last of all"
     )
     from_s: NotNegative = Field(default=0.0, description="seconds of the run; jobs submitted earlier are not measured")
     to_s: float = Field(
@@ -344,15 +350,16 @@ class MeasureSection(Section):
 
     @property
     def everything(self) -> bool:
-        """Whether every job is measured, whatever the workload."""
+        """Whether every job of any workload is measured."""
         return self.first_job == 0 and self.last_job is None and self.from_s == 0 and self.to_s == float("inf")
 
 
 class PhysicsSection(Section):
-    """What the simulated world adds to the throughputs: places, neighbours, fates of jobs, word that comes late."""
+    """Effects that the simulation adds to throughputs: placement, neighbours, outcomes of jobs, late reports."""
 
     placement: Text = Field(
-        default="off", description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table"
+        default="off",
+        description="slowdown by place: off, throughputs (the source's own), themis, philly, or a table",
     )
     accelerators_per_slot: Annotated[int, Field(ge=0, le=MOST_ACCELERATORS)] = Field(
         default=0, description="accelerators of a machine that share its fastest link; 0 = all of them"
@@ -362,22 +369,22 @@ class PhysicsSection(Section):
     )
     pairs: Text = Field(
         default="measured",
-        description="pairs on the same accelerators that nobody measured: measured (none), modelled, or stage times",
+        description="throughput of pairs without a measurement: measured (none), modelled, or stage times",
     )
-    believed: bool = Field(default=True, description="the scheduler knows the slowdowns by place and of pairs")
+    believed: bool = Field(default=True, description="the scheduler knows the slowdowns by placement and of pairs")
     fates: Literal["off", "philly"] = Field(
         default="off", description="philly: some jobs fail for a reason, some are killed by their users"
     )
-    failing: NotNegative = Field(default=0.172, le=1, description="fraction of jobs that fail however often tried")
+    failing: NotNegative = Field(default=0.172, le=1, description="fraction of jobs that fail in every attempt")
     killed: NotNegative = Field(default=0.135, le=1, description="fraction of jobs that their users kill")
     retries: Annotated[int, Field(ge=0, le=1000)] = Field(
-        default=2, description="how often a failed job is started again at least; its trace may say more"
+        default=2, description="least retries of a failed job; its trace may have more"
     )
     repair: Literal["fixed", "exponential"] = Field(
-        default="fixed", description="repairs of machines and racks take their time, or that on average"
+        default="fixed", description="repairs of machines and racks take the given time, or that on average"
     )
     rack_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each rack as a whole")
-    rack_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost rack is back")
-    report_delay_s: NotNegative = Field(default=0.0, description="seconds that word of a job's end takes on average")
-    report_lost: NotNegative = Field(default=0.0, le=1, description="fraction of such words that are lost")
-    reconcile_s: Finite = Field(default=300.0, gt=0, description="seconds between two looks that find what was lost")
+    rack_repair_s: NotNegative = Field(default=3600.0, description="seconds until a lost rack returns")
+    report_delay_s: NotNegative = Field(default=0.0, description="mean delay of the report of a job's end in seconds")
+    report_lost: NotNegative = Field(default=0.0, le=1, description="fraction of such reports that are lost")
+    reconcile_s: Finite = Field(default=300.0, gt=0, description="seconds between two polls that recover lost reports")

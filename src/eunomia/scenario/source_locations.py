@@ -1,4 +1,4 @@
-"""Where each key of a scenario was written, so that a later complaint can name file and line."""
+"""File and line of each key of a scenario, for error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Place: TypeAlias = tuple[str, int | None]  # file, 1-based line; None = not read
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing wrong with one key, before it is known where that key was written."""
+    """A problem of one key, without its file and line."""
 
     path: KeyPath
     value: Any  # None = the key is missing
@@ -35,7 +35,7 @@ class SourceLocations:
         return self.file, None
 
     def moved(self, path: KeyPath, place: Place) -> SourceLocations:
-        """Return the places after `path` and all below it were written again elsewhere."""
+        """Return the places with `path` and all below it overwritten at `place`."""
         kept = {key: old for key, old in self.by_path.items() if key[: len(path)] != path}
         return SourceLocations(self.file, {**kept, path: place})
 
@@ -46,7 +46,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def shown(value: Any) -> str | None:
-    """Return a value as TOML writes it, cut short; None for a key that is missing."""
+    """Return a value as TOML writes it, truncated; None for a missing key."""
     match value:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""TOML with line numbers: values from the standard library, and beside them the line of every key."""
+"""Parses TOML with the line of every key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.source_locations import KeyPath, SourceLocations
 
-MOST_BYTES = 4 * 2**20  # a scenario is written by hand; what is larger is some other file
+MOST_BYTES = 4 * 2**20  # a scenario is written by hand; a larger file is another one
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?""""{0,2}' + r"|'''.*?''''{0,2}" + r'|"(?:[^"\\]|\\.)*"' + r"|'[^']*'", re.DOTALL
@@ -24,7 +24,7 @@ _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 def read_file(path: Path, what: str = "scenario") -> tuple[dict[str, Any], SourceLocations]:
-    """Read a TOML file, in messages called `what`. Raises `InvalidInput` when it cannot be read or is not TOML."""
+    """Read a TOML file; messages call it `what`. Raises `InvalidInput` when it cannot be read or is not TOML."""
     file = str(path)
     try:
         with path.open("rb") as stream:
@@ -44,7 +44,7 @@ def read_file(path: Path, what: str = "scenario") -> tuple[dict[str, Any], Sourc
 def read_text(text: str, file: str) -> tuple[dict[str, Any], SourceLocations]:
     """Return the values and the place of every key. Raises `InvalidInput` with the line of a syntax error."""
     text = text.replace("\r\n", "\n")
-    if deep := _DEEP_KEY.search(text):  # the parser takes the square of its parts, in seconds
+    if deep := _DEEP_KEY.search(text):  # the parser's time is quadratic in the parts
         row = text.count("\n", 0, deep.start()) + 1
         raise _refusal(file, row, None, f"a key has at most {MOST_DEPTH} parts", "flatten it")
     try:
@@ -53,12 +53,12 @@ def read_text(text: str, file: str) -> tuple[dict[str, Any], SourceLocations]:
     except RecursionError as error:
         raise _refusal(file, None, None, "values are nested too deeply", "flatten them") from error
     except ValueError as error:
-        raise _not_toml(text, file, str(error)) from error
+        raise _syntax_error(text, file, str(error)) from error
     return data, SourceLocations(file, {path: (file, line) for path, line in lines.items()})
 
 
-def _not_toml(text: str, file: str, message: str) -> InvalidInput:
-    """Turn the parser's message, whose position is part of its text, into a problem with its line."""
+def _syntax_error(text: str, file: str, message: str) -> InvalidInput:
+    """Return the error of the parser's message, whose text holds the position, as a problem with its line."""
     position = _AT.search(message)
     lines = text.split("\n")
     row = None if position is None else int(position[1] or max(1, len(lines) - (lines[-1] == "")))
@@ -77,7 +77,7 @@ def lines_by_path(text: str) -> dict[KeyPath, int]:
 
 
 class _Scan:
-    """Walks over TOML that the standard library has already accepted, so it need not check anything."""
+    """Scans TOML that the standard library has accepted, so without checks."""
 
     def __init__(self, text: str):
         self.text = text
@@ -123,7 +123,7 @@ class _Scan:
         return path
 
     def _latest(self, path: KeyPath) -> KeyPath:
-        """Step into the newest element when the path names an array of tables."""
+        """Return the path of the last element if `path` is an array of tables, else `path`."""
         return (*path, self.elements[path] - 1) if path in self.elements else path
 
     def _key(self) -> list[str]:
@@ -164,18 +164,18 @@ class _Scan:
     def _array(self, path: KeyPath) -> None:
         self.at += 1
         index = 0
-        while not self._closed("]"):
+        while not self._at_end("]"):
             self._note((*path, index), self.at)
             self._value((*path, index))
             index += 1
 
     def _inline_table(self, path: KeyPath) -> None:
         self.at += 1
-        while not self._closed("}"):
+        while not self._at_end("}"):
             self._pair(path)
 
-    def _closed(self, bracket: str) -> bool:
-        """Step over a comma or the closing bracket; say whether it was the bracket."""
+    def _at_end(self, bracket: str) -> bool:
+        """Skip a comma or the closing bracket; return whether it was the bracket."""
         self._skip(_BLANK)
         if self.text[self.at] == ",":
             self.at += 1

@@ -1,4 +1,4 @@
-"""A scenario as the TOML that gives it again, every default written out."""
+"""Writes a scenario as TOML, with every default."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from eunomia.scenario.model import Scenario
 
 def as_toml(scenario: Scenario) -> str:
     """Return TOML text; reading it gives the same scenario."""
-    said = scenario.as_dict()
-    lines = [f"{key} = {_value(value)}" for key, value in said.items() if not isinstance(value, dict)]
-    for name, table in said.items():
+    data = scenario.as_dict()
+    lines = [f"{key} = {_value(value)}" for key, value in data.items() if not isinstance(value, dict)]
+    for name, table in data.items():
         if isinstance(table, dict):
             lines += ["", f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"

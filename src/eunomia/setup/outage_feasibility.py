@@ -12,7 +12,7 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
-from eunomia.scenario.outage_rules import HOUR_S
+from eunomia.scenario.physics_rules import HOUR_S
 
 MOST_LOSSES = 6.0  # on average until something is saved: one try in 400 gets there
 

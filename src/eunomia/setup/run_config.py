@@ -26,7 +26,7 @@ from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.records.replay import header
 from eunomia.scenario import Scenario
-from eunomia.scenario.machine_list import listed
+from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.lease_feasibility import demand_time_to_work
@@ -179,9 +179,10 @@ def _with_losses(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> t
 
 
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
-    """Return what the reader of a list of machines has to say."""
+    """Return the notes of the reader of a list of machines."""
     spelling = scenario.cluster.nodes_file
-    return () if spelling is None else tuple(f"Machines: {note}." for note in listed(spelling, scenario.base).notes)
+    notes = () if spelling is None else read_machine_list(spelling, scenario.base).notes
+    return tuple(f"Machines: {note}." for note in notes)
 
 
 def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[str, ...]:

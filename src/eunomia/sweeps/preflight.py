@@ -13,7 +13,7 @@ from eunomia.scenario import Scenario
 from eunomia.scenario.source_locations import KeyPath, Place, dotted
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload, read_trace, submissions
-from eunomia.throughputs import ALIKE, Throughputs, load
+from eunomia.throughputs import SYNTHETIC, Throughputs, load
 from eunomia.traces.window import LOAD
 
 NO_JOBS = Workload(jobs=(), notes=())
@@ -79,7 +79,7 @@ class Checker:
 
     def _draw(self, scenario: Scenario, work: dict[str, Any]) -> bool:
         """Return whether anything of the jobs is drawn by the seed; a trace with job types draws nothing."""
-        if scenario.workload.generator is not None or scenario.throughputs.source in ALIKE:
+        if scenario.workload.generator is not None or scenario.throughputs.source in SYNTHETIC:
             return scenario.workload.generator is not None
         return _once(self._draws, _key(work), lambda: read_trace(scenario).job_type is None)
 

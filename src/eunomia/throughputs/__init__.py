@@ -1,7 +1,4 @@
-"""HOW FAST: measured tables, the built-in catalogue, and the analytic model between them.
-
-A cluster asks once, `load(source, types)`, and gets the speed of every gang on each of its accelerator types.
-"""
+"""Throughputs of gangs on accelerator types: measured tables, the built-in catalogue, and the analytic model."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from eunomia.throughputs.throughput_table import Throughputs
 __all__ = ["Throughputs", "load", "price_usd_per_hour"]
 
 BUILT_IN = ("catalogue", "uniform", "linear")
-ALIKE = {"uniform": Uniform, "linear": Linear}  # on every type, for every job type
+SYNTHETIC = {"uniform": Uniform, "linear": Linear}
 READER_BY_ENDING = {
     ".json": gavel_json.read,
     ".json.gz": gavel_json.read,
@@ -33,17 +30,17 @@ def load(source: str, types: Sequence[str], *, base: Path | None = None) -> Thro
     """Return the throughputs of a source on a cluster's accelerator types, in the cluster's order.
 
     `source` is "catalogue" (built-in accelerator and job types through the analytic model), "uniform" (1 step/s for
-    any gang of any job type), "linear" (that for each of its accelerators), or the path of a table, relative to
-    `base`: Gavel's JSON or a long table (CSV or Parquet). Raises InvalidInput for a source that is not there or not
-    right, and for types that it lacks.
+    any gang of any job type), "linear" (1 step/s for each accelerator), or the path of a table, relative to `base`:
+    Gavel's JSON or a long table (CSV or Parquet). Raises InvalidInput for a source that is missing or invalid, and for
+    types that it lacks.
     """
     names = tuple(types)
     if not names:
         problems = Problems("the cluster")
         problems.add("a cluster has at least one accelerator type", "give it nodes")
         problems.raise_if_any()
-    if source in ALIKE:
-        return Throughputs(names, ALIKE[source](len(names)))
+    if source in SYNTHETIC:
+        return Throughputs(names, SYNTHETIC[source](len(names)))
     if source == "catalogue":
         return Throughputs(names, Catalogued(resolve(names)))
     measurements = read_table(source, base)
@@ -52,7 +49,7 @@ def load(source: str, types: Sequence[str], *, base: Path | None = None) -> Thro
 
 
 def read_table(source: str, base: Path | None = None) -> Measurements:
-    """Return everything that a table says, for all its accelerator types. Raises InvalidInput as `load` does."""
+    """Return the measurements of a table, for all its accelerator types. Raises InvalidInput as `load` does."""
     path = Path(source) if base is None else base / source
     problems = Problems(source)
     ending = next((ending for ending in READER_BY_ENDING if path.name.endswith(ending)), None)

@@ -1,4 +1,4 @@
-"""How fast a job would go on an accelerator nobody measured it on: a roofline, an overhead and a ring.
+"""Analytic model of throughputs that were not measured: a roofline, an overhead and a ring all-reduce.
 
     t(n, m) = o + b (F / (e g P) + B / (g W) + h) + S / (g W) + 2 (k-1)/k · G / (λ L) + 2 (m-1)/m · G / (ν N)
     rate    = n / t(n, m)        steps/s of the gang, or 0 if the memory does not suffice
@@ -6,7 +6,7 @@
 b batch, F FLOP and B bytes a sample, S bytes a step, o overhead a step, h host time a sample, G gradient bytes (job);
 P peak of the job's precision, W memory bandwidth, L link, N network of the node, g efficiency (accelerator type);
 n accelerators on m nodes, k = ⌈n/m⌉ of them on the fullest node; e share of the peak that matrix arithmetic reaches,
-λ and ν shares of link and network that a ring all-reduce reaches. Compute-bound and memory-bound kernels take turns, so
+λ and ν shares of link and network that a ring all-reduce reaches. Compute-bound and memory-bound kernels alternate, so
 their times add (a roofline for each kernel: S. Williams et al., "Roofline", CACM 52(4), 2009); nothing overlaps. The
 all-reduce is a ring within each node and one across nodes (P. Patarasuk and X. Yuan, "Bandwidth Optimal All-reduce
 Algorithms for Clusters of Workstations", JPDC 69(2), 2009).
@@ -20,24 +20,17 @@ from eunomia.throughputs.jobs import JobFacts
 PEAK_SHARE = {"fp32": 0.7, "fp16": 0.4}  # e: assumed; large models report 0.3 to 0.5 of the half-precision peak
 LINK_SHARE = 0.1  # λ: fitted on Gavel's consolidated tables, 2 to 8 accelerators
 NETWORK_SHARE = 0.8  # ν: fitted on Gavel's unconsolidated tables, taking 10 Gbit/s a node
-DEFAULT_NETWORK_GBIT_S = 100.0  # assumed where the catalogue knows no rental of the type
+DEFAULT_NETWORK_GBIT_S = 100.0  # assumed where the catalogue has no rental of the type
 ACCELERATORS_PER_NODE = 8
 GIGA = 1e9
 TERA = 1e12
 
 
-def step_rate(
-    job: JobFacts,
-    accelerator: Accelerator,
-    scale_factor: int,
-    nodes: int | None = None,
-    *,
-    accelerators_per_node: int = ACCELERATORS_PER_NODE,
-) -> float:
-    """Return steps/s of the whole gang, spread over `nodes` (default: as few as hold it); 0 if memory is short."""
+def step_rate(job: JobFacts, accelerator: Accelerator, scale_factor: int, nodes: int | None = None) -> float:
+    """Return steps/s of the whole gang on `nodes` (default: the fewest that hold it); 0 if the memory is too small."""
     if memory_gb(job, scale_factor) > accelerator.memory_gb:
         return 0.0
-    return unlimited_rate(job, accelerator, scale_factor, nodes, accelerators_per_node=accelerators_per_node)
+    return unlimited_rate(job, accelerator, scale_factor, nodes)
 
 
 def unlimited_rate(
@@ -69,7 +62,7 @@ def host_seconds(job: JobFacts) -> float:
 
 
 def sync_seconds(job: JobFacts, accelerator: Accelerator, scale_factor: int, nodes: int) -> float:
-    """Return the seconds of a step in which the gang brings its gradients together."""
+    """Return the seconds of a step in which the gang reduces its gradients."""
     m = min(nodes, scale_factor)
     k = -(-scale_factor // m)
     network_gb_s = (accelerator.network_gbit_s or DEFAULT_NETWORK_GBIT_S) / 8
@@ -79,15 +72,15 @@ def sync_seconds(job: JobFacts, accelerator: Accelerator, scale_factor: int, nod
 
 
 def memory_gb(job: JobFacts, scale_factor: int) -> float:
-    """Return the memory the job needs on each accelerator; a gang also holds gradients to send and to receive."""
+    """Return the memory in GB on each accelerator; a gang also buffers gradients to send and to receive."""
     copies = 2 * job.gradient_bytes / GIGA if scale_factor > 1 else 0.0
     return job.memory_gb + job.batch_size * job.memory_gb_per_sample + copies
 
 
 def shared_rate(job: JobFacts, partner: JobFacts, accelerator: Accelerator, scale_factor: int) -> float:
-    """Return steps/s of the first gang while both use the same accelerators: 0 if they do not fit together.
+    """Return steps/s of the first gang while both use the same accelerators: 0 if both do not fit in memory.
 
-    Two jobs interleave freely until the accelerator is always busy, then share it in proportion:
+    Two jobs interleave until the accelerator is always busy, then share it in proportion:
     rate = rate alone / max(1, u + u'), where u is the share of a step during which the accelerator is busy.
     """
     if memory_gb(job, scale_factor) + memory_gb(partner, scale_factor) > accelerator.memory_gb:

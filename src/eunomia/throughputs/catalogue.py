@@ -1,4 +1,4 @@
-"""The accelerator types that are built in: what their publishers state, and what they cost."""
+"""The built-in accelerator types, with published facts and prices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "accelerators.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """One accelerator type; the head of `accelerators.toml` says what each field is and in which unit."""
+    """One accelerator type; the head of `accelerators.toml` explains each field and its unit."""
 
     name: str
     vendor: str
@@ -59,25 +59,25 @@ def _name_by_spelling() -> dict[str, str]:
 
 
 def find(type_name: str) -> Accelerator | None:
-    """Return the accelerator type that a name or an alias means, in any case and with spaces or underscores."""
+    """Return the accelerator type of a name or alias, in any case and with spaces or underscores; None if unknown."""
     spelling = type_name.strip().casefold().replace("_", "-").replace(" ", "-")
     name = _name_by_spelling().get(spelling)
     return None if name is None else accelerators()[name]
 
 
 def resolve(types: tuple[str, ...]) -> tuple[Accelerator, ...]:
-    """Return the built-in accelerator types of these names. Raises InvalidInput with every name that is unknown."""
-    found = {name: find(name) for name in types}
+    """Return the built-in accelerator types of these names. Raises InvalidInput with every unknown name."""
+    by_name = {name: find(name) for name in types}
     problems = Problems("the catalogue")
-    for name, accelerator in found.items():
+    for name, accelerator in by_name.items():
         if accelerator is None:
             fix = f"{nearest(name, _name_by_spelling())} (types: {', '.join(accelerators())})"
             problems.add("this accelerator type is not in the catalogue", fix, column="type", value=name)
     problems.raise_if_any()
-    return tuple(accelerator for accelerator in found.values() if accelerator is not None)
+    return tuple(accelerator for accelerator in by_name.values() if accelerator is not None)
 
 
 def price_usd_per_hour(type_name: str) -> float | None:
-    """Return what one accelerator of the type costs an hour, or None where the catalogue knows no price."""
+    """Return the price of one accelerator for an hour; None if the catalogue has none."""
     accelerator = find(type_name)
     return None if accelerator is None else accelerator.price_usd_per_hour

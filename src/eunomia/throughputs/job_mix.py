@@ -1,4 +1,4 @@
-"""Which job types a trace trains when it names none: a seeded draw from a named or given mix."""
+"""Draws job types, by seed, for a trace that names none, from a named or given mix."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ MIXES: dict[str, Callable[[JobFacts], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Job types and their shares. In a named mix, gangs draw from the distributed families only, as Gavel does."""
+    """Job types and their shares. In a built-in mix, gangs draw from the distributed families only, as in Gavel."""
 
     name: str
     share_by_job_type: tuple[tuple[str, float], ...]
 
     @property
-    def named(self) -> bool:
-        """Whether it is one of the built-in mixes."""
+    def is_built_in(self) -> bool:
+        """Whether it is one of MIXES."""
         return self.name in MIXES
 
 
 def mix_of(mix: Mix | str | Mapping[str, float]) -> Mix:
-    """Return the mix of a name, or of a mapping from job type to weight. Raises InvalidInput if it is none."""
+    """Return the mix of a name, or of a mapping from job type to weight. Raises InvalidInput for anything else."""
     if isinstance(mix, Mix):
         return mix
     if isinstance(mix, str):
@@ -55,9 +55,9 @@ def mix_of(mix: Mix | str | Mapping[str, float]) -> Mix:
 def assign(
     mix: Mix | str | Mapping[str, float], scale_factor: Ints, rng: np.random.Generator, throughputs: Throughputs
 ) -> tuple[str, ...]:
-    """Return a job type for each job. One draw a job, in their order; none that no accelerator type could run.
+    """Return a job type for each job, one draw a job in their order; only types that some accelerator type can run.
 
-    Raises InvalidInput if a given mix names a job type without throughputs, or a gang finds none in the mix.
+    Raises InvalidInput if a given mix has a job type without throughputs, or no job type for a gang.
     """
     chosen = mix_of(mix)
     sizes = np.asarray(scale_factor, dtype=np.int64)
@@ -72,14 +72,14 @@ def assign(
 
 
 def describe(mix: Mix | str | Mapping[str, float]) -> str:
-    """Return one sentence for the report: the mix's name, families and shares."""
+    """Return a sentence for the report: name, families and shares of the mix."""
     chosen = mix_of(mix)
     share_by_family: dict[str, float] = {}
     for name, share in chosen.share_by_job_type:
         family = job_types()[name].family if name in job_types() else name
         share_by_family[family] = share_by_family.get(family, 0.0) + share
     parts = ", ".join(f"{family} {share:.0%}" for family, share in share_by_family.items())
-    rule = "; gangs only of distributed families" if chosen.named else ""
+    rule = "; gangs only of distributed families" if chosen.is_built_in else ""
     return f"{chosen.name}: {len(chosen.share_by_job_type)} job types ({parts}){rule}"
 
 
@@ -96,8 +96,8 @@ def _eligible(mix: Mix, size: int, throughputs: Throughputs) -> tuple[list[str],
 
 
 def _may_draw(mix: Mix, name: str, size: int, throughputs: Throughputs) -> bool:
-    """A named mix keeps to the job types that the table knows; a given one must be known (`alone` says so)."""
-    if not mix.named:
+    """Say whether a built-in mix may draw a job type; any of a given mix (`alone` raises for unknown ones)."""
+    if not mix.is_built_in:
         return True
     known = not throughputs.job_types or name in throughputs.job_types
     return known and (size == 1 or job_types()[name].distributed)

@@ -1,4 +1,4 @@
-"""The job types that are built in: what the analytic model has to know of each."""
+"""The built-in job types, with the facts that the analytic model needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GAVEL_FAMILIES = ("ResNet-18", "ResNet-50", "Transformer", "A3C", "LM", "Recomme
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """One job type; the head of `jobs.toml` says what each field is and in which unit."""
+    """One job type; the head of `jobs.toml` explains each field and its unit."""
 
     name: str
     family: str
@@ -39,11 +39,7 @@ class JobFacts:
 def job_types() -> dict[str, JobFacts]:
     """Return the built-in job types by name, in the order of the file."""
     text = files("eunomia.throughputs").joinpath(FILE).read_text(encoding="utf-8")
-    by_name = {}
-    for family, facts in tomllib.loads(text).items():
-        for job in _members(family, facts):
-            by_name[job.name] = job
-    return by_name
+    return {job.name: job for family, facts in tomllib.loads(text).items() for job in _build_family(family, facts)}
 
 
 def gavel_job_types() -> tuple[str, ...]:
@@ -51,7 +47,7 @@ def gavel_job_types() -> tuple[str, ...]:
     return tuple(name for name, job in job_types().items() if job.family in GAVEL_FAMILIES)
 
 
-def _members(family: str, facts: dict[str, Any]) -> list[JobFacts]:
+def _build_family(family: str, facts: dict[str, Any]) -> list[JobFacts]:
     known = {field.name for field in fields(JobFacts)} | {"batch_sizes"}
     assert set(facts) <= known, f"{FILE}: {family} has {set(facts) - known}"
     batch_sizes = facts.pop("batch_sizes", None)

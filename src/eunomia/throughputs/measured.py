@@ -1,9 +1,9 @@
-"""A measured table, and what follows from it for gangs of sizes that were not measured.
+"""A measured table, extrapolated to gangs of sizes that were not measured.
 
     T(n) = T(a) · R(n) / R(a)
 
 a the measured scale factor nearest to n (by ratio; the lower of two), R the analytic model's rate of that job type on
-that accelerator type, or n^0.75 where the catalogue does not know both. A measured 0 stays 0.
+that accelerator type, or n^0.75 where the catalogue lacks one of them. A measured 0 stays 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Pairs = dict[tuple[str, str, str, int], float]  # (type, job type, partner, scal
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """What a file says: rates of gangs alone, and of one gang beside another."""
+    """The rates in a file: of gangs alone, and of one gang beside another."""
 
     name: str
     alone: Rates
@@ -40,7 +40,7 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredThroughputs:
-    """Measurements on the accelerator types of a cluster. What was never measured on a type cannot run there."""
+    """Measurements on a cluster's accelerator types. A job type not measured on a type cannot run there."""
 
     types: tuple[str, ...]
     measurements: Measurements
@@ -59,18 +59,18 @@ class MeasuredThroughputs:
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
         """Return the measured or extrapolated rate on each type."""
-        return np.array([self._alone_on(each, job_type, scale_factor) for each in self.types])
+        return np.array([self._rate_alone(each, job_type, scale_factor) for each in self.types])
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
-        """Return the rate beside the partner on each type; sizes not measured keep the slowdown of the nearest one."""
-        return np.array([self._beside_on(each, job_type, partner, scale_factor) for each in self.types])
+        """Return the rate beside the partner on each type; a size not measured has the slowdown of the nearest one."""
+        return np.array([self._rate_beside(each, job_type, partner, scale_factor) for each in self.types])
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
         """Return the rate spread over machines, from the types "<type>_unconsolidated" where they were measured."""
         names = (f"{each}_unconsolidated" for each in self.types)
         measured = [each if (each, job_type) in self._sizes else None for each in names]
         together = self.alone(job_type, scale_factor)
-        apart = [together[j] if each is None else self._alone_on(each, job_type, scale_factor)
+        apart = [together[j] if each is None else self._rate_alone(each, job_type, scale_factor)
                  for j, each in enumerate(measured)]  # fmt: skip
         return np.minimum(apart, together)
 
@@ -80,10 +80,10 @@ class MeasuredThroughputs:
         return any(measured and scale_factor not in measured for measured in sizes)
 
     def paired(self, job_type: str, partner: str) -> Bools:
-        """Return on which types the two were measured together, (type,), whether they fit there or not."""
+        """Return (type,): True where the two were measured together, whether they fit or not."""
         return np.array([(each, job_type, partner) in self._sizes for each in self.types])
 
-    def _alone_on(self, type_name: str, job_type: str, n: int) -> float:
+    def _rate_alone(self, type_name: str, job_type: str, n: int) -> float:
         sizes = self._sizes.get((type_name, job_type))
         if not sizes:
             return 0.0
@@ -91,7 +91,7 @@ class MeasuredThroughputs:
         rate = self.measurements.alone[type_name, job_type, a]
         return rate if a == n else rate * relative_rate(type_name, job_type, n) / relative_rate(type_name, job_type, a)
 
-    def _beside_on(self, type_name: str, job_type: str, partner: str, n: int) -> float:
+    def _rate_beside(self, type_name: str, job_type: str, partner: str, n: int) -> float:
         sizes = self._sizes.get((type_name, job_type, partner))
         if not sizes:
             return 0.0
@@ -99,8 +99,8 @@ class MeasuredThroughputs:
         rate = self.measurements.pairs[type_name, job_type, partner, a]
         if a == n or rate == 0:
             return rate
-        before = self._alone_on(type_name, job_type, a)
-        return rate / before * self._alone_on(type_name, job_type, n) if before > 0 else 0.0
+        measured_alone = self._rate_alone(type_name, job_type, a)
+        return rate / measured_alone * self._rate_alone(type_name, job_type, n) if measured_alone > 0 else 0.0
 
 
 def nearest_size(sizes: Iterable[int], n: int) -> int:

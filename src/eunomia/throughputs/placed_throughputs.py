@@ -1,4 +1,4 @@
-"""Speeds on the ground: what a cluster's layout and models of sharing add to a source of throughputs."""
+"""Throughputs on a cluster's layout, with models of placement and of sharing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from eunomia.throughputs.throughput_table import Throughputs
 
 @dataclass(frozen=True, slots=True)
 class TableSpread:
-    """The source's own rate of a gang that is not on one machine: Gavel's unconsolidated rows, or the model's."""
+    """Slowdowns from the source's rates off one machine: Gavel's unconsolidated rows, or the analytic model."""
 
     speeds: Speeds
     name: str = "throughputs"
 
     def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
-        """Return rate alone / rate apart on more machines than it needs; 1 where nothing is known."""
+        """Return rate alone / rate apart on more machines than needed; 1 where unknown."""
         if place.nodes <= best.nodes:
             return 1.0
         rate = float(apart(self.speeds, *kind)[type])
@@ -34,7 +34,7 @@ class TableSpread:
 
 @dataclass(frozen=True, slots=True)
 class PlacedThroughputs:
-    """Speeds on a cluster. Without a placement model and without one of pairs they are the source's own."""
+    """Throughputs on a cluster. Without models of placement and of pairs they are the source's own."""
 
     speeds: Speeds
     ground: ClusterUnits
@@ -48,20 +48,20 @@ class PlacedThroughputs:
         return self.speeds.types
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the gang as well placed as it can be, on each type, (type,)."""
+        """Return steps/s of the gang in its best place, (type,)."""
         return self.speeds.alone(job_type, scale_factor)
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
-        """Return steps/s of the first beside the second, (type,): as measured, else as the model of pairs says."""
+        """Return steps/s of the first beside the second, (type,): measured, else modelled by `pairs`."""
         measured = self.speeds.beside(job_type, partner, scale_factor)
         if self.pairs is None:
             return measured
         rates = [self.speeds.alone(each, scale_factor) for each in (job_type, partner)]
         modelled = np.where(rates[1] > 0, rates[0] * self.pairs.kept(job_type, partner, scale_factor), 0.0)
-        return np.where(self._known(job_type, partner), measured, modelled)
+        return np.where(self._is_measured(job_type, partner), measured, modelled)
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s on one machine more than the gang needs, on each type, (type,)."""
+        """Return steps/s on one machine more than the gang needs, (type,)."""
         if self.placement is None:
             return apart(self.speeds, job_type, scale_factor)
         places = [self.ground.apart(type, scale_factor) for type in range(len(self.types))]
@@ -69,7 +69,7 @@ class PlacedThroughputs:
         return np.asarray(self.alone(job_type, scale_factor) / np.array(slowdown))
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the slowdown when a slot, a machine, a rack or more hold the gang, (level,), on its fastest type."""
+        """Return the slowdown at each PlacementLevel, (level,), on the gang's fastest type."""
         kind, type = (job_type, scale_factor), int(np.argmax(self.alone(job_type, scale_factor)))
         nodes = max(self.ground.best(type, scale_factor).nodes, 2)
         places = (
@@ -81,7 +81,7 @@ class PlacedThroughputs:
         return np.maximum.accumulate([self.slowdown(kind, type, place) for place in places])
 
     def slowdown(self, kind: Kind, type: int, place: PlacementSpan) -> float:
-        """Return by what a gang's step time is multiplied there as against the best place of the empty cluster."""
+        """Return the factor on a gang's step time at a place, relative to the best place of the empty cluster."""
         if self.placement is None or kind[1] == 1:
             return 1.0
         factor = self._slowdowns.get((kind, type, place))
@@ -90,8 +90,8 @@ class PlacedThroughputs:
             factor = self._slowdowns[kind, type, place] = self.placement.slowdown(kind, type, place, best)
         return factor
 
-    def _known(self, job_type: str, partner: str) -> Bools:
-        """Return on which types the source speaks of the pair."""
+    def _is_measured(self, job_type: str, partner: str) -> Bools:
+        """Return (type,): True where the source's rate of the pair counts, False where it must be modelled."""
         match self.speeds:
             case Throughputs(source=MeasuredThroughputs() as measured):
                 return measured.paired(job_type, partner)

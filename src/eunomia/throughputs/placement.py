@@ -1,6 +1,6 @@
-"""What it costs a gang not to sit close together: named tables of slowdowns, and how they are read.
+"""Slowdowns by placement: the tables of Themis and Philly.
 
-A slowdown S ≥ 1 multiplies the step time. Throughputs hold for a gang as well placed as the empty cluster allows, so
+A slowdown S ≥ 1 multiplies the step time. Throughputs are of a gang in the best place of the empty cluster, so
 
     rate = rate alone · S(best place) / S(its place)
 
@@ -25,7 +25,7 @@ from eunomia.model.rounding import straight
 from eunomia.throughputs.job_type_aliases import Kind, model_of
 from eunomia.throughputs.placement_level import PlacementLevel, PlacementSpan
 
-# Slowdown at each level, never falling.
+# Slowdown at each level, never decreasing.
 PROFILES: dict[str, tuple[float, float, float, float]] = {
     "insensitive": (1.0, 1.0, 1.0, 1.02),
     "mild": (1.0, 1.05, 1.15, 1.25),
@@ -33,7 +33,7 @@ PROFILES: dict[str, tuple[float, float, float, float]] = {
     "heavy": (1.0, 1.1, 1.4, 1.9),
 }
 DEFAULT_PROFILE = "mild"
-# Which kind a model is of; Themis names VGG and Inception, and language and speech as heavy. The rest is our reading.
+# Themis classifies VGG, Inception, and language and speech models (heavy). The rest is this project's estimate.
 PROFILE_BY_MODEL: dict[str, str] = {
     "inceptionv3": "insensitive",
     "a3c": "insensitive",
@@ -70,19 +70,19 @@ class Placement(Protocol):
     def name(self) -> str: ...
 
     def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
-        """Return by what the step time on a type is multiplied at a place, as against the best one; at least 1."""
+        """Return the factor on the step time on a type at a place, relative to the best place; at least 1."""
         ...
 
 
 def profile_of(job_type: str) -> tuple[float, float, float, float]:
-    """Return Themis' slowdowns by level: of the longest known name that the model's begins with, else the mild ones."""
+    """Return Themis' slowdowns by level: of the longest known prefix of the model's name, else the mild ones."""
     model = model_of(job_type)
     known = max((name for name in PROFILE_BY_MODEL if model.startswith(name)), key=len, default="")
     return PROFILES[PROFILE_BY_MODEL.get(known, DEFAULT_PROFILE)]
 
 
 def across_racks(job_type: str, place: PlacementSpan, best: PlacementSpan) -> float:
-    """Return the slowdown of leaving the rack, for sources that know machines only: Themis' last step, modelled."""
+    """Return the slowdown of leaving the rack, for tables by machine only: Themis' last step, modelled."""
     profile = profile_of(job_type)
     return profile[PlacementLevel.ACROSS] / profile[PlacementLevel.RACK] if place.racks > 1 >= best.racks else 1.0
 
@@ -94,24 +94,24 @@ class ThemisSlowdowns:
     name: str = "themis"
 
     def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
-        """Return S at the place's level over S at the best one's."""
+        """Return S at the level of the place over S at the best level."""
         profile = profile_of(kind[0])
         return max(profile[place.level] / profile[best.level], 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PhillySlowdowns:
-    """Philly's tables; one model's measurement for all of them. Across racks as in Themis' table."""
+    """Philly's tables: the measurement of one model for all. Across racks as in Themis' table."""
 
     name: str = "philly"
 
     def slowdown(self, kind: Kind, type: int, place: PlacementSpan, best: PlacementSpan) -> float:
-        """Return the slowdown of so many servers instead of the fewest."""
+        """Return the slowdown of the place's servers relative to the fewest."""
         nodes = self._by_servers(place.nodes, best.nodes) / self._by_servers(best.nodes, best.nodes)
         return nodes * across_racks(kind[0], place, best)
 
     def _by_servers(self, nodes: int, fewest: int) -> float:
-        """Return the slowdown as against one server; between and beyond Table 5 on straight lines of the logarithms."""
+        """Return the slowdown relative to one server; log-linear between and beyond the points of Table 5."""
         if nodes <= 1:
             return 1.0
         ratio, factor = elementary.log(np.array(SPREAD)).T

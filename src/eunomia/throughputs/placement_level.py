@@ -1,4 +1,4 @@
-"""Where a gang sits, as far as its speed is concerned: on how many slots, machines and racks."""
+"""Placement of a gang as it affects speed: its numbers of slots, machines and racks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PlacementLevel(IntEnum):
 
 
 class PlacementSpan(NamedTuple):
-    """How many units of each level a gang sits on; at least 1 of each."""
+    """The number of units of each level that a gang uses; at least 1 of each."""
 
     nodes: int = 1
     racks: int = 1
@@ -31,7 +31,7 @@ class PlacementSpan(NamedTuple):
 
     @property
     def level(self) -> PlacementLevel:
-        """The smallest unit that holds it."""
+        """The smallest unit that holds the gang."""
         if self.racks > 1:
             return PlacementLevel.ACROSS
         if self.nodes > 1:
@@ -43,7 +43,7 @@ CLOSEST = PlacementSpan()
 
 
 class ClusterUnits:
-    """A cluster's units: machines that say no rack stand in one, and 0 accelerators per slot make a machine a slot."""
+    """A cluster's units. Machines without a rack share one; with 0 accelerators per slot a machine is a slot."""
 
     def __init__(self, topology: Topology, accelerators_per_slot: int = 0):
         self._topology, self._per_slot = topology, accelerators_per_slot
@@ -51,14 +51,14 @@ class ClusterUnits:
 
     @cached_property
     def _units(self) -> tuple[list[int], list[int], list[int]]:
-        """Node, rack and slot of each device, as lists: a gang is a few look-ups."""
+        """Node, rack and slot of each device, as lists for fast look-ups."""
         topology = self._topology
         rack_by_name = {name: row for row, name in enumerate(dict.fromkeys(topology.rack))}
         rack = np.array([rack_by_name[name] for name in topology.rack])[topology.node]
-        return topology.node.tolist(), rack.tolist(), self._slots().tolist()
+        return topology.node.tolist(), rack.tolist(), self._number_slots().tolist()
 
-    def _slots(self) -> Ints:
-        """Return the slot of each device, numbered through the cluster."""
+    def _number_slots(self) -> Ints:
+        """Return the slot of each device, (device,), numbered through the cluster."""
         topology = self._topology
         per_slot = self._per_slot or int(topology.size.max())
         within = (np.arange(topology.devices) - topology.first[topology.node]) // per_slot
@@ -66,7 +66,7 @@ class ClusterUnits:
         return np.asarray(topology.node * most + within)
 
     def place(self, seats: Sequence[int]) -> PlacementSpan:
-        """Return where a gang on these devices sits."""
+        """Return the units that a gang on these devices uses."""
         if len(seats) == 1:
             return CLOSEST
         node, rack, slot = self._units
@@ -75,35 +75,37 @@ class ClusterUnits:
         return PlacementSpan(len(nodes), racks, len(slots))
 
     def best(self, type: int, size: int) -> PlacementSpan:
-        """Return the place with the fewest units of each level that the empty cluster has for such a gang."""
-        found = self._best.get((type, size))
-        if found is None:
-            found = self._best[type, size] = self._closest(type, size)
-        return found
+        """Return the fewest units of each level that hold a gang of this type and size in the empty cluster."""
+        span = self._best.get((type, size))
+        if span is None:
+            span = self._best[type, size] = self._find_closest(type, size)
+        return span
 
     def apart(self, type: int, size: int) -> PlacementSpan:
-        """Return the nearest place on more machines than it needs: what "not on one machine" means at least."""
+        """Return the span on one machine more than the gang needs."""
         best = self.best(type, size)
         if size == 1:
             return best
         nodes = min(best.nodes + 1, size)
         return PlacementSpan(nodes, best.racks, max(best.slots, nodes))
 
-    def _closest(self, type: int, size: int) -> PlacementSpan:
+    def _find_closest(self, type: int, size: int) -> PlacementSpan:
         topology = self._topology
-        mine = topology.node_type == type
-        sizes = topology.size[mine]
+        of_type = topology.node_type == type
+        sizes = topology.size[of_type]
         racks: dict[str, int] = {}
-        for name, has in zip(np.array(topology.rack, dtype=object)[mine], sizes.tolist(), strict=True):
-            racks[name] = racks.get(name, 0) + has
+        for name, devices in zip(np.array(topology.rack, dtype=object)[of_type], sizes.tolist(), strict=True):
+            racks[name] = racks.get(name, 0) + devices
         per_slot = min(self._per_slot or int(sizes.max()), int(sizes.max())) if len(sizes) else 1
-        nodes = _fewest(sizes, size)
-        return PlacementSpan(nodes, _fewest(np.array(list(racks.values())), size), max(nodes, -(-size // per_slot)))
+        nodes = _count_largest(sizes, size)
+        return PlacementSpan(
+            nodes, _count_largest(np.array(list(racks.values())), size), max(nodes, -(-size // per_slot))
+        )
 
 
-def _fewest(sizes: Ints, wanted: int) -> int:
-    """Return how many of the units, the largest first, hold so many accelerators; all of them if none suffice."""
+def _count_largest(sizes: Ints, wanted: int) -> int:
+    """Return how many of the largest units hold `wanted` accelerators together; all if they do not suffice."""
     if len(sizes) == 0:
         return 1
-    held = np.cumsum(np.sort(sizes)[::-1])
-    return min(int(np.searchsorted(held, wanted)) + 1, len(sizes))
+    total = np.cumsum(np.sort(sizes)[::-1])
+    return min(int(np.searchsorted(total, wanted)) + 1, len(sizes))

@@ -1,4 +1,4 @@
-"""Where figures come from without a measured table: one speed for all, or the built-in catalogue."""
+"""Throughputs without a measured table: one speed for all, or the built-in catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eunomia.throughputs.jobs import job_types
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Every gang of every job type makes 1 step/s, whatever its size. Nothing is known of pairs, so none may share."""
+    """Every gang of every job type runs at 1 step/s, whatever its size. Pairs have no throughput, so none may share."""
 
     types: int
     name: str = "uniform"
@@ -29,27 +29,23 @@ class Uniform:
         return np.zeros(self.types)
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return 1 step/s on each type."""
-        return np.ones(self.types)
+        """Return the rate alone on each type."""
+        return self.alone(job_type, scale_factor)
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return False: it is so by definition."""
+        """Return False: the speed is a definition."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Linear(Uniform):
-    """Every gang makes 1 step/s for each of its accelerators: perfect scaling, for jobs that may change their size."""
+    """Every gang runs at 1 step/s for each of its accelerators: perfect scaling, for elastic jobs."""
 
     name: str = "linear"
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
-        """Return a step/s for each accelerator, on each type."""
+        """Return 1 step/s for each accelerator, on each type."""
         return np.full(self.types, float(scale_factor))
-
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return a step/s for each accelerator, on each type."""
-        return self.alone(job_type, scale_factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +61,17 @@ class Catalogued:
         return tuple(job_types())
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
-        """Return what the model says of each type."""
+        """Return the model's rate on each type."""
         job = job_types()[job_type]
         return np.array([analytic.step_rate(job, each, scale_factor) for each in self.accelerators])
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
-        """Return what the model says of the two on each type."""
+        """Return the model's rate of the first beside the second on each type."""
         job, other = job_types()[job_type], job_types()[partner]
         return np.array([analytic.shared_rate(job, other, each, scale_factor) for each in self.accelerators])
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return what the model says of each type with the gang on two machines."""
+        """Return the model's rate on each type with the gang on two machines."""
         job = job_types()[job_type]
         return np.array([analytic.step_rate(job, each, scale_factor, 2) for each in self.accelerators])
 

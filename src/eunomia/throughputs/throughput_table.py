@@ -1,4 +1,4 @@
-"""How fast every gang goes on every accelerator type, whatever the figures come from."""
+"""Throughputs of gangs on the accelerator types of a cluster, from any source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eunomia.model.spelling_suggestions import nearest
 
 
 class ThroughputSource(Protocol):
-    """Where the figures come from. It may count on job types it knows and scale factors of at least 1."""
+    """A source of throughputs. Callers pass only job types that it has and scale factors of at least 1."""
 
     @property
     def name(self) -> str: ...  # for messages: a file, "the catalogue"
@@ -30,7 +30,7 @@ class ThroughputSource(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Throughputs:
-    """Steps/s of whole gangs, counted over all their accelerators. The arrays it hands out are shared: read only."""
+    """Steps/s of whole gangs, counted over all their accelerators. The arrays returned are shared and read-only."""
 
     types: tuple[str, ...]  # accelerator types, in the cluster's order
     source: ThroughputSource
@@ -38,37 +38,37 @@ class Throughputs:
 
     @property
     def job_types(self) -> tuple[str, ...]:
-        """Job types that have figures; () if any is accepted."""
+        """Job types with throughputs; () if any is accepted."""
         return self.source.job_types
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the gang on each type, shape (type,); 0 = cannot run there.
 
-        Raises InvalidInput for a job type without figures, with the nearest that has some.
+        Raises InvalidInput for a job type without throughputs, with the nearest that has some.
         """
         key = (job_type, None, int(scale_factor))
         rates = self._rates.get(key)
         if rates is None:
             self._refuse_unknown(int(scale_factor), job_type)
-            rates = self._rates[key] = _shared(self.source.alone(job_type, int(scale_factor)))
+            rates = self._rates[key] = _read_only(self.source.alone(job_type, int(scale_factor)))
         return rates
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first gang while it shares its accelerators with the second, shape (type,).
 
-        0 = they do not fit together, or nothing is known of the pair. Raises InvalidInput as `alone` does.
+        0 = they do not fit together, or the pair is unknown. Raises InvalidInput as `alone` does.
         """
         key = (job_type, partner, int(scale_factor))
         rates = self._rates.get(key)
         if rates is None:
             self._refuse_unknown(int(scale_factor), job_type, partner)
-            rates = self._rates[key] = _shared(self.source.beside(job_type, partner, int(scale_factor)))
+            rates = self._rates[key] = _read_only(self.source.beside(job_type, partner, int(scale_factor)))
         return rates
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the gang when it does not sit on one machine, shape (type,).
+        """Return steps/s of the gang when it is not on one machine, shape (type,).
 
-        As on one machine for a single accelerator, and where nothing is known. Raises InvalidInput as `alone` does.
+        As on one machine for a single accelerator and where unknown. Raises InvalidInput as `alone` does.
         """
         self._refuse_unknown(int(scale_factor), job_type)
         if scale_factor == 1:
@@ -76,7 +76,7 @@ class Throughputs:
         return self.source.apart(job_type, int(scale_factor))
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
-        """Return whether any figure of `alone` was not measured but comes from the analytic model."""
+        """Return whether any rate of `alone` was not measured but comes from the analytic model."""
         self._refuse_unknown(int(scale_factor), job_type)
         return self.source.extrapolated(job_type, int(scale_factor))
 
@@ -94,6 +94,6 @@ class Throughputs:
         return InvalidInput([Problem(file=self.source.name, column=column, value=value, rule=rule, fix=fix)])
 
 
-def _shared(rates: Floats) -> Floats:
+def _read_only(rates: Floats) -> Floats:
     rates.flags.writeable = False
     return rates

@@ -1,4 +1,4 @@
-"""THE PAST: readers of trace formats, and generators of traces that look like them.
+"""Readers of trace formats, and generators of synthetic traces.
 
 A format is a module here with a function `read(path, *, option=…) -> Trace`; to add one, write the file and add its
 line to FORMATS.
@@ -6,21 +6,12 @@ line to FORMATS.
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from eunomia.inputs.options import known
-from eunomia.inputs.problems import refused
-from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.format_detection import file_of, guessed
+from eunomia.traces.format_detection import read_as
 from eunomia.traces.generators import GENERATORS, generate
 from eunomia.traces.table import Trace
 from eunomia.traces.window import window
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["FORMATS", "GENERATORS", "Trace", "generate", "read", "window", "write_native"]
 
@@ -47,19 +38,13 @@ FORMATS = {  # name → module, loaded on use
 
 
 def read(path: Path | str, format: str = "native", **options: object) -> Trace:
-    """Return the trace in a file of the named format, or in the one file of a folder that is in that format.
+    """Return the trace in a file of the named format, or in the one file of a folder that has the format.
 
-    The format "auto" is told by the file's first line. Raises InvalidInput for an unknown format or option, or with
+    The format "auto" is detected from the first line. Raises InvalidInput for an unknown format or option, or with
     everything that is wrong with the file.
     """
-    path = Path(path)
-    if format == "auto":
-        format = guessed(path, FORMATS)
-    if format not in FORMATS:
-        raise refused(str(path), "format", format, "this format is not known", nearest(format, FORMATS))
-    reader: Callable[..., Trace] = import_module(FORMATS[format]).read
-    known(str(path), options, list(signature(reader).parameters)[1:])
-    return reader(file_of(path, FORMATS[format], format), **options)
+    trace: Trace = read_as(path, format, FORMATS, options)
+    return trace
 
 
 def write_native(trace: Trace, path: Path | str) -> None:

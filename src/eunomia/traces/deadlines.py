@@ -1,7 +1,7 @@
 """Jobs of one virtual cluster of Philly with deadlines, as used by ElasticFlow (D. Gu et al., ASPLOS 2023).
 
 Submissions, sizes and durations are real. Models, batch sizes, iterations and deadlines were added by the authors;
-`duration` and `iteration` are what they ran, `real_duration` and `real_iteration` the job as logged.
+`duration` and `iteration` are as the authors ran them, `real_duration` and `real_iteration` as logged.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import numpy as np
 from eunomia.inputs.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import flag
-from eunomia.inputs.table import InputTable
-from eunomia.traces.notes import MODELS, counted
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.notes import MODELS, count_notes
+from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("job_id", "submit_time", "ddl", "num_gpu", "duration", "real_duration")
 OPTIONAL = ("model_name", "batch_size", "real_iteration", "iteration")
@@ -30,27 +29,20 @@ def read(path: Path, *, models: bool = False) -> Trace:
     flag(str(path), "models", models)
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
-    trace = _trace(sheet, models)
-    sheet.raise_if_any()
-    return in_order(trace)
-
-
-def _trace(sheet: InputTable, models: bool) -> Trace:
     submitted_s = sheet.number("submit_time", SUBMITTED)
     duration_s, real_s = sheet.number("duration", DURATION), sheet.number("real_duration", DURATION)
     scaled = np.abs(duration_s - real_s) > 0
-    return trace_of(
-        sheet.file,
+    return build_trace(
+        sheet,
         sheet.unique("job_id"),
         submitted_s,
         sheet.whole("num_gpu", SCALE_FACTOR),
         job_type=sheet.filled("model_name") if models else None,
         duration_s=duration_s,
         deadline_s=sheet.deadline("ddl", DEADLINE, submitted_s),
-        row=sheet.line,
         unread=sheet.unread("real_duration", instead=MODELS),
         notes=(
             f"{SYNTHETIC}; {'models are kept as job types' if models else 'models are left out'}",
-            *counted({"jobs last longer or shorter here than they did in the log": scaled}),
+            *count_notes({"jobs last longer or shorter here than they did in the log": scaled}),
         ),
     )

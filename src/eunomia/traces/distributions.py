@@ -1,4 +1,4 @@
-"""Sizes and durations of jobs as published, to draw synthetic workloads from.
+"""Published distributions of sizes and durations of jobs, for synthetic workloads.
 
 `gavel`: the workload of D. Narayanan et al., OSDI 2020: sizes after Philly's, durations log-uniform in two ranges.
 `philly`: sizes of the 84,605 jobs and run times of the 64,483 passed ones that Philly's users submitted from August
@@ -7,7 +7,7 @@ to mid-November 2017 (trace of M. Jeon et al., USENIX ATC 2019): quantiles by si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -34,24 +34,20 @@ def gavel(sizes: np.random.Generator, durations: np.random.Generator, jobs: int)
     """Return (job,) scale factors and (job,) durations in seconds, drawn independently of each other."""
     is_long = durations.random(jobs) < LONG
     exponent = np.where(is_long, 3 + durations.random(jobs), 1.5 + 1.5 * durations.random(jobs))
-    return _sizes(sizes, GAVEL_SIZES, jobs), 60 * elementary.power(10, exponent)
+    return _draw_sizes(sizes, GAVEL_SIZES, jobs), 60 * elementary.power(10, exponent)
 
 
 def philly(sizes: np.random.Generator, durations: np.random.Generator, jobs: int) -> tuple[Ints, Floats]:
     """Return (job,) scale factors and (job,) durations in seconds; larger jobs run longer."""
-    scale_factor, level = _sizes(sizes, PHILLY_SIZES, jobs), durations.random(jobs)
+    scale_factor, level = _draw_sizes(sizes, PHILLY_SIZES, jobs), durations.random(jobs)
     by_class = [
         elementary.exp(straight(level, LEVELS, elementary.log(quantiles))) for quantiles in PHILLY_QUANTILES_S.values()
     ]
-    return scale_factor, np.choose(_classes(scale_factor, list(PHILLY_QUANTILES_S)), by_class)
+    return scale_factor, np.choose(np.searchsorted(np.array(list(PHILLY_QUANTILES_S)), scale_factor), by_class)
 
 
-def _sizes(rng: np.random.Generator, share_by_size: dict[int, float], jobs: int) -> Ints:
+def _draw_sizes(rng: np.random.Generator, share_by_size: dict[int, float], jobs: int) -> Ints:
     return rng.choice(np.array(list(share_by_size)), size=jobs, p=list(share_by_size.values()))
-
-
-def _classes(scale_factor: Ints, largest: Sequence[int]) -> Ints:
-    return np.searchsorted(np.array(largest), scale_factor)
 
 
 DISTRIBUTIONS: dict[str, Draw] = {"gavel": gavel, "philly": philly}

@@ -14,20 +14,10 @@ import numpy as np
 from eunomia.inputs.field_rules import FLAG, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT, Rule
 from eunomia.inputs.open_table import read_tabbed
 from eunomia.inputs.table import InputTable
-from eunomia.traces.table import Trace, trace_of
+from eunomia.traces.table import Trace, build_trace
 
-NAMES = (
-    "job_type",
-    "command",
-    "working_directory",
-    "num_steps_arg",
-    "needs_data_dir",
-    "total_steps",
-    "scale_factor",
-    "priority_weight",
-    "SLO",
-    "arrival_time",
-)
+NAMES = ("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir", "total_steps", "scale_factor",
+         "priority_weight", "SLO", "arrival_time")  # fmt: skip
 PRIORITY = replace(WEIGHT, empty=None, fix="write 1 for a job without priority")
 SLO = Rule(what="a finite number, above 0 or -1 for none", least=-1, fix="write -1 for no objective")
 
@@ -36,29 +26,27 @@ def read(path: Path) -> Trace:
     """Return the trace in a Gavel file. Raises InvalidInput with everything that is wrong with it."""
     sheet = read_tabbed(path, NAMES)
     sheet.expect(NAMES, ())
-    trace = _trace(sheet)
-    sheet.raise_if_any()
-    return trace
-
-
-def _trace(sheet: InputTable) -> Trace:
     sheet.number("needs_data_dir", FLAG)
-    return trace_of(
-        sheet.file,
-        tuple(str(line - 1) for line in sheet.line.tolist()),
+    return build_trace(
+        sheet,
+        line_numbers(sheet),
         sheet.ordered("arrival_time", SUBMITTED),
         sheet.whole("scale_factor", SCALE_FACTOR),
         job_type=sheet.filled("job_type"),
         total_steps=sheet.number("total_steps", TOTAL_STEPS),
         weight=sheet.number("priority_weight", PRIORITY),
-        row=sheet.line,
-        notes=objectives(sheet),
+        notes=slo_notes(sheet),
         unread=sheet.unread("needs_data_dir", "SLO"),
     )
 
 
-def objectives(sheet: InputTable) -> tuple[str, ...]:
-    """Check the SLO column; say how many objectives could not become deadlines."""
+def line_numbers(sheet: InputTable) -> tuple[str, ...]:
+    """Return the ids of jobs in a file without header: the numbers of their lines, counted from 0."""
+    return tuple(str(line - 1) for line in sheet.line.tolist())
+
+
+def slo_notes(sheet: InputTable) -> tuple[str, ...]:
+    """Check the SLO column; return a note that counts the objectives, which cannot become deadlines."""
     factor = sheet.number("SLO", SLO)
     sheet.refuse("SLO", (factor > -1) & (factor <= 0), f"must be {SLO.what}", SLO.fix)
     given = int(np.count_nonzero(factor > 0))

@@ -1,8 +1,8 @@
-"""The workload that Gavel's simulator draws while it runs, from its own random streams: the same seed, the same jobs.
+"""The workload of Gavel's simulator, from its own random streams: the same seed gives the same jobs.
 
 Jobs come from one stream, gaps between them from another. A gang has 2, 4 or 8 accelerators with probabilities 0.1,
 0.15 and 0.05, else 1; a duration on a V100 is 10^U(1.5, 3) minutes, or 10^U(3, 4) with probability 0.2; a job type is
-one of 26, drawn until it can be spread if the gang is wide.
+one of 26, redrawn for gangs of several accelerators until it is a distributed one.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 7.1 and its published simulator.
@@ -20,7 +20,7 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.traces.table import Trace, trace_of
 
-# What the simulator adds to its seed for each stream.
+# Offsets of the streams' seeds.
 _JOBS, _ARRIVALS, _DEADLINES = 2, 3, 6
 _BATCH_SIZES = {
     "ResNet-18": (16, 32, 64, 128, 256),
@@ -29,10 +29,10 @@ _BATCH_SIZES = {
     "LM": (5, 10, 20, 40, 80),
     "Recommendation": (512, 1024, 2048, 4096, 8192),
 }
-_SPREAD = ("ResNet-18", "ResNet-50", "Transformer", "LM")  # models that run on several accelerators
-# In the simulator's order: which of them a number draws depends on it.
+_SCALABLE = ("ResNet-18", "ResNet-50", "Transformer", "LM")  # models that run on several accelerators
+# In the simulator's order, which decides the job type that a number draws.
 _JOB_TYPES = (
-    *((f"{model} (batch size {size})", model in _SPREAD) for model, sizes in _BATCH_SIZES.items() for size in sizes),
+    *((f"{model} (batch size {size})", model in _SCALABLE) for model, sizes in _BATCH_SIZES.items() for size in sizes),
     ("A3C", False),
     ("CycleGAN", False),
 )
@@ -52,12 +52,12 @@ class GavelStreams:
     deadlines: bool = False
 
     def draw(self, seed: int) -> Trace:
-        """Return the trace; durations are on the reference type, which is v100 there."""
+        """Return the trace; durations are on the reference type, v100 in Gavel."""
         rng = Random(seed + _JOBS)
-        drawn = [self._job(rng) for _ in range(self.jobs)]
-        size, duration, job_type, weight = zip(*drawn, strict=True)
-        arrivals = self._arrivals(Random(seed + _ARRIVALS))
-        due = self._patience(Random(seed + _DEADLINES)) * np.array(duration)
+        jobs = [self._draw_job(rng) for _ in range(self.jobs)]
+        size, duration, job_type, weight = zip(*jobs, strict=True)
+        arrivals = self._draw_arrivals(Random(seed + _ARRIVALS))
+        due = self._draw_slack(Random(seed + _DEADLINES)) * np.array(duration)
         return trace_of(
             "gavel",
             tuple(map(str, range(self.jobs))),
@@ -69,37 +69,37 @@ class GavelStreams:
             deadline_s=arrivals + due,
         )
 
-    def _job(self, rng: Random) -> tuple[int, float, str, float]:
+    def _draw_job(self, rng: Random) -> tuple[int, float, str, float]:
         """Draw scale factor, duration, job type and weight, in the simulator's order."""
-        size = _size(rng.uniform(0, 1))  # drawn whether it is used or not
+        size = _gang_size(rng.uniform(0, 1))  # drawn even if it is not used
         if not self.multi_accelerator:
             size = 1
         low, high = (3, 4) if rng.random() >= 0.8 else (1.5, 3)
         duration = 60 * elementary.power(10, rng.uniform(low, high))
-        name, spreads = rng.choice(_JOB_TYPES)
-        while size > 1 and not spreads:
-            name, spreads = rng.choice(_JOB_TYPES)
+        name, distributed = rng.choice(_JOB_TYPES)
+        while size > 1 and not distributed:
+            name, distributed = rng.choice(_JOB_TYPES)
         weight = 5.0 if self.priorities and rng.uniform(0, 1) <= 0.2 else 1.0
         return size, duration, name, weight
 
-    def _patience(self, rng: Random) -> Floats:
-        """Return (job,) how many times its duration a job may take; inf without deadlines."""
+    def _draw_slack(self, rng: Random) -> Floats:
+        """Return the deadlines as multiples of the durations, (job,); inf without deadlines."""
         if not self.deadlines:
             return np.full(self.jobs, math.inf)
         drawn = np.array([rng.uniform(0, 1) for _ in range(self.jobs)])
         return np.where(drawn < 0.33, 1.2, np.where(drawn < 0.67, 2.0, 10.0))
 
-    def _arrivals(self, rng: Random) -> Floats:
-        """Return (job,) seconds; the first job comes at 0, and all do at an infinite rate."""
-        at, arrivals = 0.0, []
+    def _draw_arrivals(self, rng: Random) -> Floats:
+        """Return submission times in seconds, (job,); the first is 0, and all are at an infinite rate."""
+        arrived_s, arrivals = 0.0, []
         for _ in range(self.jobs):
-            arrivals.append(at)
+            arrivals.append(arrived_s)
             if self.rate_per_hour < math.inf:
-                at += -elementary.log(1.0 - rng.random()) / (1.0 / (3600.0 / self.rate_per_hour))
+                arrived_s += -elementary.log(1.0 - rng.random()) / (1.0 / (3600.0 / self.rate_per_hour))
         return np.array(arrivals)
 
 
-def _size(drawn: float) -> int:
+def _gang_size(drawn: float) -> int:
     if 0.7 <= drawn <= 0.8:
         return 2
     if 0.8 <= drawn <= 0.95:

@@ -1,5 +1,5 @@
-"""Synthetic traces. A generator is its parameters; each draws every column from a stream of its own, so that another
-rate or another number of tenants leaves the sizes and durations as they were."""
+"""Generators of synthetic traces. Each draws every column from its own stream, so that another rate or number of
+tenants does not change the sizes and durations."""
 
 from __future__ import annotations
 
@@ -34,24 +34,20 @@ RATE = Rule(
     fix="write how many jobs arrive in an hour, or inf for all at time 0",
 )
 MEAN_DURATION = Rule(
-    what="a number of seconds above 0, at most 1e10",  # some job of very many is drawn far longer
+    what="a number of seconds above 0, at most 1e10",  # among many jobs some are far longer
     above=0.0,
     most=1e10,
     fix="write how long a job runs on average",
 )
 TENANTS = Rule(
-    what="a whole number, at least 0",
-    least=0,
-    most=MOST_JOBS,
-    whole=True,
-    fix="write 0 for jobs that belong to nobody",
+    what="a whole number, at least 0", least=0, most=MOST_JOBS, whole=True, fix="write 0 for jobs without tenants"
 )
 SEED = Rule(what="a whole number, at least 0", least=0, whole=True, fix="write 0, or any other whole number")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhillyLike:
-    """Poisson arrivals; sizes and durations after a published distribution; tenants drawn evenly."""
+    """Poisson arrivals; sizes and durations from a published distribution; tenants drawn uniformly."""
 
     jobs: int = 1000
     rate_per_hour: float = 3.0  # with the gavel distribution, the work of about 96 accelerators
@@ -64,22 +60,22 @@ class PhillyLike:
         """Return the trace; the same seed draws the same one."""
         arrivals, sizes, durations, owners = np.random.default_rng(seed).spawn(4)
         scale_factor, duration_s = DISTRIBUTIONS[self.distribution](sizes, durations, self.jobs)
-        owner = owners.integers(max(self.tenants, 1), size=self.jobs).tolist()
-        tenant = tuple(f"tenant-{k}" for k in owner) if self.tenants else ("",) * self.jobs
+        tenant_row = owners.integers(max(self.tenants, 1), size=self.jobs).tolist()
+        tenant = tuple(f"tenant-{k}" for k in tenant_row) if self.tenants else ("",) * self.jobs
         return trace_of(
             "philly-like",
-            _ids(self.jobs),
-            _arrivals(arrivals, self.rate_per_hour, self.jobs),
+            tuple(map(str, range(self.jobs))),
+            _draw_arrivals(arrivals, self.rate_per_hour, self.jobs),
             scale_factor if self.multi_accelerator else np.ones_like(scale_factor),
             duration_s=duration_s,
             tenant=tenant,
-            job_type=_types(self.job_type, self.jobs),
+            job_type=_repeat_type(self.job_type, self.jobs),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson:
-    """The workload of queueing theory: Poisson arrivals, exponential durations, gangs of one size."""
+    """Poisson arrivals, exponential durations, gangs of one size."""
 
     jobs: int = 1000
     rate_per_hour: float = 3.0
@@ -93,11 +89,11 @@ class Poisson:
         duration_s = np.maximum(drawn(durations.exponential(self.mean_duration_s, self.jobs)), np.finfo(float).tiny)
         return trace_of(
             "poisson",
-            _ids(self.jobs),
-            _arrivals(arrivals, self.rate_per_hour, self.jobs),
+            tuple(map(str, range(self.jobs))),
+            _draw_arrivals(arrivals, self.rate_per_hour, self.jobs),
             np.full(self.jobs, self.scale_factor, dtype=np.int64),
             duration_s=duration_s,
-            job_type=_types(self.job_type, self.jobs),
+            job_type=_repeat_type(self.job_type, self.jobs),
         )
 
 
@@ -125,11 +121,11 @@ def generate(name: str, seed: int, **parameters: object) -> Trace:
     known(name, parameters, [field.name for field in fields(generator)])
     number(name, "seed", seed, SEED)
     for parameter, value in parameters.items():
-        _check(name, parameter, value)
+        _check_parameter(name, parameter, value)
     return generator(**parameters).draw(seed)  # type: ignore[arg-type]
 
 
-def _check(generator: str, parameter: str, value: object) -> None:
+def _check_parameter(generator: str, parameter: str, value: object) -> None:
     if parameter in RULES:
         number(generator, parameter, value, RULES[parameter])
     elif parameter in ("multi_accelerator", "priorities", "deadlines"):
@@ -142,15 +138,11 @@ def _check(generator: str, parameter: str, value: object) -> None:
         raise refused(generator, parameter, value, "this distribution is not known", nearest(value, DISTRIBUTIONS))
 
 
-def _arrivals(rng: np.random.Generator, rate_per_hour: float, jobs: int) -> Floats:
-    """Return (job,) seconds at which a Poisson process that starts at 0 has its events."""
+def _draw_arrivals(rng: np.random.Generator, rate_per_hour: float, jobs: int) -> Floats:
+    """Return the event times in seconds of a Poisson process that starts at 0, (job,)."""
     arrivals: Floats = np.cumsum(drawn(rng.exponential(1.0, jobs)) * (3600 / rate_per_hour))
     return arrivals
 
 
-def _ids(jobs: int) -> tuple[str, ...]:
-    return tuple(map(str, range(jobs)))
-
-
-def _types(job_type: str, jobs: int) -> tuple[str, ...] | None:
+def _repeat_type(job_type: str, jobs: int) -> tuple[str, ...] | None:
     return (job_type,) * jobs if job_type else None

@@ -8,15 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from eunomia.inputs.field_rules import ACCELERATORS, DEMAND, SPAN
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import one_of
-from eunomia.inputs.problems import refused
-from eunomia.inputs.timestamps import date_at
-from eunomia.traces.notes import counted, lasting
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.inputs.timestamps import since_first
+from eunomia.traces.notes import drop_cpu_jobs, replace_zero_durations
+from eunomia.traces.table import Trace, trace_of
 
 REQUIRED = ("job_id", "user", "vc", "gpu_num", "state", "submit_time", "duration")
 OPTIONAL = ("cpu_num", "node_num", "start_time", "end_time", "queue")
@@ -27,7 +24,7 @@ STATUS_BY_WORD = {
     "TIMEOUT": "failed",
     "NODE_FAIL": "failed",
 }
-MERGED = ("TIMEOUT", "NODE_FAIL")  # of which a trace says no more than that they failed
+MERGED = ("TIMEOUT", "NODE_FAIL")  # a trace says only that these failed
 TENANTS = ("vc", "user")
 OPTIONS = {name: f"tenant={name}" for name in TENANTS}
 
@@ -40,33 +37,22 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
     one_of(str(path), "tenant", tenant, TENANTS)
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
-    at, gpus = sheet.moment("submit_time"), sheet.whole("gpu_num", ACCELERATORS)
-    first = float(np.nanmin(at)) if np.isfinite(at).any() else 0.0
+    (submitted_s, began), gpus = since_first(sheet.moment("submit_time")), sheet.whole("gpu_num", ACCELERATORS)
     ran_s = sheet.number("duration", SPAN)
-    duration_s, _ = lasting(ran_s)
     trace = trace_of(
         sheet.file,
         sheet.unique("job_id"),
-        at - first,
+        submitted_s,
         gpus,
-        duration_s=duration_s,
+        duration_s=replace_zero_durations(ran_s)[0],
         tenant=sheet.filled(tenant),
         status=sheet.renamed("state", STATUS_BY_WORD),
         row=sheet.line,
-        began=date_at(first),
+        began=began,
         cpus=sheet.number("cpu_num", DEMAND),
         unread=sheet.unread(instead=OPTIONS),
     )
     sheet.raise_if_any()
     merged = [word for word in MERGED if word in sheet.text("state")]
     trace = replace(trace, partly=(f"of state {' and '.join(merged)}: they become failed",) * bool(merged))
-    keep = gpus > 0
-    if not keep.any():
-        raise refused(str(path), "gpu_num", 0, "no job of this file has an accelerator", "name another file")
-    notes = counted(
-        {
-            "jobs have no accelerator and are left out": ~keep,
-            "jobs have a duration of 0 s, read as 1 s": keep & (ran_s == 0),
-        }
-    )
-    return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes))
+    return drop_cpu_jobs(trace, ran_s, "gpu_num")

@@ -1,4 +1,4 @@
-"""Jobs of Microsoft's ITP clusters, 2021, published with ElasticFlow (D. Gu et al., ASPLOS 2023), a line per job.
+"""Jobs of Microsoft's ITP clusters, 2021, published with ElasticFlow (D. Gu et al., ASPLOS 2023).
 
 Submissions, sizes and durations are real. Models, batch sizes, iterations and deadlines were added by the authors.
 The clusters are independent of each other: name one to replay it; together each is a tenant.
@@ -13,9 +13,8 @@ import numpy as np
 from eunomia.inputs.field_rules import DEADLINE, DURATION, SCALE_FACTOR, SUBMITTED
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import chosen, flag
-from eunomia.inputs.table import InputTable
 from eunomia.traces.notes import MODELS
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("cluster", "job_id", "submission_time", "duration", "num_gpu")
 OPTIONAL = ("model_name", "batch_size", "num_iteration", "deadline")
@@ -30,16 +29,9 @@ def read(path: Path, *, cluster: str = "", models: bool = False) -> Trace:
     flag(str(path), "models", models)
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
-    trace = _trace(sheet, models)
-    sheet.raise_if_any()
-    keep = chosen(sheet.file, "cluster", cluster, sheet.text("cluster"))
-    return in_order(trace.take(np.flatnonzero(keep)))
-
-
-def _trace(sheet: InputTable, models: bool) -> Trace:
     submitted_s = sheet.number("submission_time", SUBMITTED)
-    return trace_of(
-        sheet.file,
+    trace = build_trace(
+        sheet,
         sheet.unique("job_id"),
         submitted_s,
         sheet.whole("num_gpu", SCALE_FACTOR),
@@ -47,7 +39,7 @@ def _trace(sheet: InputTable, models: bool) -> Trace:
         duration_s=sheet.number("duration", DURATION),
         tenant=sheet.filled("cluster"),
         deadline_s=sheet.deadline("deadline", DEADLINE, submitted_s),
-        row=sheet.line,
         unread=sheet.unread(instead=MODELS),
         notes=(f"{SYNTHETIC}; {'models are kept as job types' if models else 'models are left out'}",),
     )
+    return trace.take(np.flatnonzero(chosen(sheet.file, "cluster", cluster, trace.tenant)))

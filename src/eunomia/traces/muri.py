@@ -12,7 +12,7 @@ from eunomia.inputs.field_rules import MOST_S, SCALE_FACTOR, Rule
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import flag
 from eunomia.traces.notes import MODELS
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("job_id", "num_gpu", "submit_time", "duration", "resource_time_0", "resource_time_1", "resource_time_2")
 OPTIONAL = ("iterations", "model_name", "batch_size", "interval", "iteration_time", "priority")
@@ -39,14 +39,13 @@ def read(path: Path, *, models: bool = False) -> Trace:
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     kept = "kept as job types" if models else "left out"
-    trace = trace_of(
-        sheet.file,
+    return build_trace(
+        sheet,
         sheet.unique("job_id"),
         sheet.number("submit_time", SUBMITTED_MS) / 1000,
         sheet.whole("num_gpu", SCALE_FACTOR),
         job_type=sheet.filled("model_name") if models else None,
         duration_s=sheet.number("duration", DURATION_MS) / 1000,
-        row=sheet.line,
         unread=sheet.unread(instead=MODELS),
         notes=(
             MILLISECONDS,
@@ -54,5 +53,3 @@ def read(path: Path, *, models: bool = False) -> Trace:
             "jobs that passed, failed or were killed are here alike, and the file does not say which",
         ),
     )
-    sheet.raise_if_any()
-    return in_order(trace)

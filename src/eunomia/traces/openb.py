@@ -1,4 +1,4 @@
-"""Pods of Alibaba's openb cluster, 2023 (Q. Weng et al., USENIX ATC 2023), as one table a line per pod.
+"""Pods of Alibaba's openb cluster, 2023 (Q. Weng et al., USENIX ATC 2023), as one table, a line per pod.
 
 A pod is one task on one machine: there are no gangs over machines. It asks for whole accelerators, or for a part of
 one: `fraction` says whether such pods are dropped or given a whole one. A pod that was never scheduled has no duration.
@@ -18,7 +18,7 @@ from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import refused
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.traces.notes import SHORTEST_S, counted
+from eunomia.traces.notes import SHORTEST_S, count_notes
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
@@ -46,7 +46,7 @@ STARTED = Rule(
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
-    """The columns that decide what becomes of a pod, (row,) each."""
+    """The columns that decide how a pod is read, (row,) each."""
 
     gpus: Ints
     part: Ints  # thousandths of each accelerator
@@ -57,14 +57,12 @@ class Pods:
     @property
     def fractional(self) -> Bools:
         """Pods that ask for a part of one accelerator."""
-        found: Bools = (self.gpus == 1) & (self.part < WHOLE)
-        return found
+        return np.asarray((self.gpus == 1) & (self.part < WHOLE))
 
     @property
     def ran(self) -> Bools:
         """Pods with accelerators that were scheduled."""
-        found: Bools = (self.gpus > 0) & ~np.isnan(self.started_s)
-        return found
+        return np.asarray((self.gpus > 0) & ~np.isnan(self.started_s))
 
 
 def read(path: Path, *, fraction: str = "ceil") -> Trace:
@@ -75,7 +73,7 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
     one_of(str(path), "fraction", fraction, FRACTION)
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
-    pods = _pods(sheet)
+    pods = _read_pods(sheet)
     trace = trace_of(
         sheet.file,
         sheet.unique("name"),
@@ -91,15 +89,15 @@ def read(path: Path, *, fraction: str = "ceil") -> Trace:
     sheet.raise_if_any()
     keep = pods.ran & ~(pods.fractional & (fraction == "drop"))
     notes = (*_notes(sheet, pods, keep, fraction), *[UNITS] * bool(trace.cpus.any() or trace.memory_gib.any()))
-    partly = _partly(sheet, pods, keep)
+    partly = _omitted_parts(sheet, pods, keep)
     if not keep.any():
         rule = f"no pod is left ({'; '.join(notes)})"
         raise refused(str(path), "fraction", fraction, rule, 'write fraction = "ceil"')
     return in_order(replace(trace.take(np.flatnonzero(keep)), notes=notes, partly=partly))
 
 
-def _pods(sheet: InputTable) -> Pods:
-    """Return the columns, and note what no single cell can be wrong about."""
+def _read_pods(sheet: InputTable) -> Pods:
+    """Return the columns; note problems between two of them."""
     pods = Pods(
         gpus=sheet.whole("num_gpu", ACCELERATORS),
         part=sheet.whole("gpu_milli", PART),
@@ -115,22 +113,22 @@ def _pods(sheet: InputTable) -> Pods:
     return pods
 
 
-def _partly(sheet: InputTable, pods: Pods, keep: Bools) -> tuple[str, ...]:
-    """Say what of the columns that are read a trace has no place for."""
+def _omitted_parts(sheet: InputTable, pods: Pods, keep: Bools) -> tuple[str, ...]:
+    """Return phrases for the parts of the columns read that a trace cannot hold."""
     phases = set(compress(sheet.text("pod_phase"), keep.tolist()))
-    unsaid = [word for word, ours in STATUS_BY_WORD.items() if not ours and word in phases]
+    unknown = [word for word, ours in STATUS_BY_WORD.items() if not ours and word in phases]
     return (
         "of scheduled_time and deletion_time more than the seconds between them",
         *["of gpu_milli the parts of an accelerator: they become whole ones"] * bool((keep & pods.fractional).any()),
-        *[f"of pod_phase {' and '.join(unsaid)}: they become not said"] * bool(unsaid),
+        *[f"of pod_phase {' and '.join(unknown)}: they become not said"] * bool(unknown),
     )
 
 
 def _notes(sheet: InputTable, pods: Pods, keep: Bools, fraction: str) -> tuple[str, ...]:
-    """Say what was left out, rounded or cut off; a row that is left out is counted once."""
+    """Return notes on pods left out, rounded or cut off; a pod left out is counted once."""
     running = np.array([phase == "Running" for phase in sheet.text("pod_phase")], dtype=np.bool_)
     part = "are left out" if fraction == "drop" else "are read as asking for a whole one (fraction = ceil)"
-    return counted(
+    return count_notes(
         {
             "pods ask for no accelerator and are left out": pods.gpus == 0,
             "pods were never scheduled and are left out": (pods.gpus > 0) & ~pods.ran,

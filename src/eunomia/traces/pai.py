@@ -1,4 +1,4 @@
-"""Tasks of Alibaba's PAI cluster, 2020 (Q. Weng et al., NSDI 2022), as one table a line per task.
+"""Tasks of Alibaba's PAI cluster, 2020 (Q. Weng et al., NSDI 2022), as one table, a line per task.
 
 The table is a random sample of the tasks that ended well. A time is the task's start: how long it queued is not
 recorded. Sizes count instances, each part of an accelerator rounded up to a whole one. Tasks of one job share an app.
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eunomia.inputs.field_rules import DURATION, FLAG, SCALE_FACTOR, SUBMITTED
 from eunomia.inputs.open_table import read_table
-from eunomia.traces.censoring import clamped_note
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.notes import clamped_note
+from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("task_row", "job_name", "start_s", "gpus", "service_s", "clamped")
 OPTIONAL = ("task_name",)
@@ -27,17 +27,14 @@ def read(path: Path) -> Trace:
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
     clamped, duration_s = sheet.number("clamped", FLAG), sheet.number("service_s", DURATION)
-    trace = trace_of(
-        sheet.file,
+    return build_trace(
+        sheet,
         sheet.unique("task_row"),
         sheet.number("start_s", SUBMITTED),
         sheet.whole("gpus", SCALE_FACTOR),
         duration_s=duration_s,
         app=sheet.filled("job_name"),
         status=("finished",) * len(sheet),
-        row=sheet.line,
         unread=sheet.unread("clamped"),
         notes=(*NOTES, *clamped_note(duration_s, clamped)),
     )
-    sheet.raise_if_any()
-    return in_order(trace)

@@ -1,6 +1,6 @@
-"""Jobs of Microsoft's Philly clusters, 2017 (M. Jeon et al., USENIX ATC 2019), as one table a line per job.
+"""Jobs of Microsoft's Philly clusters, 2017 (M. Jeon et al., USENIX ATC 2019), as one table, a line per job.
 
-The duration is `service_s`, the run time over all attempts. Jobs without it fall back on `span_s`, first start to
+The duration is `service_s`, the run time over all attempts. Jobs without it get `span_s`, first start to
 last end, which includes the waits between attempts and so is an upper bound. A duration of 0 becomes 1 second.
 """
 
@@ -16,14 +16,14 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import flag
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Bools
-from eunomia.traces.notes import SHORTEST_S, counted
+from eunomia.traces.notes import SHORTEST_S, count_notes
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("job_index", "submit_s", "gpus", "span_s", "service_s", "vc", "status")
 OPTIONAL = ("submit_time", "vc_source", "status_source")
 SERVICE = replace(SPAN, empty=np.nan, fix="write the run time over all attempts, or leave it empty")
 STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed", "Unsuccessful": "failed"}
-UNKNOWN = "Unsuccessful"  # killed or failed
+UNKNOWN = "Unsuccessful"  # killed or failed, not recorded which
 PASSED = STATUS_BY_WORD["Pass"]
 
 
@@ -60,14 +60,14 @@ def read(path: Path, *, passed_only: bool = False) -> Trace:
 
 
 def _notes(trace: Trace, keep: Bools, spanned: Bools, zero: Bools, unknown: Bools) -> tuple[str, ...]:
-    """Say what was left out, estimated or fixed; each count is of the jobs kept."""
-    vcless = np.array([not tenant for tenant in trace.tenant])
+    """Return notes that count the jobs left out, and the jobs kept that were estimated or changed."""
+    no_vc = np.array([not tenant for tenant in trace.tenant])
     counts = {
         "jobs did not pass and are left out": ~keep,
         "jobs have no service time: their duration is the span from first start to last end, an upper bound "
         "that includes waits between attempts": keep & spanned,
         f"jobs have a duration of 0 s, read as {SHORTEST_S:g} s": keep & zero,
         "jobs were killed or failed, not known which; they are read as failed": keep & unknown,
-        "jobs name no virtual cluster and belong to no tenant": keep & vcless,
+        "jobs name no virtual cluster and belong to no tenant": keep & no_vc,
     }
-    return counted(counts)
+    return count_notes(counts)

@@ -1,8 +1,8 @@
 """Philly's own job log, `cluster_job_log`: JSON, a list with one object per job (M. Jeon et al., USENIX ATC 2019).
 
-A job's attempts say when they ran and on which accelerators. Its duration is the sum of its attempts' run times, its
-size that of its widest attempt. An attempt without a start or an end says nothing of time: it was not logged, or still
-ran. In messages a row is the number of the job in the list, counted from 1.
+A job's attempts have times and accelerators. Its duration is the sum of the run times of its attempts, its size that of
+its widest attempt. An attempt without a start or an end has no run time: it was not logged, or still ran. In messages a
+row is the number of the job in the list, counted from 1.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from eunomia.inputs.file_contents import contents, decoded
 from eunomia.inputs.options import one_of
 from eunomia.inputs.problems import SHOWN, InvalidInput, Problem, refused
 from eunomia.inputs.table import LONGEST, InputTable
-from eunomia.inputs.timestamps import date_at
+from eunomia.inputs.timestamps import since_first
 from eunomia.model.arrays import Floats
-from eunomia.traces.notes import counted, lasting
+from eunomia.traces.notes import count_notes, replace_zero_durations
 from eunomia.traces.table import Trace, in_order, trace_of
 
-JSON = True  # told by its first character
+JSON = True  # detected by the first character
 REQUIRED = ("jobid", "submitted_time", "vc", "status", "attempts")
 OPTIONAL = ("user",)
 STATUS_BY_WORD = {"Pass": "finished", "Killed": "cancelled", "Failed": "failed"}
 TENANTS = ("vc", "user")
 OPTIONS = {name: f"tenant={name}" for name in TENANTS}
-ATTEMPTS = ("run_time_s", "gpus", "unlogged", "backward")  # what the attempts of a job come down to
+ATTEMPTS = ("run_time_s", "gpus", "unlogged", "backward")  # sums over the attempts of a job
 
 
 def read(path: Path, *, tenant: str = "vc") -> Trace:
@@ -40,17 +40,17 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
     Raises InvalidInput with everything that is wrong with the file.
     """
     one_of(str(path), "tenant", tenant, TENANTS)
-    jobs = _jobs(path)
-    sheet = _sheet(path, jobs)
+    jobs = _load_jobs(path)
+    sheet = _build_sheet(path, jobs)
     sheet.expect([*REQUIRED, tenant], [*OPTIONAL, *ATTEMPTS])
     ran_s, unlogged = sheet.number("run_time_s", SPAN), sheet.whole("unlogged", ACCELERATORS)
     backward = sheet.whole("backward", ACCELERATORS) > 0
-    trace = _trace(sheet, tenant, ran_s)
+    trace = _read_trace(sheet, tenant, ran_s)
     sheet.raise_if_any()
     never = (trace.scale_factor == 0) | ((ran_s == 0) & (unlogged > 0))
     if never.all():
         raise refused(str(path), "attempts", None, "no job of this log has an attempt with times", "name another file")
-    notes = counted(
+    notes = count_notes(
         {
             "jobs have no attempt with times and accelerators and are left out": never,
             "jobs have attempts whose times are not logged whole; those count nothing": ~never & (unlogged > 0),
@@ -58,33 +58,32 @@ def read(path: Path, *, tenant: str = "vc") -> Trace:
             "jobs have a duration of 0 s, read as 1 s": ~never & (ran_s == 0),
         }
     )
-    left = replace(trace.take(np.flatnonzero(~never)), notes=notes, unread=(*trace.unread, *_others(jobs)))
-    return in_order(left)
+    ran = replace(trace.take(np.flatnonzero(~never)), notes=notes, unread=(*trace.unread, *_list_unread_keys(jobs)))
+    return in_order(ran)
 
 
-def _trace(sheet: InputTable, tenant: str, ran_s: Floats) -> Trace:
-    """Return a trace with every job of the log, those that never ran too."""
-    at = sheet.moment("submitted_time")
-    first = float(np.nanmin(at)) if np.isfinite(at).any() else 0.0
+def _read_trace(sheet: InputTable, tenant: str, ran_s: Floats) -> Trace:
+    """Return a trace of every job of the log, including jobs that never ran."""
+    submitted_s, began = since_first(sheet.moment("submitted_time"))
     return trace_of(
         sheet.file,
         sheet.unique("jobid"),
-        at - first,
+        submitted_s,
         sheet.whole("gpus", ACCELERATORS),
-        duration_s=lasting(ran_s)[0],
+        duration_s=replace_zero_durations(ran_s)[0],
         tenant=sheet.filled(tenant),
         status=sheet.renamed("status", STATUS_BY_WORD),
         row=sheet.line,
-        began=date_at(first),
+        began=began,
         unread=tuple(other for other in sheet.unread(instead=OPTIONS) if other != "attempts"),
         partly=("of attempts more than the sum of their run times and the accelerators of the widest",),
     )
 
 
-def _jobs(path: Path) -> list[Any]:
+def _load_jobs(path: Path) -> list[Any]:
     """Return the list in the file."""
     try:
-        found = json.loads(decoded(str(path), contents(path)) or "[]")
+        jobs = json.loads(decoded(str(path), contents(path)) or "[]")
     except RecursionError:
         raise refused(str(path), None, None, "the JSON is nested too deeply", "write a list of jobs") from None
     except json.JSONDecodeError as error:
@@ -92,62 +91,62 @@ def _jobs(path: Path) -> list[Any]:
         raise InvalidInput([Problem(file=str(path), row=error.lineno, rule=rule, fix=fix)]) from None
     except ValueError as error:  # a number of thousands of digits
         raise refused(str(path), None, None, f"the JSON cannot be read ({error})", "write a list of jobs") from None
-    if not isinstance(found, list):
+    if not isinstance(jobs, list):
         raise refused(str(path), None, None, "the log must be a list of jobs", "write [ … ] around the jobs")
-    return found
+    return jobs
 
 
-def _sheet(path: Path, jobs: list[Any]) -> InputTable:
-    """Return a row per job, its attempts summed up; a job or an attempt that is none is noted."""
-    known = [job if isinstance(job, dict) else {} for job in jobs]
-    names = [name for name in (*REQUIRED, *OPTIONAL) if any(name in job for job in known)]
+def _build_sheet(path: Path, jobs: list[Any]) -> InputTable:
+    """Return a row per job with the sums of its attempts; invalid jobs and attempts are noted as problems."""
+    objects = [job if isinstance(job, dict) else {} for job in jobs]
+    names = [name for name in (*REQUIRED, *OPTIONAL) if any(name in job for job in objects)]
     sheet = InputTable(
         file=str(path),
         header_line=1,
         line=np.arange(1, len(jobs) + 1),
-        columns={name: tuple(_text(job.get(name)) for job in known) for name in names},
+        columns={name: tuple(_cell(job.get(name)) for job in objects) for name in names},
     )
     for name in ("jobid", "vc", "user"):
-        nested = np.array([isinstance(job.get(name), list | dict | bool) for job in known], dtype=np.bool_)
+        nested = np.array([isinstance(job.get(name), list | dict | bool) for job in objects], dtype=np.bool_)
         sheet.refuse(name, nested, "must be text", "write it in quotes, and nothing around it")
     for name, cells in sheet.columns.items():
-        broken = np.array([not _writable(cell) for cell in cells], dtype=np.bool_)
+        broken = np.array([not _is_encodable(cell) for cell in cells], dtype=np.bool_)
         sheet.refuse(name, broken, "must be text; this holds half of a surrogate pair", "write the character whole")
-    summed = []
-    for row, job in enumerate(known, start=1):
+    sums = []
+    for row, job in enumerate(objects, start=1):
         try:
-            summed.append(_summed(job.get("attempts", [])))
+            sums.append(_sum_attempts(job.get("attempts", [])))
         except (TypeError, ValueError, KeyError, AttributeError):
-            summed.append(("", "", "", ""))
+            sums.append(("", "", "", ""))
             rule = "must be a list of attempts with start_time, end_time and detail, and gpus a list of names in it"
             fix = "write it as published"
-            sheet.note(row, "attempts", _text(job.get("attempts")), rule, fix)
-    good = [cells if cells[0] else ("0", "0", "0", "0") for cells in summed]
+            sheet.note(row, "attempts", _cell(job.get("attempts")), rule, fix)
+    good = [cells if cells[0] else ("0", "0", "0", "0") for cells in sums]
     sheet.columns |= dict(zip(ATTEMPTS, zip(*good, strict=True), strict=True)) if good else {}
     return sheet
 
 
-def _others(jobs: list[Any]) -> list[str]:
-    """Return the keys of jobs that nobody reads; where there are many the first ones, and how many there are."""
-    found = {key: None for job in jobs for key in job if key not in (*REQUIRED, *OPTIONAL)}
-    more = [f"and {len(found) - SHOWN:,} more"] * (len(found) > SHOWN)
-    return [*(json.dumps(key)[1:-1][:LONGEST] for key in list(found)[:SHOWN]), *more]
+def _list_unread_keys(jobs: list[Any]) -> list[str]:
+    """Return the keys of jobs that are not read: the first SHOWN, then a count of the others."""
+    keys = {key: None for job in jobs for key in job if key not in (*REQUIRED, *OPTIONAL)}
+    more = [f"and {len(keys) - SHOWN:,} more"] * (len(keys) > SHOWN)
+    return [*(json.dumps(key)[1:-1][:LONGEST] for key in list(keys)[:SHOWN]), *more]
 
 
-def _text(value: object) -> str:
-    """Return a value as a cell; nothing for null."""
+def _cell(value: object) -> str:
+    """Return a value as the text of a cell; "" for null."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def _writable(cell: str) -> bool:
-    """Say whether a cell is text that can be written; JSON can spell what is none."""
+def _is_encodable(cell: str) -> bool:
+    """Say whether a cell can be encoded as UTF-8; JSON can hold half of a surrogate pair."""
     return cell.isascii() or not any("\ud800" <= character <= "\udfff" for character in cell)
 
 
-def _summed(attempts: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Return run time in seconds, accelerators, attempts without whole times, and attempts that end too early."""
-    spans = [_seconds(attempt.get("start_time"), attempt.get("end_time")) for attempt in attempts]
-    sizes = [sum(_counted(seat["gpus"]) for seat in attempt["detail"]) for attempt in attempts]
+def _sum_attempts(attempts: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the cells of ATTEMPTS: run time in s, accelerators, attempts without both times, negative spans."""
+    spans = [_span_s(attempt.get("start_time"), attempt.get("end_time")) for attempt in attempts]
+    sizes = [sum(_count_gpus(machine["gpus"]) for machine in attempt["detail"]) for attempt in attempts]
     logged = [span for span in spans if span is not None]
     run_time_s = sum(max(span, 0.0) for span in logged)
     return (
@@ -158,15 +157,15 @@ def _summed(attempts: list[dict[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def _counted(gpus: object) -> int:
-    """Return how many accelerators are listed. Raises TypeError for what is no list, such as a text."""
+def _count_gpus(gpus: object) -> int:
+    """Return the length of a list of accelerators. Raises TypeError for anything else, such as a text."""
     if not isinstance(gpus, list):
         raise TypeError(gpus)
     return len(gpus)
 
 
-def _seconds(start: str | None, end: str | None) -> float | None:
-    """Return the seconds between two dates; None where one of them is not logged."""
+def _span_s(start: str | None, end: str | None) -> float | None:
+    """Return the seconds between two dates; None if one of them is not logged."""
     if start in (None, "None", "") or end in (None, "None", ""):
         return None
     return (datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds()

@@ -1,7 +1,7 @@
 """Workloads of Pollux' simulator (A. Qiao et al., OSDI 2021): independent synthetic workloads in one table.
 
-A job names its application and its batch size, and trains to the last epoch that the authors validated. How many
-iterations that takes at which batch size they measured; the table is below.
+A job names its application and its batch size, and trains to the last epoch that the authors validated. `ITERATIONS`
+holds the iterations that they measured for that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ITERATIONS = {  # application → global batch size → iterations to the last v
 
 
 def read(path: Path, *, set: str = "", workload: int | str = "") -> Trace:
-    """Return the jobs of one workload of one set, by time; without options all of them, laid over each other.
+    """Return the jobs of one workload of one set, by time; without options all of them, all at once.
 
     Raises InvalidInput with everything that is wrong with the file.
     """
@@ -54,24 +54,24 @@ def _trace(sheet: InputTable) -> Trace:
     batch = sheet.number("batch_size", BATCH)
     trace = trace_of(
         sheet.file,
-        _joined(sets, workloads, names),
+        _join_cells(sets, workloads, names),
         sheet.number("time", SUBMITTED),
         sheet.whole("num_replicas", SCALE_FACTOR),
         job_type=tuple(
             f"{name} (batch size {size:.0f})" for name, size in zip(applications, batch.tolist(), strict=True)
         ),
         total_steps=_steps(applications, batch),
-        tenant=_joined(sets, workloads),
+        tenant=_join_cells(sets, workloads),
         row=sheet.line,
         unread=sheet.unread(),
-        notes=_notes(_joined(sets, workloads)),
+        notes=_notes(_join_cells(sets, workloads)),
     )
     _refuse_repeated(sheet, trace.job_id)
     return trace
 
 
-def _joined(*columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the cells of each row, those that say something, with slashes between."""
+def _join_cells(*columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the non-empty cells of each row, joined by slashes."""
     return tuple("/".join(filter(None, cells)) for cells in zip(*columns, strict=True))
 
 

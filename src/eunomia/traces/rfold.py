@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eunomia.inputs.field_rules import SCALE_FACTOR, SPAN, SUBMITTED
 from eunomia.inputs.open_table import read_table
-from eunomia.traces.notes import lasting
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.notes import replace_zero_durations
+from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("#job id", "arrival time (sec)", "size", "duration (sec)")
 OPTIONAL = ("topology", "shape")
@@ -22,16 +22,12 @@ def read(path: Path) -> Trace:
     """Return the trace, by arrival. Raises InvalidInput with everything that is wrong with the file."""
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
-    duration_s, zeros = lasting(sheet.number("duration (sec)", SPAN))
-    trace = trace_of(
-        sheet.file,
+    duration_s, zeros = replace_zero_durations(sheet.number("duration (sec)", SPAN))
+    return build_trace(
+        sheet,
         sheet.unique("#job id"),
         sheet.number("arrival time (sec)", SUBMITTED),
         sheet.whole("size", SCALE_FACTOR),
         duration_s=duration_s,
-        row=sheet.line,
         notes=(UNSAID, *zeros),
-        unread=sheet.unread(),
     )
-    sheet.raise_if_any()
-    return in_order(trace)

@@ -1,4 +1,4 @@
-"""What a trace is like, in numbers: how many jobs there are, how wide and long, when they came, how they ended."""
+"""Statistics of a trace: number, sizes, durations, submissions and outcomes of its jobs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CLASSES = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), "more than 8": (9, 10**9)}
 NOT_SAID = "not said"
 MOST_DAYS = 100_000
 MOST_TIME = 1e300  # accelerator-seconds
-MOST_TENANTS = 10  # told by name; the rest are counted
+MOST_TENANTS = 10  # listed by name; the rest are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """A column of numbers: its ends, its mean, and its quantiles, linear between neighbours."""
+    """Minimum, maximum, mean and quantiles of a column; quantiles are linear between neighbours."""
 
     least: float
     quantile: dict[str, float]  # p10 … p99
@@ -32,7 +32,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassStatistics:
-    """Some of the jobs: a size, a tenant, an outcome. Shares are of all jobs and of all known accelerator-time."""
+    """One group of jobs: a size, a tenant, an outcome. Shares are of all jobs and of all known accelerator-time."""
 
     name: str
     jobs: int
@@ -42,7 +42,7 @@ class ClassStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a trace is like. Seconds unless a name says otherwise; None: the trace does not know."""
+    """The statistics of a trace, in seconds unless a name has another unit; None = unknown."""
 
     source: str
     jobs: int
@@ -73,9 +73,9 @@ class Description:
 
 
 def describe(trace: Trace) -> Description:
-    """Return what the trace is like."""
-    with np.errstate(over="ignore"):  # a sum beyond every number is one that is not known
-        time = trace.scale_factor * trace.duration_s  # accelerator-seconds; nan where not known
+    """Return the statistics of a trace."""
+    with np.errstate(over="ignore"):  # a sum that overflows counts as unknown
+        time = trace.scale_factor * trace.duration_s  # accelerator-seconds; nan where unknown
         total = float(np.nansum(time)) if np.isfinite(time).any() else None
     total = None if total is None or total > MOST_TIME else total
     first, last = float(trace.submitted_s[0]), float(trace.submitted_s[-1])
@@ -90,16 +90,16 @@ def describe(trace: Trace) -> Description:
         last_s=last,
         accelerator_hours=None if total is None else total / HOUR,
         mean_demand=None if total is None or last == first else total / (last - first),
-        size=_whole(quantiles(trace.scale_factor.astype(np.float64))),
+        size=_require(quantiles(trace.scale_factor.astype(np.float64))),
         duration_s=quantiles(trace.duration_s),
         duration_s_by_class=_by_class(trace),
         total_steps=quantiles(trace.total_steps),
         gap_s=quantiles(gaps),
         gap_variation=_variation(gaps),
-        sizes=_parts(trace.scale_factor, sorted(set(trace.scale_factor.tolist())), time, total),
-        statuses=_parts(np.array(trace.status), [s for s, _ in Counter(trace.status).most_common()], time, total),
+        sizes=_group_by(trace.scale_factor, sorted(set(trace.scale_factor.tolist())), time, total),
+        statuses=_group_by(np.array(trace.status), [s for s, _ in Counter(trace.status).most_common()], time, total),
         tenants=len(owners) - ("" in owners),
-        busiest_tenants=_parts(np.array(trace.tenant), busiest, time, total),
+        busiest_tenants=_group_by(np.array(trace.tenant), busiest, time, total),
         job_types=None if trace.job_type is None else len(set(trace.job_type)),
         with_deadline=int(np.isfinite(trace.deadline_s).sum()),
         by_hour=_by_hour(trace),
@@ -109,7 +109,7 @@ def describe(trace: Trace) -> Description:
 
 
 def classes(trace: Trace) -> dict[str, Bools]:
-    """Return (job,) which jobs are in each class of size that has any."""
+    """Return the jobs of each class of sizes, (job,) each; empty classes are left out."""
     rows = {
         name: (trace.scale_factor >= least) & (trace.scale_factor <= most) for name, (least, most) in CLASSES.items()
     }
@@ -117,15 +117,15 @@ def classes(trace: Trace) -> dict[str, Bools]:
 
 
 def quantiles(values: Floats) -> Quantiles | None:
-    """Return the quantiles of the numbers that are known, none of them negative; None where none is known."""
-    known = values[np.isfinite(values)]
-    if not known.size:
+    """Return the quantiles of the finite values, which are not negative; None if there are none."""
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return None
-    at = np.percentile(known, list(LEVELS.values())).tolist()
+    at = np.percentile(finite, list(LEVELS.values())).tolist()
     by_name = dict(zip(LEVELS, at, strict=True))
-    most = float(known.max())
-    mean = most * float(np.mean(known / most)) if most > 0 else 0.0  # a sum might be beyond every number
-    return Quantiles(least=float(known.min()), quantile=by_name, most=most, mean=mean)
+    most = float(finite.max())
+    mean = most * float(np.mean(finite / most)) if most > 0 else 0.0  # the sum might overflow
+    return Quantiles(least=float(finite.min()), quantile=by_name, most=most, mean=mean)
 
 
 def _variation(gaps: Floats) -> float | None:
@@ -135,38 +135,38 @@ def _variation(gaps: Floats) -> float | None:
     return float(np.std(shares) / np.mean(shares))
 
 
-def _whole(found: Quantiles | None) -> Quantiles:
-    assert found is not None  # every job has a size
-    return found
+def _require(sizes: Quantiles | None) -> Quantiles:
+    assert sizes is not None  # every job has a size
+    return sizes
 
 
 def _by_class(trace: Trace) -> dict[str, Quantiles]:
-    found = {name: quantiles(trace.duration_s[inside]) for name, inside in classes(trace).items()}
-    return {name: each for name, each in found.items() if each is not None}
+    quantiles_by_class = {name: quantiles(trace.duration_s[inside]) for name, inside in classes(trace).items()}
+    return {name: each for name, each in quantiles_by_class.items() if each is not None}
 
 
-def _parts(
+def _group_by(
     column: Ints | np.ndarray, values: list[Any], time: Floats, total: float | None
 ) -> tuple[ClassStatistics, ...]:
-    """Return a part for each of the values, in their order."""
-    found = []
+    """Return the group of jobs with each of the values in `column` (job,), in their order."""
+    groups = []
     for value in values:
         inside = column == value
         jobs = int(np.count_nonzero(inside))
         share = None if not total else float(np.nansum(time[inside])) / total
         name = NOT_SAID if value == "" else str(value)
-        found.append(ClassStatistics(name=name, jobs=jobs, job_share=jobs / len(column), time_share=share))
-    return tuple(found)
+        groups.append(ClassStatistics(name=name, jobs=jobs, job_share=jobs / len(column), time_share=share))
+    return tuple(groups)
 
 
 def _by_day(trace: Trace) -> tuple[int, ...]:
-    """Return (day,) submissions; nothing for a trace of longer than anybody logs."""
+    """Return submissions, (day,); () for a trace of more than MOST_DAYS days."""
     days = (trace.submitted_s - trace.submitted_s[0]) // DAY
     return () if days[-1] > MOST_DAYS else tuple(np.bincount(days.astype(np.int64)).tolist())
 
 
 def _by_hour(trace: Trace) -> tuple[int, ...]:
-    """Return (24,) submissions by hour of the day."""
+    """Return submissions by hour of the day, (24,)."""
     began = 0.0 if trace.began is None else trace.began.hour * HOUR + trace.began.minute * 60 + trace.began.second
     hours = np.minimum((trace.submitted_s + began) % DAY // HOUR, 23).astype(np.int64)
     return tuple(np.bincount(hours, minlength=24).tolist())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats, Ints
 
 
@@ -16,7 +17,7 @@ from eunomia.model.arrays import Floats, Ints
 class Trace:
     """The jobs of a trace, one entry per job in every column, in order of (submission, row in the file).
 
-    Times are seconds as in the file. Each job knows its work as `total_steps` or as `duration_s`; the other is nan.
+    Times are seconds as in the file. The work of a job is its `total_steps` or its `duration_s`; the other is nan.
     """
 
     source: str  # file or generator, for messages
@@ -32,15 +33,15 @@ class Trace:
     deadline_s: Floats  # counted like submitted_s; inf = none
     cpus: Floats  # of the whole gang; 0 = none
     memory_gib: Floats  # of the whole gang; 0 = none
-    status: tuple[str, ...]  # finished, failed, cancelled, or "" = not said
+    status: tuple[str, ...]  # finished, failed, cancelled, or "" = unknown
     retries: Ints
     command: tuple[tuple[str, ...], ...]  # argv; () = none
     checkpoint_dir: tuple[str, ...]  # "" = none
     row: Ints  # line of the file, the header being line 1
-    began: datetime | None = None  # local date and time at 0 s, where the trace says it
+    began: datetime | None = None  # local date and time at 0 s, if the trace has it
     unread: tuple[str, ...] = ()  # columns of the file that are not here
-    partly: tuple[str, ...] = ()  # what of its other columns is not here, in phrases
-    notes: tuple[str, ...] = ()  # what the reader counted, in sentences
+    partly: tuple[str, ...] = ()  # parts of the other columns that are not here, in phrases
+    notes: tuple[str, ...] = ()  # counts and estimates of the reader, in sentences
 
     def __post_init__(self) -> None:
         for name in COLUMNS:
@@ -52,25 +53,25 @@ class Trace:
         return len(self.job_id)
 
     def take(self, keep: Ints) -> Trace:
-        """Return the jobs at the positions `keep`, in that order; what is said of the whole stays."""
-        columns: dict[str, Any] = {name: _taken(getattr(self, name), keep) for name in COLUMNS}
+        """Return the jobs at the positions `keep`, in that order, with the notes of the whole trace."""
+        columns: dict[str, Any] = {name: _take(getattr(self, name), keep) for name in COLUMNS}
         return replace(self, **columns)
 
 
 COLUMNS = tuple(f.name for f in fields(Trace) if f.name not in ("source", "began", "unread", "partly", "notes"))
 
 
-def _taken(column: np.ndarray | Sequence[object] | None, keep: Ints) -> object:
+def _take(column: np.ndarray | Sequence[object] | None, keep: Ints) -> object:
     if column is None or isinstance(column, np.ndarray):
         return column if column is None else column[keep]
     return tuple(map(column.__getitem__, keep.tolist()))
 
 
 def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_factor: Ints, **known: Any) -> Trace:
-    """Return a trace in which every column that is not `known` says "none"."""
+    """Return a trace in which every column that is not `known` has its value for "none"."""
     jobs = len(job_id)
     blank = ("",) * jobs
-    unsaid: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "total_steps": np.full(jobs, np.nan),
         "duration_s": np.full(jobs, np.nan),
         "tenant": blank,
@@ -85,13 +86,25 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
         "checkpoint_dir": blank,
         "row": np.arange(1, jobs + 1),
     }
-    return Trace(
-        source=source, job_id=tuple(job_id), submitted_s=submitted_s, scale_factor=scale_factor, **{**unsaid, **known}
-    )
+    columns = {**defaults, **known}
+    return Trace(source=source, job_id=tuple(job_id), submitted_s=submitted_s, scale_factor=scale_factor, **columns)
+
+
+def build_trace(
+    sheet: InputTable, job_id: Sequence[str], submitted_s: Floats, scale_factor: Ints, **known: Any
+) -> Trace:
+    """Return the trace of a table whose columns were read, by submission, with its lines and unread columns.
+
+    Raises InvalidInput with everything that is wrong with the table.
+    """
+    known = {"row": sheet.line, "unread": sheet.unread(), **known}
+    trace = trace_of(sheet.file, job_id, submitted_s, scale_factor, **known)
+    sheet.raise_if_any()
+    return in_order(trace)
 
 
 def in_order(trace: Trace) -> Trace:
-    """Return the trace by submission; jobs of one instant keep the order of the file."""
+    """Return the trace by submission; jobs submitted together keep the order of the file."""
     if bool((np.diff(trace.submitted_s) >= 0).all()):
         return trace
     return trace.take(np.argsort(trace.submitted_s, kind="stable"))

@@ -1,4 +1,4 @@
-"""The job lists of Tiresias' simulator (J. Gu et al., NSDI 2019) and of those that took its format over.
+"""The job lists of Tiresias' simulator (J. Gu et al., NSDI 2019) and of simulators that use its format.
 
 One line per job, in whole seconds. ASTRAEA's lists name a `user`; Blox's call the duration `work_s`.
 """
@@ -12,7 +12,7 @@ from eunomia.inputs.open_table import read_table
 from eunomia.inputs.options import flag
 from eunomia.inputs.table import InputTable
 from eunomia.traces.notes import MODELS
-from eunomia.traces.table import Trace, in_order, trace_of
+from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("job_id", "num_gpu", "submit_time")
 OPTIONAL = ("duration", "work_s", "user", "iterations", "model_name", "interval", "expect_time")
@@ -27,26 +27,23 @@ def read(path: Path, *, models: bool = False) -> Trace:
     flag(str(path), "models", models)
     sheet = read_table(path)
     sheet.expect(REQUIRED, OPTIONAL)
-    trace = trace_of(
-        sheet.file,
+    return build_trace(
+        sheet,
         sheet.unique("job_id"),
         sheet.number("submit_time", SUBMITTED),
         sheet.whole("num_gpu", SCALE_FACTOR),
         job_type=sheet.filled("model_name") if models else None,
         duration_s=sheet.number(_work(sheet), DURATION),
         tenant=sheet.filled("user"),
-        row=sheet.line,
         unread=sheet.unread(instead=MODELS),
         notes=() if models or "model_name" not in sheet.columns else ("models are left out; models = true keeps them",),
     )
-    sheet.raise_if_any()
-    return in_order(trace)
 
 
 def _work(sheet: InputTable) -> str:
-    """Return the column that says how long a job runs; note where there is none, or two."""
-    found = [name for name in WORK if name in sheet.columns]
-    if len(found) != 1 and sheet.columns:
-        rule = "this column is missing, and so is work_s" if not found else "work_s says the same"
+    """Return the column of durations; note a problem when there is none, or two."""
+    names = [name for name in WORK if name in sheet.columns]
+    if len(names) != 1 and sheet.columns:
+        rule = "this column is missing, and so is work_s" if not names else "work_s says the same"
         sheet.note(sheet.header_line, "duration", None, rule, "give the file one of the two columns")
-    return found[0] if found else "duration"
+    return names[0] if names else "duration"

@@ -1,9 +1,8 @@
-"""A part of a trace: the jobs of one stretch of time, closer together or further apart."""
+"""The jobs of one window of time of a trace, at a multiple of its load."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from math import inf
 
 import numpy as np
@@ -49,33 +48,28 @@ def window(
     inside = np.flatnonzero((trace.submitted_s >= start) & (trace.submitted_s < end))
     kept = inside[:max_jobs]
     if not len(kept):
-        raise refused(
-            trace.source, "start_s", f"{start:.15g}", f"no job is submitted in [{start:.15g}, {end:.15g})", _span(trace)
-        )
-    return _shifted(_with_note(trace.take(kept), len(trace) - len(kept), start, end), start, load)
+        why = f"no job is submitted in [{start:.15g}, {end:.15g})"
+        raise refused(trace.source, "start_s", f"{start:.15g}", why, _suggest_window(trace))
+    return _rescale(_with_note(trace.take(kept), len(trace) - len(kept), start, end), start, load)
 
 
-def _shifted(trace: Trace, start: float, load: float) -> Trace:
+def _rescale(trace: Trace, start: float, load: float) -> Trace:
     if start == 0 and load == 1:
-        return trace  # not even a rounding error
+        return trace  # without rounding errors
     submitted_s = (trace.submitted_s - start) / load
     deadline_s = submitted_s + (trace.deadline_s - trace.submitted_s)
-    return replace(trace, submitted_s=submitted_s, deadline_s=deadline_s, began=_beginning(trace.began, start, load))
-
-
-def _beginning(began: datetime | None, start: float, load: float) -> datetime | None:
-    """Return the date at the window's start; a stretched or pressed time has no date."""
-    return None if began is None or load != 1 else date_at(start, began)
+    began = None if trace.began is None or load != 1 else date_at(start, trace.began)  # scaled time has no date
+    return replace(trace, submitted_s=submitted_s, deadline_s=deadline_s, began=began)
 
 
 def _with_note(trace: Trace, left_out: int, start: float, end: float) -> Trace:
     if not left_out:
         return trace
     note = f"{left_out:,} jobs are left out: {len(trace):,} jobs of [{start:.15g} s, {end:.15g} s) are used"
-    return replace(trace, notes=(*(f"{said} (in the whole trace)" for said in trace.notes), note))
+    return replace(trace, notes=(*(f"{earlier} (in the whole trace)" for earlier in trace.notes), note))
 
 
-def _span(trace: Trace) -> str:
+def _suggest_window(trace: Trace) -> str:
     if not len(trace):
         return "use a trace that holds jobs"
     return f"choose a window within the trace, {trace.submitted_s[0]:.15g} s to {trace.submitted_s[-1]:.15g} s"

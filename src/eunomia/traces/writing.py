@@ -1,4 +1,4 @@
-"""A trace → a native file, whole or not at all, and the same bytes for the same trace."""
+"""Writes a trace as a native file, whole or not at all; the same trace gives the same bytes."""
 
 from __future__ import annotations
 
@@ -26,31 +26,26 @@ NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 def write_native(trace: Trace, path: Path) -> None:
     """Write the trace as .csv, .csv.gz or .parquet, as the name says.
 
-    Raises InvalidInput for another name, or a place that cannot be written to.
+    Raises InvalidInput for another name, or a path that cannot be written to.
     """
-    for ending, packed in BYTES_BY_ENDING.items():
+    for ending, encode in WRITER_BY_ENDING.items():
         if path.name.endswith(ending):
-            return write_output(path, packed(trace))
-    raise refused(
-        str(path),
-        None,
-        None,
-        f"the name of a native trace must end in {', '.join(BYTES_BY_ENDING)}",
-        "choose one of these endings",
-    )
+            return write_output(path, encode(trace))
+    rule = f"the name of a native trace must end in {', '.join(ENDINGS)}"
+    raise refused(str(path), None, None, rule, "choose one of these endings")
 
 
-def lost(trace: Trace) -> tuple[str, ...]:
-    """Return what the trace's file or the trace says and a native file does not, in phrases after "not written:"."""
+def list_losses(trace: Trace) -> tuple[str, ...]:
+    """Return what a native file cannot hold of the trace and its file, in phrases that follow "not written:"."""
     columns = f"columns {', '.join(trace.unread)}"
     date = f"the date of time 0, {trace.began}"
     return (*[columns] * bool(trace.unread), *trace.partly, *[date] * (trace.began is not None))
 
 
 def _columns(trace: Trace) -> dict[str, Column]:
-    """Return the columns that say anything. Absent numbers are nan."""
+    """Return the required columns and those that are not all at their defaults. Absent numbers are nan."""
     blank = ("",) * len(trace)
-    always: dict[str, Column] = {
+    required: dict[str, Column] = {
         "job_id": trace.job_id,
         "submitted_s": trace.submitted_s,
         "scale_factor": trace.scale_factor,
@@ -65,28 +60,31 @@ def _columns(trace: Trace) -> dict[str, Column]:
         "checkpoint_dir": trace.checkpoint_dir,
         "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command),
     }
-    said: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
-    said |= {name: column for name, column in texts.items() if any(column)}
-    said |= {name: column for name in ("cpus", "memory_gib") if (column := getattr(trace, name)).any()}
-    said |= {"weight": trace.weight} if (trace.weight != 1).any() else {}
-    said |= {"retries": trace.retries} if trace.retries.any() else {}
-    return always | said
+    optional: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
+    optional |= {name: column for name, column in texts.items() if any(column)}
+    optional |= {name: column for name in ("cpus", "memory_gib") if (column := getattr(trace, name)).any()}
+    optional |= {"weight": trace.weight} if (trace.weight != 1).any() else {}
+    optional |= {"retries": trace.retries} if trace.retries.any() else {}
+    return required | optional
 
 
 def _csv(trace: Trace) -> bytes:
     columns = _columns(trace)
-    cells = [_numbers(column) if isinstance(column, np.ndarray) else map(quoted, column) for column in columns.values()]
+    cells = [
+        _format_numbers(column) if isinstance(column, np.ndarray) else map(quote_cell, column)
+        for column in columns.values()
+    ]
     lines = [",".join(columns), *map(",".join, zip(*cells, strict=True))]
     return "".join(line + "\n" for line in lines).encode()
 
 
-def _numbers(column: np.ndarray) -> Iterable[str]:
-    """Return the shortest text that reads back as the same number; empty for nan."""
+def _format_numbers(column: np.ndarray) -> Iterable[str]:
+    """Return the shortest text of each number that parses to it; empty for nan."""
     return ("" if isnan(number) else repr(number).removesuffix(".0") for number in column.tolist())
 
 
-def quoted(text: str) -> str:
-    """Return the text as a cell of CSV."""
+def quote_cell(text: str) -> str:
+    """Return the text as a cell of CSV, quoted where needed."""
     return '"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text
 
 
@@ -105,4 +103,4 @@ def _array(column: Column) -> pa.Array:
     return pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else pa.array(column, pa.string())
 
 
-BYTES_BY_ENDING: dict[str, Callable[[Trace], bytes]] = dict(zip(ENDINGS, (_csv, _gzipped, _parquet), strict=True))
+WRITER_BY_ENDING: dict[str, Callable[[Trace], bytes]] = dict(zip(ENDINGS, (_csv, _gzipped, _parquet), strict=True))

@@ -1,4 +1,4 @@
-"""Lists of machines, as published: the clusters of the past, to replay a trace on.
+"""Readers of published lists of machines, on which to replay a trace.
 
 A format is a module here with `REQUIRED` and `OPTIONAL` columns and `read(path, *, option=…) -> Machines`; to add one,
 write the file and add its line to NODE_FORMATS.
@@ -6,21 +6,12 @@ write the file and add its line to NODE_FORMATS.
 
 from __future__ import annotations
 
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from eunomia.inputs.options import known
-from eunomia.inputs.problems import refused
-from eunomia.model.spelling_suggestions import nearest
-from eunomia.traces.format_detection import file_of, first_line, fits, guessed
+from eunomia.traces.format_detection import is_in_format, read_as, read_first_line
 from eunomia.traces.machine_lists.machines import MachineList
 
-if TYPE_CHECKING:
-    from eunomia.traces.machine_lists.machines import Reader
-
-__all__ = ["NODE_FORMATS", "MachineList", "is_list", "read_nodes"]
+__all__ = ["NODE_FORMATS", "MachineList", "is_machine_list", "read_nodes"]
 
 NODE_FORMATS = {  # name → module, loaded on use
     "native": "eunomia.traces.machine_lists.native",
@@ -33,23 +24,17 @@ NODE_FORMATS = {  # name → module, loaded on use
 }
 
 
-def is_list(path: Path) -> bool:
-    """Say whether a file is a list of machines, as its first line tells."""
-    line = None if path.is_dir() else first_line(path)
-    return any(fits(module, line) for module in NODE_FORMATS.values())
+def is_machine_list(path: Path) -> bool:
+    """Say whether the first line of a file is that of a list of machines."""
+    line = None if path.is_dir() else read_first_line(path)
+    return any(is_in_format(module, line) for module in NODE_FORMATS.values())
 
 
 def read_nodes(path: Path | str, format: str = "auto", *, only: str = "", **options: object) -> MachineList:
     """Return the machines in a file, or in the one file of a folder that is such a list; `only` names types to keep.
 
-    The format "auto" is told by the file's first line. Raises InvalidInput for an unknown format or option, or with
+    The format "auto" is detected from the first line. Raises InvalidInput for an unknown format or option, or with
     everything that is wrong with the file.
     """
-    path = Path(path)
-    if format == "auto":
-        format = guessed(path, NODE_FORMATS)
-    if format not in NODE_FORMATS:
-        raise refused(str(path), "format", format, "this format is not known", nearest(format, NODE_FORMATS))
-    reader: Reader = import_module(NODE_FORMATS[format]).read
-    known(str(path), options, list(signature(reader).parameters)[1:])
-    return reader(file_of(path, NODE_FORMATS[format], format), **options).only(only)
+    machines: MachineList = read_as(path, format, NODE_FORMATS, options)
+    return machines.only(only)

@@ -12,7 +12,6 @@ import numpy as np
 from eunomia.inputs.field_rules import ACCELERATORS
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.problems import refused
-from eunomia.inputs.table import InputTable
 from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, machines
 
 REQUIRED = ("date", "total")
@@ -22,7 +21,7 @@ PER_MACHINE = 8
 
 
 def read(path: Path, *, date: str = "", type: str = "v100") -> MachineList:
-    """Return the machines of one `date`, the first of the file unless told, all of one accelerator `type`.
+    """Return the machines of one `date`, by default the first of the file, all of one accelerator `type`.
 
     Raises InvalidInput with everything that is wrong with the file.
     """
@@ -32,7 +31,8 @@ def read(path: Path, *, date: str = "", type: str = "v100") -> MachineList:
     sheet.moment("date")
     days = sheet.unique("date", "keep one of the two days")
     total, parts = sheet.whole("total", ACCELERATORS), [sheet.whole(name, ACCELERATORS) for name in clusters]
-    _check_totals(sheet, total, sum(parts, np.zeros_like(total)))
+    unequal = total != sum(parts, np.zeros_like(total))
+    sheet.refuse("total", unequal, "must be the sum of the virtual clusters", "correct one of the numbers of this row")
     sheet.raise_if_any()
     if date and date not in days:
         raise refused(sheet.file, "date", date, f"must be a day from {min(days)} to {max(days)}", "name one of them")
@@ -44,10 +44,3 @@ def read(path: Path, *, date: str = "", type: str = "v100") -> MachineList:
     said = f"the cluster of {days[day]}: {int(total[day]):,} accelerators in {used} virtual clusters"
     notes = (f"{said}; all machines are shared, {PER_MACHINE} accelerators each",)
     return machines(sheet, (str(type),) * len(count), count, size, ("",) * len(count), notes)
-
-
-def _check_totals(sheet: InputTable, total: np.ndarray, parts: np.ndarray) -> None:
-    """Note each day whose virtual clusters do not add up to the total."""
-    sheet.refuse(
-        "total", total != parts, "must be the sum of the virtual clusters", "correct one of the numbers of this row"
-    )

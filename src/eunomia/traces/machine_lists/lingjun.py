@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eunomia.inputs.open_table import read_table
-from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, machines
+from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, machines, repeated
 
 REQUIRED = ("ip", "DSW", "PSW", "ASW")
 OPTIONAL = ()
@@ -26,4 +26,4 @@ def read(path: Path, *, type: str = "v100") -> MachineList:
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     sheet.unique("ip", "give each machine its own")
     racks, rows = sheet.filled("ASW"), len(sheet)
-    return machines(sheet, (str(type),) * rows, alike(rows), alike(rows, PER_HOST), racks, NOTES)
+    return machines(sheet, (str(type),) * rows, repeated(rows), repeated(rows, PER_HOST), racks, NOTES)

@@ -1,8 +1,8 @@
-"""The machines of a cluster as a list, and what its reader has to say about it."""
+"""The machines of a cluster as a list, with the notes of its reader."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
@@ -50,8 +50,8 @@ class MachineList:
     notes: tuple[str, ...] = ()
 
     def groups(self) -> tuple[tuple[Node, int], ...]:
-        """Return (machine, how many like it follow each other)."""
-        return tuple((node, len(list(alike))) for node, alike in groupby(self.nodes))
+        """Return runs of equal machines: (machine, count)."""
+        return tuple((node, len(list(run))) for node, run in groupby(self.nodes))
 
     def by_type(self) -> tuple[OfType, ...]:
         """Return how many machines and accelerators there are of each type, in order of first appearance."""
@@ -67,7 +67,7 @@ class MachineList:
         """Return the JSON form."""
         return {
             "source": self.source,
-            "types": [asdict(one) for one in self.by_type()],
+            "types": [asdict(group) for group in self.by_type()],
             "machines": len(self.nodes),
             "accelerators": sum(node.accelerators for node in self.nodes),
             "racks": len({node.rack for node in self.nodes if node.rack}),
@@ -79,14 +79,16 @@ class MachineList:
         if not isinstance(types, str):
             raise refused(self.source, "only", types, "must be text", "write it in quotes")
         wanted = [name.strip() for name in types.split(",")] if types else []
-        here = list(dict.fromkeys(node.type for node in self.nodes))
+        types_here = list(dict.fromkeys(node.type for node in self.nodes))
         for name in wanted:
-            if name not in here:
-                raise refused(self.source, "only", name, "no machine has this accelerator type", nearest(name, here))
+            if name not in types_here:
+                raise refused(
+                    self.source, "only", name, "no machine has this accelerator type", nearest(name, types_here)
+                )
         kept = tuple(node for node in self.nodes if not wanted or node.type in wanted)
         left_out = len(self.nodes) - len(kept)
-        said = f"{left_out:,} machines of other types than {', '.join(wanted)} are left out"
-        return MachineList(source=self.source, nodes=kept, notes=(*self.notes, *[said] * bool(left_out)))
+        note = f"{left_out:,} machines of other types than {', '.join(wanted)} are left out"
+        return MachineList(source=self.source, nodes=kept, notes=(*self.notes, *[note] * bool(left_out)))
 
 
 def _range(sizes: list[int]) -> str:
@@ -94,8 +96,8 @@ def _range(sizes: list[int]) -> str:
     return str(most) if least == most else f"{least} to {most}"
 
 
-def catalogued(models: Iterable[str]) -> tuple[str, ...]:
-    """Return accelerator types as the catalogue spells them; others in small letters."""
+def catalogue_names(models: Iterable[str]) -> tuple[str, ...]:
+    """Return accelerator types as the catalogue spells them, unknown ones in lower case."""
     return tuple(TYPE_BY_MODEL.get(model, model.lower()) for model in models)
 
 
@@ -107,7 +109,7 @@ def machines(
     racks: Iterable[str],
     notes: Iterable[str] = (),
 ) -> MachineList:
-    """Return `count` machines for each row; rows without machines or accelerators are left out and counted.
+    """Return `count` machines for each row, (row,); machines without accelerators are left out and counted in a note.
 
     Raises InvalidInput with everything that is wrong with the sheet.
     """
@@ -119,15 +121,15 @@ def machines(
     rows = zip(types, count.tolist(), accelerators.tolist(), racks, strict=True)
     nodes = tuple(
         node
-        for kind, many, size, rack in rows
+        for type, copies, size, rack in rows
         if size
-        for node in (Node(type=kind, accelerators=size, rack=rack),) * many
+        for node in (Node(type=type, accelerators=size, rack=rack),) * copies
     )
     bare = int(count[accelerators == 0].sum())
-    said = [f"{bare:,} machines have no accelerator and are left out"] * bool(bare)
+    bare_note = [f"{bare:,} machines have no accelerator and are left out"] * bool(bare)
     if not nodes:
         raise refused(sheet.file, None, None, "no machine here has an accelerator", "name another file")
-    return MachineList(source=sheet.file, nodes=nodes, notes=(*notes, *said))
+    return MachineList(source=sheet.file, nodes=nodes, notes=(*notes, *bare_note))
 
 
 def named(sheet: InputTable, name: str, where: Bools) -> tuple[str, ...]:
@@ -137,9 +139,6 @@ def named(sheet: InputTable, name: str, where: Bools) -> tuple[str, ...]:
     return values
 
 
-def alike(rows: int, value: int = 1) -> Ints:
+def repeated(rows: int, value: int = 1) -> Ints:
     """Return (row,): the same whole number in each row."""
     return np.full(rows, value, dtype=np.int64)
-
-
-Reader = Callable[..., MachineList]

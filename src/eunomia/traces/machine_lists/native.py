@@ -1,4 +1,4 @@
-"""Groups of machines that are alike, as a scenario's `nodes` says them: type, count, accelerators, rack."""
+"""Groups of equal machines, as in a scenario's `nodes`: type, count, accelerators, rack."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eunomia.inputs.atomic_write import write_output
 from eunomia.inputs.field_rules import ACCELERATORS
 from eunomia.inputs.open_table import read_table
 from eunomia.traces.machine_lists.machines import MACHINES, NONE_HERE, MachineList, machines
-from eunomia.traces.writing import quoted
+from eunomia.traces.writing import quote_cell
 
 REQUIRED = ("type", "accelerators")
 OPTIONAL = ("count", "rack")
@@ -24,11 +24,13 @@ def read(path: Path) -> MachineList:
     return machines(sheet, sheet.filled("type"), count, size, sheet.text("rack"))
 
 
-def write(found: MachineList, path: Path) -> None:
-    """Write the machines as CSV, those that are alike and follow each other in one line.
+def write(listed: MachineList, path: Path) -> None:
+    """Write the machines as CSV, consecutive equal ones in one line.
 
-    Raises InvalidInput for a place that cannot be written to.
+    Raises InvalidInput for a path that cannot be written to.
     """
-    rows = [f"{quoted(node.type)},{count},{node.accelerators},{quoted(node.rack)}\n" for node, count in found.groups()]
-    content = "".join(["type,count,accelerators,rack\n", *rows]).encode()
-    write_output(path, content)
+    rows = [
+        f"{quote_cell(node.type)},{count},{node.accelerators},{quote_cell(node.rack)}\n"
+        for node, count in listed.groups()
+    ]
+    write_output(path, "".join(["type,count,accelerators,rack\n", *rows]).encode())

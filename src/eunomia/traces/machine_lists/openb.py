@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eunomia.inputs.field_rules import ACCELERATORS
 from eunomia.inputs.open_table import read_table
-from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, catalogued, machines, named
+from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, catalogue_names, machines, named, repeated
 
 REQUIRED = ("sn", "gpu", "model")
 OPTIONAL = ("cpu_milli", "memory_mib")
@@ -19,6 +19,6 @@ def read(path: Path) -> MachineList:
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     sheet.unique("sn", "give each machine its own")
     size = sheet.whole("gpu", ACCELERATORS)
-    types = catalogued(named(sheet, "model", size > 0))
+    types = catalogue_names(named(sheet, "model", size > 0))
     notes = [UNDISCLOSED] * bool({"g2", "g3"} & set(types))
-    return machines(sheet, types, alike(len(sheet)), size, ("",) * len(sheet), notes)
+    return machines(sheet, types, repeated(len(sheet)), size, ("",) * len(sheet), notes)

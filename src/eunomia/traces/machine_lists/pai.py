@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eunomia.inputs.field_rules import ACCELERATORS
 from eunomia.inputs.open_table import read_table
-from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, alike, catalogued, machines, named
+from eunomia.traces.machine_lists.machines import NONE_HERE, MachineList, catalogue_names, machines, named, repeated
 
 REQUIRED = ("machine", "gpu_type", "cap_gpu")
 OPTIONAL = ("cap_cpu", "cap_mem")
@@ -19,5 +19,5 @@ def read(path: Path) -> MachineList:
     sheet.expect(REQUIRED, OPTIONAL, NONE_HERE)
     sheet.unique("machine", "give each machine its own")
     size = sheet.whole("cap_gpu", ACCELERATORS)
-    types = catalogued(named(sheet, "gpu_type", size > 0))
-    return machines(sheet, types, alike(len(sheet)), size, ("",) * len(sheet), [OTHERS] * ("misc" in types))
+    types = catalogue_names(named(sheet, "gpu_type", size > 0))
+    return machines(sheet, types, repeated(len(sheet)), size, ("",) * len(sheet), [OTHERS] * ("misc" in types))

@@ -16,7 +16,7 @@ SHARED = "virtual clusters are told here by their size alone; all machines are s
 
 
 def read(path: Path, *, type: str = "v100") -> MachineList:
-    """Return the machines, all of one accelerator `type`, 8 accelerators each unless the list says.
+    """Return the machines, all of one accelerator `type`, 8 accelerators each by default.
 
     Raises InvalidInput with everything that is wrong with the file.
     """

@@ -1,7 +1,7 @@
 """A cluster by its numbers of switches, machines and accelerators: the specification of Tiresias' simulator.
 
-A line says how many switches there are, how many machines hang at each, and how many accelerators a machine has
-(J. Gu et al., NSDI 2019, published code). The switch is the rack.
+A line holds the numbers of switches, of machines at each switch, and of accelerators of each machine (J. Gu et al.,
+NSDI 2019, published code). The switch is the rack.
 """
 
 from __future__ import annotations

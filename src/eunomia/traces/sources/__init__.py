@@ -1,4 +1,4 @@
-"""Where published traces can be had: who made them, under which licence, and how a copy is verified."""
+"""Published data sets: authors, licence, addresses, and how a copy is verified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SOURCES", "File", "TraceSource", "source"]
 
 def source(name: str) -> TraceSource:
     """Return the named source. Raises InvalidInput for a name that is not known."""
-    found = {one.name: one for one in SOURCES}
-    if name not in found:
-        raise refused("data", "NAME", name, "this source is not known", nearest(name, found))
-    return found[name]
+    source_by_name = {each.name: each for each in SOURCES}
+    if name not in source_by_name:
+        raise refused("data", "NAME", name, "this source is not known", nearest(name, source_by_name))
+    return source_by_name[name]

@@ -9,87 +9,62 @@ from eunomia.traces.sources.source import File, TraceSource
 
 MIT, APACHE, CC_BY = "MIT", "Apache-2.0", "CC-BY-4.0"
 
-OPENB = (
-    File(path="data/csv/openb_node_list_all_node.csv", size_bytes=52287, rows=1523,
-         sha256="5a85c2af79c66a1efff8bbcbda430400aae56d8431370d738480967e1a9c6b15"),
-    File(path="data/csv/openb_node_list_gpu_node.csv", size_bytes=42353, rows=1213,
-         sha256="2beca64b4d3dfa342036a34b56a495c6cef9225db836c81f541282cb1df320b5"),
-    File(path="data/csv/openb_pod_list_cpu037.csv", size_bytes=518687, rows=7336,
-         sha256="8ed554026d041b15ff21ddc104d9a21dbd9a93c496262fa23ef7b5be27e220dc"),
-    File(path="data/csv/openb_pod_list_cpu050.csv", size_bytes=525811, rows=7439,
-         sha256="747f43247bffc2b0bb081d7f61f0705ca8d390dafc0b647e642c92f3baf3ba1e"),
-    File(path="data/csv/openb_pod_list_cpu072.csv", size_bytes=537576, rows=7608,
-         sha256="f8a2b031461b54d7b9f06d55473c2371eb3357b78a255c646bdca5e0833a8a2f"),
-    File(path="data/csv/openb_pod_list_cpu100.csv", size_bytes=554709, rows=7853,
-         sha256="bec1c33fbdde61fd463877534ec79b393aec73e1cbb22d55fab9f166ac480982"),
-    File(path="data/csv/openb_pod_list_cpu200.csv", size_bytes=622703, rows=8832,
-         sha256="b7e9d8a1a601da84d6e0b4110b19ef5001be5e4796d33e7b82f166ba95161f87"),
-    File(path="data/csv/openb_pod_list_cpu235.csv", size_bytes=651171, rows=9240,
-         sha256="87bebd4d012faa8305ce1fd82737f51cf03361aac28b75d42e34aa656d7f4ee0"),
-    File(path="data/csv/openb_pod_list_cpu250.csv", size_bytes=663708, rows=9420,
-         sha256="134c21ff96d57533df8a37b67632972884fec9396e77cd0898ddc370cc8e607d"),
-    File(path="data/csv/openb_pod_list_cpu300.csv", size_bytes=710698, rows=10094,
-         sha256="76528825f40ee662cb098b3b6e683c1efd9f87a0c8af7e628df1f32c639636d1"),
-    File(path="data/csv/openb_pod_list_default.csv", size_bytes=575468, rows=8152,
-         sha256="1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8"),
-    File(path="data/csv/openb_pod_list_gpushare100.csv", size_bytes=561220, rows=8152,
-         sha256="12dbc07d6a49bf8641e2275a2ff5bf7be74b5df7d148d531e135b140b95f9a3d"),
-    File(path="data/csv/openb_pod_list_gpushare20.csv", size_bytes=574603, rows=8152,
-         sha256="9be2d0efb52e242c32e23dd184cc5fcc1983478c6c9c02cbb6b4b62925c0ffcd"),
-    File(path="data/csv/openb_pod_list_gpushare40.csv", size_bytes=572662, rows=8152,
-         sha256="d83ce79a4eb6987524bedbb0c65e41aed3a36bf6c1b78b86234c3687a07e1d40"),
-    File(path="data/csv/openb_pod_list_gpushare60.csv", size_bytes=566361, rows=8152,
-         sha256="d31809628128a1f24491086eda4af3e23882b9213d3ef57a56ee2d1af69492fe"),
-    File(path="data/csv/openb_pod_list_gpushare80.csv", size_bytes=563740, rows=8152,
-         sha256="88b6649369ced40d0fde287d2498ea61ff4b05fccba8bdc95daf6042f2f8431e"),
-    File(path="data/csv/openb_pod_list_gpuspec05.csv", size_bytes=577176, rows=8152,
-         sha256="8f1c0ef7e4e511e982bd2818898ba22ee6d273bf5fce124b7ace285b5928cf4e"),
-    File(path="data/csv/openb_pod_list_gpuspec10.csv", size_bytes=579461, rows=8152,
-         sha256="2dc7e4cb9480484f08539720b433a9ec9ab5d76b396f3f7557c53a2ff78a7611"),
-    File(path="data/csv/openb_pod_list_gpuspec20.csv", size_bytes=582612, rows=8152,
-         sha256="6b9b89ab8913c1c074e994e98f548cf1a872fc5f76f2442ca8cd514a478b00a9"),
-    File(path="data/csv/openb_pod_list_gpuspec25.csv", size_bytes=584915, rows=8152,
-         sha256="9d030679a2ccd7e27a7ec9ff15baff34480d22a0012515691fc187e3f35ee68c"),
-    File(path="data/csv/openb_pod_list_gpuspec33.csv", size_bytes=587467, rows=8152,
-         sha256="eca4f746db1e5b25864ad021b55ece3943e101a3ebd4574d09dcb95c46117652"),
-    File(path="data/csv/openb_pod_list_multigpu20.csv", size_bytes=271530, rows=8324,
-         sha256="d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01"),
-    File(path="data/csv/openb_pod_list_multigpu30.csv", size_bytes=277920, rows=8508,
-         sha256="a5e479c6444b1d83eef848159cf00c3cfa13441b2d1e2c113c391b91f1cc5b11"),
-    File(path="data/csv/openb_pod_list_multigpu40.csv", size_bytes=286202, rows=8746,
-         sha256="32c9e8731ca07ef96108aa65f2a289bb9aacb47f642ed9e3789f99b242df60eb"),
-    File(path="data/csv/openb_pod_list_multigpu50.csv", size_bytes=297219, rows=9061,
-         sha256="206f2f5959db30ecb7c44e7f13197c8ec50b7a35558ad3777cc3662ef0fe5373"),
-)  # fmt: skip
+OPENB = tuple(
+    File(path=f"data/csv/openb_{name}.csv", size_bytes=size, rows=rows, sha256=sha256)
+    for name, size, rows, sha256 in (
+        ("node_list_all_node", 52287, 1523, "5a85c2af79c66a1efff8bbcbda430400aae56d8431370d738480967e1a9c6b15"),
+        ("node_list_gpu_node", 42353, 1213, "2beca64b4d3dfa342036a34b56a495c6cef9225db836c81f541282cb1df320b5"),
+        ("pod_list_cpu037", 518687, 7336, "8ed554026d041b15ff21ddc104d9a21dbd9a93c496262fa23ef7b5be27e220dc"),
+        ("pod_list_cpu050", 525811, 7439, "747f43247bffc2b0bb081d7f61f0705ca8d390dafc0b647e642c92f3baf3ba1e"),
+        ("pod_list_cpu072", 537576, 7608, "f8a2b031461b54d7b9f06d55473c2371eb3357b78a255c646bdca5e0833a8a2f"),
+        ("pod_list_cpu100", 554709, 7853, "bec1c33fbdde61fd463877534ec79b393aec73e1cbb22d55fab9f166ac480982"),
+        ("pod_list_cpu200", 622703, 8832, "b7e9d8a1a601da84d6e0b4110b19ef5001be5e4796d33e7b82f166ba95161f87"),
+        ("pod_list_cpu235", 651171, 9240, "87bebd4d012faa8305ce1fd82737f51cf03361aac28b75d42e34aa656d7f4ee0"),
+        ("pod_list_cpu250", 663708, 9420, "134c21ff96d57533df8a37b67632972884fec9396e77cd0898ddc370cc8e607d"),
+        ("pod_list_cpu300", 710698, 10094, "76528825f40ee662cb098b3b6e683c1efd9f87a0c8af7e628df1f32c639636d1"),
+        ("pod_list_default", 575468, 8152, "1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8"),
+        ("pod_list_gpushare100", 561220, 8152, "12dbc07d6a49bf8641e2275a2ff5bf7be74b5df7d148d531e135b140b95f9a3d"),
+        ("pod_list_gpushare20", 574603, 8152, "9be2d0efb52e242c32e23dd184cc5fcc1983478c6c9c02cbb6b4b62925c0ffcd"),
+        ("pod_list_gpushare40", 572662, 8152, "d83ce79a4eb6987524bedbb0c65e41aed3a36bf6c1b78b86234c3687a07e1d40"),
+        ("pod_list_gpushare60", 566361, 8152, "d31809628128a1f24491086eda4af3e23882b9213d3ef57a56ee2d1af69492fe"),
+        ("pod_list_gpushare80", 563740, 8152, "88b6649369ced40d0fde287d2498ea61ff4b05fccba8bdc95daf6042f2f8431e"),
+        ("pod_list_gpuspec05", 577176, 8152, "8f1c0ef7e4e511e982bd2818898ba22ee6d273bf5fce124b7ace285b5928cf4e"),
+        ("pod_list_gpuspec10", 579461, 8152, "2dc7e4cb9480484f08539720b433a9ec9ab5d76b396f3f7557c53a2ff78a7611"),
+        ("pod_list_gpuspec20", 582612, 8152, "6b9b89ab8913c1c074e994e98f548cf1a872fc5f76f2442ca8cd514a478b00a9"),
+        ("pod_list_gpuspec25", 584915, 8152, "9d030679a2ccd7e27a7ec9ff15baff34480d22a0012515691fc187e3f35ee68c"),
+        ("pod_list_gpuspec33", 587467, 8152, "eca4f746db1e5b25864ad021b55ece3943e101a3ebd4574d09dcb95c46117652"),
+        ("pod_list_multigpu20", 271530, 8324, "d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01"),
+        ("pod_list_multigpu30", 277920, 8508, "a5e479c6444b1d83eef848159cf00c3cfa13441b2d1e2c113c391b91f1cc5b11"),
+        ("pod_list_multigpu40", 286202, 8746, "32c9e8731ca07ef96108aa65f2a289bb9aacb47f642ed9e3789f99b242df60eb"),
+        ("pod_list_multigpu50", 297219, 9061, "206f2f5959db30ecb7c44e7f13197c8ec50b7a35558ad3777cc3662ef0fe5373"),
+    )
+)
 
-SHOCKWAVE = (
-    File(path="scheduler/traces/reproduce/120_0.2_5_100_40_25_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace",
-         size_bytes=18720, rows=120,
-         sha256="f5728b8c038c330d21b98bc5930949d21769bd956e2ad457a4eb167dd33f34d6"),
-    File(path="scheduler/traces/reproduce/220_0.2_5_100_25_4_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace",
-         size_bytes=35445, rows=220,
-         sha256="85bd7d8ad42fc966b18704fdb7b23459d139d786067bd255e19dfae357dcbd1d"),
-    File(path="scheduler/traces/reproduce/460_0.2_5_100_10_1_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace",
-         size_bytes=73485, rows=460,
-         sha256="3133a1cf4f532035568d9c81cedced7822fae343973955015b2b4f15e54a327d"),
-    File(path="scheduler/traces/reproduce/900_0.2_5_1000_5_15_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace",
-         size_bytes=143366, rows=900,
-         sha256="167413508519db8414ce25c9f264772cf32633eeba0f47b02a3d4354bdddf5d6"),
-    File(path="scheduler/traces/reproduce/900_0.2_5_100_5_15_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace",
-         size_bytes=143307, rows=900,
-         sha256="bd494a70cb96312328934d0611b0eb52285f81180f02d83e17319d04a492c59f"),
-)  # fmt: skip
+SHOCKWAVE = tuple(
+    File(
+        path=f"scheduler/traces/reproduce/{name}_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace",
+        size_bytes=size,
+        rows=rows,
+        sha256=sha256,
+    )
+    for name, size, rows, sha256 in (
+        ("120_0.2_5_100_40_25", 18720, 120, "f5728b8c038c330d21b98bc5930949d21769bd956e2ad457a4eb167dd33f34d6"),
+        ("220_0.2_5_100_25_4", 35445, 220, "85bd7d8ad42fc966b18704fdb7b23459d139d786067bd255e19dfae357dcbd1d"),
+        ("460_0.2_5_100_10_1", 73485, 460, "3133a1cf4f532035568d9c81cedced7822fae343973955015b2b4f15e54a327d"),
+        ("900_0.2_5_1000_5_15", 143366, 900, "167413508519db8414ce25c9f264772cf32633eeba0f47b02a3d4354bdddf5d6"),
+        ("900_0.2_5_100_5_15", 143307, 900, "bd494a70cb96312328934d0611b0eb52285f81180f02d83e17319d04a492c59f"),
+    )
+)
 
-TIRESIAS = (
-    File(path="simulator/60_job.csv", size_bytes=1871, rows=60,
-         sha256="17575949a6e570960db42bc5576739de9c334ed4c664859841c4f01ede38bd1b"),
-    File(path="simulator/yarn-gput1000.csv", size_bytes=6066, rows=1001,
-         sha256="8c351e9c755207e5669b1db10abd4c993fbe5c230ea998c127be516b628c6c61"),
-    File(path="simulator/yarn-gput5000.csv", size_bytes=30255, rows=5000,
-         sha256="c68da2ecb0bd54c147dd42c0a1690ddd0f5f424ebad0b7666ea415fca2b5bf9d"),
-    File(path="simulator/yarn-gput10000.csv", size_bytes=60490, rows=9999,
-         sha256="5452a607079d8637a0f7be3176c3cc6a9f33baa7c6980e79f4808087157b9b75"),
-)  # fmt: skip
+TIRESIAS = tuple(
+    File(path=f"simulator/{name}.csv", size_bytes=size, rows=rows, sha256=sha256)
+    for name, size, rows, sha256 in (
+        ("60_job", 1871, 60, "17575949a6e570960db42bc5576739de9c334ed4c664859841c4f01ede38bd1b"),
+        ("yarn-gput1000", 6066, 1001, "8c351e9c755207e5669b1db10abd4c993fbe5c230ea998c127be516b628c6c61"),
+        ("yarn-gput5000", 30255, 5000, "c68da2ecb0bd54c147dd42c0a1690ddd0f5f424ebad0b7666ea415fca2b5bf9d"),
+        ("yarn-gput10000", 60490, 9999, "5452a607079d8637a0f7be3176c3cc6a9f33baa7c6980e79f4808087157b9b75"),
+    )
+)
 
 GAVEL = (
     File(path="scheduler/traces/physical_cluster/small_test.trace", size_bytes=2860, rows=20,
@@ -182,7 +157,6 @@ SOURCES = (
                 sha256="9cfbef77bdcfab43e0ffbc886e9d8ca8ac0dd16528945c52d76693179a6122f6",
             ),
         ),
-        format="",
     ),
     TraceSource(
         name="helios-earth-machines",
@@ -205,7 +179,6 @@ SOURCES = (
         repository="microsoft/elasticflow-traces",
         commit="277ed24d0e908c31a1c98145819e2e3853d8ac00",
         files=(File(path="data/raw-traces.tar.gz"), File(path="data/elasticflow-traces.tar.gz")),
-        format="",
     ),
     TraceSource(
         name="pai-machines",
@@ -271,7 +244,6 @@ SOURCES = (
                 sha256="cde7a7d4ba1596ea165cf4583137d2095020abebbc26b3cd834284c16e8e6ecf",
             ),
         ),
-        format="",
     ),
     TraceSource(
         name="muri",

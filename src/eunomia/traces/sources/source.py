@@ -13,19 +13,19 @@ NO_CHECKSUM = "no published checksum"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file. What is not known of it is None; what is known, its copy must have."""
+    """One file. A copy must match every fact that is not None."""
 
     path: str  # in the repository
-    name: str = ""  # here; "" = the last part of the path
+    name: str = ""  # of the copy; "" = the last part of the path
     sha256: str | None = None
     size_bytes: int | None = None
     rows: int | None = None  # lines of the file, without a header
-    columns: tuple[str, ...] = ()  # that its header must have
+    columns: tuple[str, ...] = ()  # required in its header
     large: bool = False
 
     @property
-    def here(self) -> str:
-        """What the copy is called."""
+    def copy_name(self) -> str:
+        """The file name of the copy."""
         return self.name or self.path.rpartition("/")[2]
 
 
@@ -40,22 +40,22 @@ class TraceSource:
     repository: str  # owner/name
     commit: str
     files: tuple[File, ...]
-    format: str = ""  # that reads it; "" = none does, see `about`
+    format: str = ""  # its reader; "" = none, see `about`
 
     def url(self, file: File, mirror: str | None = None) -> str:
-        """Return where the file is; a mirror has the same paths below another address."""
+        """Return the address of the file; a mirror has the same paths below another address."""
         host = mirror.rstrip("/") if mirror else LARGE if file.large else RAW
         return f"{host}/{self.repository}/{self.commit}/{quote(file.path)}"
 
     @property
     def size_bytes(self) -> int | None:
-        """How large it is, where every file's size is known."""
+        """Total size; None if the size of a file is unknown."""
         sizes = [file.size_bytes for file in self.files]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
     def checksum(self) -> str:
-        """How a copy is verified, in words."""
+        """The checksums that a copy is verified by, in words."""
         known = sum(file.sha256 is not None for file in self.files)
         if known == len(self.files):
             return "SHA-256"
@@ -73,7 +73,7 @@ class TraceSource:
             "checksum": self.checksum,
             "files": [
                 {
-                    "name": file.here,
+                    "name": file.copy_name,
                     "url": self.url(file),
                     "sha256": file.sha256,
                     "size_bytes": file.size_bytes,

@@ -1,4 +1,4 @@
-"""Whether a copy is what was published: by its checksum, or by its columns and rows where none is known."""
+"""Verifies a copy by the published checksum, or by its columns and rows where none is known."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ CHUNK = 1 << 20
 
 
 def verify(file: File, copy: Path) -> Problem | None:
-    """Return what is wrong with a copy, or None."""
-    digest, lines, size = counted(copy)
+    """Return the first problem of a copy, or None."""
+    digest, lines, size = measure_file(copy)
     if file.sha256 is not None and digest != file.sha256:
-        return _other(file, digest, f"its SHA-256 must be {file.sha256}")
+        return _mismatch(file, digest, f"its SHA-256 must be {file.sha256}")
     if file.size_bytes is not None and size != file.size_bytes:
-        return _other(file, f"{size:,}", f"must be {file.size_bytes:,} bytes long")
+        return _mismatch(file, f"{size:,}", f"must be {file.size_bytes:,} bytes long")
     if size == 0:
-        return _other(file, "0", "the file is empty")
-    if not _unpacks(copy, file.here):
-        return _other(file, f"{size:,} bytes", "the archive is damaged, or not an archive")
-    lacking = [name for name in file.columns if name not in _header(copy)] if file.columns else []
-    if lacking:
-        return _other(file, ", ".join(lacking), "these columns are missing, so it is another file")
+        return _mismatch(file, "0", "the file is empty")
+    if not _is_whole_archive(copy, file.copy_name):
+        return _mismatch(file, f"{size:,} bytes", "the archive is damaged, or not an archive")
+    missing = [name for name in file.columns if name not in _read_header(copy)] if file.columns else []
+    if missing:
+        return _mismatch(file, ", ".join(missing), "these columns are missing, so it is another file")
     rows = lines - bool(file.columns)
     if file.sha256 is None and file.rows is not None and rows != file.rows:
-        return _other(file, f"{rows:,}", f"must hold {file.rows:,} rows")
+        return _mismatch(file, f"{rows:,}", f"must hold {file.rows:,} rows")
     return None
 
 
-def _other(file: File, value: str, rule: str) -> Problem:
-    fix = "nothing was kept; run it again, and if it stays so the source has changed: do not use it unseen"
-    return Problem(file=file.here, value=value, rule=rule, fix=fix)
+def _mismatch(file: File, value: str, rule: str) -> Problem:
+    fix = "nothing was kept; run it again; if the problem stays, the source has changed: check it before use"
+    return Problem(file=file.copy_name, value=value, rule=rule, fix=fix)
 
 
-def counted(copy: Path) -> tuple[str, int, int]:
-    """Return SHA-256, lines and bytes of a file."""
+def measure_file(copy: Path) -> tuple[str, int, int]:
+    """Return the SHA-256, lines and bytes of a file."""
     digest, lines, size, last = hashlib.sha256(), 0, 0, b"\n"
     with copy.open("rb") as opened:
         while chunk := opened.read(CHUNK):
@@ -50,8 +50,8 @@ def counted(copy: Path) -> tuple[str, int, int]:
     return digest.hexdigest(), lines + (last != b"\n"), size
 
 
-def _unpacks(copy: Path, name: str) -> bool:
-    """Say whether an archive is whole; what is none by its name is."""
+def _is_whole_archive(copy: Path, name: str) -> bool:
+    """Say whether a file is a readable archive, or is no archive by its name."""
     try:
         if name.endswith(".zip"):
             with zipfile.ZipFile(copy) as packed:
@@ -65,7 +65,7 @@ def _unpacks(copy: Path, name: str) -> bool:
     return True
 
 
-def _header(copy: Path) -> list[str]:
+def _read_header(copy: Path) -> list[str]:
     with copy.open("rb") as opened:
         line = opened.readline(1 << 16).decode("utf-8-sig", errors="replace")
     return next(csv.reader([line]), [])

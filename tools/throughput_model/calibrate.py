@@ -1,8 +1,8 @@
-"""How the fitted facts of `jobs.toml` were found: least squares on Gavel's rows of one accelerator.
+"""Fits the facts of `jobs.toml`: least squares on Gavel's rows of one accelerator.
 
-The step of a family is linear in what is looked for (see `analytic`), so each family is a small non-negative least
-squares problem over its batch sizes and K80, P100 and V100, weighted so that relative errors count alike. FLOP per
-sample are looked for only where no source states them.
+The step time of a family is linear in its facts (see `analytic`), so each family is a small non-negative least squares
+problem over its batch sizes and K80, P100 and V100, weighted by relative error. FLOP per sample are fitted only where
+no source states them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from eunomia.throughputs.measured import Measurements
 
 TABLE = "gavel/simulation_throughputs.json.gz"
 TYPES = ("k80", "p100", "v100")
-ROUNDS = 20  # of reweighting; the weights have settled long before
+ROUNDS = 20  # of reweighting; the weights converge long before
 UNKNOWNS = ("step_overhead_s", "bytes_per_sample", "host_s_per_sample", "flops_per_sample")
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What was found for one family, by field, and how far the model then is from the rows it was fitted on."""
+    """The fitted facts of one family, by field, and the median ratio between the model and the rows fitted."""
 
     family: str
     facts: dict[str, float]
@@ -46,7 +46,7 @@ def fit_steps(reference: Path) -> list[Fit]:
 
 
 def fit_memory(reference: Path, *, steps: int = 4000, seed: int = 0) -> tuple[dict[str, tuple[float, float]], float]:
-    """Return (memory_gb, memory_gb_per_sample) by family, and the share of pairs whose fitting together they foretell.
+    """Return (memory_gb, memory_gb_per_sample) by family, and the share of pairs that they predict to fit or not.
 
     Seeded random search: two jobs of one accelerator fit together if their memories do, as the zeros of the table say.
     """
@@ -57,12 +57,12 @@ def fit_memory(reference: Path, *, steps: int = 4000, seed: int = 0) -> tuple[di
     rng = np.random.default_rng(seed)
     largest = np.array([batch[family == each].max() for each in range(len(GAVEL_FAMILIES))])
     best = np.stack([np.full(len(largest), 0.6), 4.0 / largest])
-    score = _foretold(best, family, batch, room, fits)
+    score = _predicted_share(best, family, batch, room, fits)
     for _ in range(steps):
         trial = best.copy()
         trial[rng.integers(2), rng.integers(len(largest))] *= elementary.exp(drawn(rng.normal(0, 0.3)))
         trial[0] = np.maximum(trial[0], 0.3)  # the runtime itself
-        if (new := _foretold(trial, family, batch, room, fits)) >= score:
+        if (new := _predicted_share(trial, family, batch, room, fits)) >= score:
             best, score = trial, new
     found = {name: (float(best[0, k]), float(best[1, k])) for k, name in enumerate(GAVEL_FAMILIES)}
     return found, score
@@ -100,11 +100,11 @@ def _relative_least_squares(matrix: Floats, y: Floats, known: Floats) -> Floats:
 
 
 def non_negative_least_squares(matrix: Floats, y: Floats) -> Floats:
-    """Return x ≥ 0 with the least |matrix @ x - y|, trying every set of columns: for a handful of columns."""
+    """Return x ≥ 0 with the least |matrix @ x - y|; it tries every set of columns, so use few columns."""
     best, least = np.zeros(matrix.shape[1]), float(dot(y, y))
     for count in range(1, matrix.shape[1] + 1):
         for columns in combinations(range(matrix.shape[1]), count):
-            scale = np.abs(matrix[:, columns]).max(axis=0)  # seconds stand beside floating-point operations
+            scale = np.abs(matrix[:, columns]).max(axis=0)  # seconds and floating-point operations differ in magnitude
             scale = np.where(scale > 0, scale, 1.0)
             x = least_squares(matrix[:, columns] / scale, y) / scale
             residual = dot(matrix[:, columns], x) - y
@@ -125,8 +125,8 @@ def _pair_observations(table: Measurements, names: list[str]) -> tuple[Floats, F
     return room, np.array(ran, dtype=float)
 
 
-def _foretold(memory: Floats, family: Ints, batch: Ints, room: Floats, ran: Floats) -> float:
-    """Return the share of pairs that is foretold, 0 if a job that ran alone on every type would not fit the least."""
+def _predicted_share(memory: Floats, family: Ints, batch: Ints, room: Floats, ran: Floats) -> float:
+    """Return the share of pairs predicted; 0 if a job that ran alone on every type would not fit the smallest."""
     need = memory[0, family] + memory[1, family] * batch
     if need.max() > room.min():
         return 0.0

@@ -1,7 +1,7 @@
-"""How far the analytic model is from measured tables.
+"""Errors of the analytic model against measured tables.
 
-A ratio is max(model / measured, measured / model), so 1 is exact and 2 is wrong by half or by double. No row is left
-out for being odd; only rows of models that the catalogue does not know.
+A ratio is max(model / measured, measured / model), so 1 is exact and 2 is wrong by half or by double. Only rows of
+models that the catalogue does not have are left out.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Row = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One table against the model. `mismatched` rows only one of the two says can run: they have no ratio."""
+    """One table against the model. In `mismatched` rows only one of the two has a rate: they have no ratio."""
 
     table: str
     what: str
-    fitted: bool  # whether the model was fitted on these very rows
+    fitted: bool  # whether the model was fitted on these rows
     rows: int
     mismatched: int
     median: float

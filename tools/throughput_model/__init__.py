@@ -1,0 +1,1 @@
+"""Compares the analytic model of throughputs with measured tables, and fits its facts to them."""
