@@ -34,7 +34,7 @@ GANG = np.dtype(
         ("kind", np.int32),  # row of its job type at its present size
         ("type", np.int32),
         ("size", np.int32),
-        ("mate", np.int32),  # who shares its seats, -1 = nobody
+        ("mate", np.int64),  # who shares its seats, -1 = nobody
         ("failures", np.int32),
         ("retries", np.int32),
         ("ran", np.bool_),
