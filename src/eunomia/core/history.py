@@ -9,7 +9,7 @@ from eunomia.model.decisions import Decision
 from eunomia.model.events import JobSubmitted, Moment
 
 Happened = tuple[Moment, Sequence[Decision]]
-MOMENTS = 200  # that are kept
+MOMENTS = 40  # that are kept
 SHOWN = 6  # of what concerns one job
 
 

@@ -30,7 +30,7 @@ from eunomia.core.kernel_arrays import (
 from eunomia.core.transitions import allocate, release
 from eunomia.kernels import kernel
 from eunomia.model.answers import ONE_MACHINE
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placement.free_index import count_begun, seat_alike, seat_gang
 from eunomia.placement.selection import RESERVE, Candidates, PlacementResult, choose_into, choose_spare_into
 
@@ -74,11 +74,11 @@ def _open(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) ->
 
 
 @kernel(allocates=False, forceinline=True)
-def _busy(t: KernelArrays, busy: Ints) -> int:
+def _busy(active: Ints, on_type: Ints, busy: Ints) -> int:
     """Write down the jobs that hold seats, in row order; return how many."""
     count = 0
-    for row in t.active[: t.counts[ALIVE]]:
-        if t.ints[ON_TYPE, row] >= 0:
+    for row in active:
+        if on_type[row] >= 0:
             busy[count] = row
             count += 1
     return count
@@ -97,18 +97,18 @@ def _stop(t: KernelArrays, row: int, at: float, stops: Ints, epochs: Ints, count
 
 
 @kernel(allocates=False, forceinline=True)
-def _renew(t: KernelArrays, opened: Ints, gangs: int, paper: Ints, until: float) -> int:
+def _renew(ends: Floats, flags: Bools, opened: Ints, gangs: int, paper: Ints, until: float) -> int:
     """Let those who keep their seats have them until then; write them down in row order and return how many."""
     count = 0
     if until < np.inf:
         for g in range(gangs):
             if paper[_KEPT, g]:
-                t.flags[OPEN, paper[_JOB, g]] = False
+                flags[OPEN, paper[_JOB, g]] = False
                 if paper[_MATE, g] >= 0:
-                    t.flags[OPEN, paper[_MATE, g]] = False
+                    flags[OPEN, paper[_MATE, g]] = False
         for row in opened:
-            if not t.flags[OPEN, row]:
-                t.floats[UNTIL, row], t.flags[RESTING, row] = until, False
+            if not flags[OPEN, row]:
+                ends[row], flags[RESTING, row] = until, False
                 paper[_RENEWED, count] = row
                 count += 1
     return count
@@ -125,7 +125,8 @@ def _largest_first(gangs: int, paper: Ints, place: Ints) -> int:
     for g in range(gangs):
         widest = max(widest, size[g])
         count += not kept[g]
-    place[: widest + 2] = 0  # (widest - size,) where the next gang of that size goes
+    for smaller in range(widest + 2):
+        place[smaller] = 0  # (widest - size,) where the next gang of that size goes
     for g in range(gangs):
         if not kept[g]:
             place[widest - size[g] + 1] += 1
@@ -139,7 +140,7 @@ def _largest_first(gangs: int, paper: Ints, place: Ints) -> int:
 
 
 @kernel(allocates=False, forceinline=True)
-def _told(t: KernelArrays, counts: tuple[int, ...], paper: Ints, seats: Ints, told: Ints) -> int:
+def _told(ints: Ints, counts: tuple[int, ...], paper: Ints, seats: Ints, told: Ints) -> int:
     """Write down what was done, which is cheaper to hand out as one array than as nine; return how much it is."""
     stopped, renewed, started, missed, odd = counts
     taken = paper[_FIRST, started]
@@ -154,10 +155,10 @@ def _told(t: KernelArrays, counts: tuple[int, ...], paper: Ints, seats: Ints, to
             told[place] = word
             place += 1
     for row in paper[_LEAD, :started]:
-        mate = t.ints[PARTNER, row]
-        told[place], told[place + started] = t.ints[EPOCH, row], t.ints[SHAPE, row]
+        mate = ints[PARTNER, row]
+        told[place], told[place + started] = ints[EPOCH, row], ints[SHAPE, row]
         told[place + 2 * started] = mate
-        told[place + 3 * started] = t.ints[EPOCH, mate] if mate >= 0 else 0
+        told[place + 3 * started] = ints[EPOCH, mate] if mate >= 0 else 0
         place += 1
     return place + 3 * started
 
@@ -178,7 +179,8 @@ def _gangs(
     """Write down who is to sit, gang by gang, those of the line first; return how many gangs they are."""
     ints = t.ints
     seated = PlacementResult(ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[OPEN], ints[HELD], t.floats[END])
-    busy = paper[_STOPS, : _busy(t, paper[_STOPS])] if misfit == RESERVE else opened
+    active = t.active[: t.counts[ALIVE]]
+    busy = paper[_STOPS, : _busy(active, ints[ON_TYPE], paper[_STOPS])] if misfit == RESERVE else opened
     chosen: int = choose_into(rows, line, seated, free, busy, ints[TAKEN], stamp, misfit, at, paper[_ROW], paper[_KEPT])
     for g in range(chosen):
         row = paper[_ROW, g]
@@ -187,7 +189,7 @@ def _gangs(
     if not fill:
         return chosen
     gangs: int = chosen + choose_spare_into(
-        t.active[: t.counts[ALIVE]], ints[SCALE_FACTOR], t.belief_ints[KIND], t.prefer, t.throughput, seated, free,
+        active, ints[SCALE_FACTOR], t.belief_ints[KIND], t.prefer, t.throughput, seated, free,
         ints[TAKEN], stamp, paper[_JOB, chosen:], paper[_TYPE, chosen:], paper[_KEPT, chosen:],
     )  # fmt: skip
     for g in range(chosen, gangs):
@@ -263,14 +265,14 @@ def follow(
     for row in opened:
         if ints[TAKEN, row] != stamp and ints[ON_TYPE, row] >= 0:
             stopped = _stop(t, row, at, paper[_STOPS], paper[_EPOCHS], stopped)
-    renewed = _renew(t, opened, gangs, paper, until)
+    renewed = _renew(t.floats[UNTIL], t.flags, opened, gangs, paper, until)
     for column in (_JOB, _MATE):
         for g in range(gangs):
             mover = paper[column, g]
             if not paper[_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
                 stopped = _stop(t, mover, at, paper[_STOPS], paper[_EPOCHS], stopped)
     started, missed, odd = _seat_all(t, gangs, within, paper, seats, at, until)
-    length: int = _told(t, (stopped, renewed, started, missed, odd), paper, seats[0], told)
+    length: int = _told(ints, (stopped, renewed, started, missed, odd), paper, seats[0], told)
     return length
 
 

@@ -34,7 +34,7 @@ from eunomia.core.kernel_arrays import (
     kernel_arrays,
 )
 from eunomia.kernels import kernel
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.job_lifecycle import CAUSES, NEXT_STAGE, Cause, Stage
 from eunomia.placement.free_index import free_chain, take
 
@@ -43,39 +43,38 @@ _STARTED, _STOPPED, _RESUMED = (CAUSES.index(cause) for cause in (Cause.STARTED,
 
 
 @kernel(allocates=False, forceinline=True)
-def _step(t: KernelArrays, row: int, cause: int) -> None:
+def _step(ints: Ints, counts: Ints, row: int, cause: int) -> None:
     """Let a job go from stage to stage by the table of its life; a step that the table does not have is noted."""
-    before = t.ints[STAGE, row]
+    before = ints[STAGE, row]
     after = NEXT_STAGE[cause, before]
     if after < 0:
-        t.counts[ILLEGAL_JOB], t.counts[ILLEGAL_CAUSE] = row + 1, cause
+        counts[ILLEGAL_JOB], counts[ILLEGAL_CAUSE] = row + 1, cause
         return
-    t.ints[STAGE, row] = after
-    t.counts[WAITING] += int(after == _WAITS) - int(before == _WAITS)
+    ints[STAGE, row] = after
+    counts[WAITING] += int(after == _WAITS) - int(before == _WAITS)
 
 
 @kernel(allocates=False, forceinline=True)
-def _reckon(t: KernelArrays, row: int, at: float) -> None:
-    """Count the steps that a job is believed to have done since its rate began."""
-    floats = t.belief_floats
+def _reckon(floats: Floats, row: int, at: float) -> None:
+    """Count the steps that a job is believed to have done since its rate began; floats (column, job) of the belief."""
     floats[DONE, row] += max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
 
 
 @kernel(allocates=False, forceinline=True)
-def _receive(t: KernelArrays, row: int, at: float) -> None:
-    """Write what a job received on its seats into the ledger; from now on it receives nothing."""
-    held = at - t.ledger_floats[SERVED_SINCE, row]
-    t.ledger_floats[SERVICE, row] += held * t.ledger_ints[WIDTH, row]
-    t.received[row, t.ledger_ints[LAST_TYPE, row]] += held
-    t.ledger_ints[WIDTH, row] = 0
-    t.ledger_floats[SERVED_SINCE, row] = at  # it waits from now on
+def _receive(ints: Ints, floats: Floats, received: Floats, row: int, at: float) -> None:
+    """Write what a job received on its seats into the ledger's tables; from now on it receives nothing."""
+    held = at - floats[SERVED_SINCE, row]
+    floats[SERVICE, row] += held * ints[WIDTH, row]
+    received[row, ints[LAST_TYPE, row]] += held
+    ints[WIDTH, row] = 0
+    floats[SERVED_SINCE, row] = at  # it waits from now on
 
 
 @kernel(allocates=False, forceinline=True)
 def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
     """Give a pair's lease to the one that stays."""
     kind = t.ints[ON_TYPE, mate]
-    _reckon(t, mate, at)
+    _reckon(t.belief_floats, mate, at)
     t.belief_floats[RATE, mate] = t.throughput[mate, kind]
     t.belief_floats[RATE_SINCE, mate] = max(at, t.belief_floats[RATE_SINCE, mate])
     t.ints[PARTNER, mate], t.ints[HELD, mate] = -1, t.ledger_ints[WIDTH, mate]
@@ -89,8 +88,8 @@ def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
 def _release(t: KernelArrays, row: int, at: float) -> None:
     """Take a job off its seats. A partner stays on them alone."""
     ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
-    _receive(t, row, at)
-    _reckon(t, row, at)
+    _receive(t.ledger_ints, t.ledger_floats, t.received, row, at)
+    _reckon(t.belief_floats, row, at)
     t.belief_floats[RATE, row] = 0.0
     if mate >= 0:
         _leave_alone(t, row, mate, at)
@@ -105,7 +104,7 @@ def _release(t: KernelArrays, row: int, at: float) -> None:
 def release(t: KernelArrays, row: int, at: float) -> None:
     """Stop a job: it leaves its seats and waits."""
     _release(t, row, at)
-    _step(t, row, _STOPPED)
+    _step(t.ints, t.counts, row, _STOPPED)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -122,7 +121,7 @@ def _sit_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first:
     ints[ON_TYPE, row], ints[SHAPE, row] = kind, shape
     ints[PARTNER, row], ints[FIRST_SEAT, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
     t.flags[RAN, row], t.flags[UNSAVED, row] = True, False
-    _step(t, row, _STARTED)
+    _step(t.ints, t.counts, row, _STARTED)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -158,7 +157,7 @@ def leave(row: int, at: float, cause: int, gone: bool, *arrays: Any) -> None:
     t = kernel_arrays(*arrays)
     if t.ints[ON_TYPE, row] >= 0:
         _release(t, row, at)
-    _step(t, row, cause)
+    _step(t.ints, t.counts, row, cause)
     if gone:
         _forget(t, row)
 
@@ -173,7 +172,7 @@ def requeue(row: int, at: float, *arrays: Any) -> None:
         t.active[i] = t.active[i - 1]
     t.active[place] = row
     t.counts[ALIVE] = alive + 1
-    _step(t, row, _RESUMED)
+    _step(t.ints, t.counts, row, _RESUMED)
     t.ledger_floats[SERVED_SINCE, row] = at
 
 

@@ -16,7 +16,8 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
 from time import perf_counter
 from typing import Any, TypeVar, cast
@@ -123,6 +124,13 @@ class Kernel:
             return resolve(tuple(map(plain, args)), {name: plain(value) for name, value in named.items()})
 
         made.get_call_template = resolve_once
+        compile_alone = made.compile
+
+        def compile_for_caller(arguments: Any) -> Any:
+            with _optimised_by_caller():
+                return compile_alone(arguments)
+
+        made.compile = compile_for_caller
         return made
 
     @property
@@ -212,6 +220,23 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Functi
         return cast(Function, KERNELS[-1])
 
     return made
+
+
+@contextmanager
+def _optimised_by_caller() -> Iterator[None]:
+    """Leave what is compiled meanwhile as it is: the kernel that calls it takes it in and is optimised as a whole.
+
+    Else each step would be optimised once more for each caller between it and Python. Numba's lock is held.
+    """
+    from numba.core.codegen import CPUCodeLibrary
+
+    library: Any = CPUCodeLibrary
+    optimise = library._optimize_final_module
+    library._optimize_final_module = lambda one: None
+    try:
+        yield
+    finally:
+        library._optimize_final_module = optimise
 
 
 def _liberties(fastmath: Any) -> frozenset[str]:

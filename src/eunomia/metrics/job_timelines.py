@@ -18,6 +18,7 @@ UNFINISHED, FINISHED, FAILED, CANCELLED, REJECTED = range(5)
 # for each tenant one per type of what its jobs hold.
 PRESENT, RUNNING, NARROWEST, BUSY = 0, 1, 2, 3
 
+# Numbers that are handed on are as wide as those of arrays, so that what takes them is compiled once.
 LIFE = np.dtype(
     [
         ("first", np.float64),  # its first start, nan = never
@@ -26,9 +27,9 @@ LIFE = np.dtype(
         ("service", np.float64),  # accelerator-seconds up to `since`
         ("epoch", np.int64),
         ("mate", np.int64),  # who shares its seats, -1 = nobody
-        ("size", np.int32),  # scale factor
-        ("held", np.int32),  # accelerators, 0 = it has no seats
-        ("type", np.int32),  # of its seats
+        ("size", np.int64),  # scale factor
+        ("held", np.int64),  # accelerators, 0 = it has no seats
+        ("type", np.int64),  # of its seats
         ("preemptions", np.int32),
         ("failures", np.int32),
         ("status", np.int32),

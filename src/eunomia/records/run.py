@@ -16,7 +16,7 @@ from eunomia.model.events import Answered, Moment
 from eunomia.model.policy import Policy
 
 INSTANT_S = 1e-3  # moments less than this apart from the first of them are taken to be at one instant
-MEASURED_ASKS, EVERY = 1_000, 16  # asks whose CPU time is measured each, and after how many from then on
+MEASURED_ASKS, EVERY = 100, 64  # asks whose CPU time is measured each, and after how many from then on
 MOMENTS = 1_000  # that one instant may have, and
 MOMENTS_PER_JOB = 10  # further ones for every job submitted so far: jobs may start and end at one instant
 

@@ -34,7 +34,7 @@ GANG = np.dtype(
         ("kind", np.int32),  # row of its job type at its present size
         ("type", np.int32),
         ("size", np.int32),
-        ("mate", np.int32),  # job that shares its seats, -1 = none
+        ("mate", np.int64),  # job that shares its seats, -1 = none
         ("failures", np.int32),
         ("retries", np.int32),
         ("ran", np.bool_),

@@ -21,12 +21,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from eunomia.kernels import kernel
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.preemption_horizon import next_behind
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
 
 _ROUNDING = 1e-9  # of a level: service is a sum of products
@@ -73,10 +73,22 @@ class Las:
 
     def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:
         """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
-        job, rival = next_behind(order, running)
-        if len(job) == 0:
-            return math.inf
-        behind = level[rival] + (rival > job)  # within one level the earlier submission is first
-        left = (behind * self.quantum - view.service[job]) / view.scale_factor[job]
-        soonest = float(left.min())
-        return max(view.at + soonest, math.nextafter(view.at, math.inf))
+        soonest = _soonest(order, running, level, view.service, view.scale_factor, self.quantum)
+        return max(view.at + soonest, math.nextafter(view.at, math.inf)) if soonest < math.inf else math.inf
+
+
+@kernel(allocates=False)
+def _soonest(order: Ints, running: Bools, level: Floats, service: Floats, size: Ints, quantum: float) -> float:
+    """Return in how many seconds a running job first falls behind the next waiting one in `order`; inf = never.
+
+    running … size (job,). Within one level the earlier submission is first.
+    """
+    soonest, rival = np.inf, -1
+    for place in range(len(order) - 1, -1, -1):
+        job = order[place]
+        if not running[job]:
+            rival = job
+        elif rival >= 0:
+            behind = level[rival] + (1.0 if rival > job else 0.0)
+            soonest = min(soonest, (behind * quantum - service[job]) / size[job])
+    return soonest
