@@ -15,10 +15,9 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.crowd import Crowd, Sums
-from eunomia.solvers.filling.edges import OPEN, keep
 from eunomia.solvers.filling.narrow import Settled, rough_price, settle, settle_few
 from eunomia.solvers.filling.routing import ties
-from eunomia.solvers.filling.screen import LARGE
+from eunomia.solvers.filling.screen import LARGE, OPEN, at_prices
 from eunomia.solvers.filling.shares import Entries, Shares, serve
 from eunomia.solvers.filling.tree import Tree, end_of
 from eunomia.solvers.program import NoOptimum
@@ -149,9 +148,7 @@ class Serving:
     def _spread(self, crowd: Crowd, got: Floats, late: float) -> bool:
         """Serve all by the edges that some prices choose, if columns have room to spare; return whether they had."""
         price = rough_price(crowd, late, self.rng)
-        need = crowd.room * crowd.need
-        left, right = np.empty((2, len(need)), dtype=np.int8)
-        keep(crowd.rate, need, need, tuple(price), tuple(0 * price), left, right)
+        left, right = at_prices(crowd, price)
         if (left == OPEN).any():
             return False
         before = copy(self)

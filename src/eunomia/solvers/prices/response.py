@@ -176,6 +176,50 @@ def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, 
 
 
 @kernel(error_model="numpy")
+def doubts(
+    T: Floats,
+    base: Floats,
+    o: int,
+    nb: int,
+    price: Floats,
+    half: Floats,
+    least: Floats,
+    most: Floats,
+    L: Floats,
+    R: Floats,
+    off: Floats,
+    bad: Floats,
+) -> None:
+    """Write 1 to bad (lane,) where the edge may change: by prices ± half, or by needs between least and most.
+
+    T (priced, row), base (row,); L, R as `walk` writes them; off (2, lane) is overwritten by how much the ends' prices
+    may differ.
+    """
+    K = T.shape[0]
+    for j in range(nb):
+        off[0, j] = 0.0
+        off[1, j] = 0.0
+    for k in range(K):
+        for j in range(nb):
+            off[0, j] = half[k] if L[2, j] == k else off[0, j]
+            off[1, j] = half[k] if R[2, j] == k else off[1, j]
+    for j in range(nb):
+        ahead, span = base[o + j] - L[0, j], R[0, j] - L[0, j]
+        rest = span - ahead
+        worse = -rest * L[1, j] - ahead * R[1, j] < abs(rest) * off[0, j] + abs(ahead) * off[1, j]
+        out = (least[j] < L[0, j]) | (most[j] > R[0, j]) | (R[2, j] < 0.0)
+        bad[j] = 1.0 if out | ((L[2, j] >= 0.0) & worse) else 0.0
+    for k in range(K):
+        Tk = T[k, o : o + nb]
+        for j in range(nb):
+            ahead, span = Tk[j] - L[0, j], R[0, j] - L[0, j]
+            rest = span - ahead
+            above = price[k] * span - rest * L[1, j] - ahead * R[1, j]
+            worse = above < half[k] * span + abs(rest) * off[0, j] + abs(ahead) * off[1, j]
+            bad[j] = 1.0 if worse & (L[2, j] != k) & (R[2, j] != k) else bad[j]
+
+
+@kernel(error_model="numpy")
 def classify(
     T: Floats,
     base: Floats,
@@ -208,27 +252,7 @@ def classify(
         needs(a, b, e, cap, o, nb, t[1], need, slope, bend)
         f = base[o : o + nb]
         walk(T, base, o, nb, price, need, L, R)
-        for j in range(nb):
-            off[0, j] = 0.0
-            off[1, j] = 0.0
-        for k in range(K):
-            for j in range(nb):
-                off[0, j] = half[k] if L[2, j] == k else off[0, j]
-                off[1, j] = half[k] if R[2, j] == k else off[1, j]
-        for j in range(nb):
-            A, span = f[j] - L[0, j], R[0, j] - L[0, j]
-            rest = span - A
-            worse = -rest * L[1, j] - A * R[1, j] < abs(rest) * off[0, j] + abs(A) * off[1, j]
-            out = (least[j] < L[0, j]) | (most[j] > R[0, j]) | (R[2, j] < 0.0)
-            bad[j] = 1.0 if out | ((L[2, j] >= 0.0) & worse) else 0.0
-        for k in range(K):
-            Tk = T[k, o : o + nb]
-            for j in range(nb):
-                A, span = Tk[j] - L[0, j], R[0, j] - L[0, j]
-                rest = span - A
-                room = price[k] * span - rest * L[1, j] - A * R[1, j]
-                worse = room < half[k] * span + abs(rest) * off[0, j] + abs(A) * off[1, j]
-                bad[j] = 1.0 if worse & (L[2, j] != k) & (R[2, j] != k) else bad[j]
+        doubts(T, base, o, nb, price, half, least, most, L, R, off, bad)
         for j in range(nb):
             idle = most[j] <= f[j]
             bad[j] = 0.0 if idle else bad[j]
