@@ -140,9 +140,8 @@ class Search:
         T = np.concatenate((rows.T, rows.base[None])) / best
         cap = None if rows.cap is None else np.minimum(rows.cap / best, _NEARLY_FULL)
         begin = min(begin, 0.999 * self.top)
-        y, t, _, _ = barrier(
-            T, rows.size, rows.a / best, rows.b, rows.e, cap, self.limit, fixed, anchor, self.top, begin, goal
-        )
+        curve, aim = (rows.a / best, rows.b, rows.e, cap), np.ones(rows.count)
+        y, t, _, _ = barrier(T, rows.size, *curve, None, aim, self.limit, fixed, anchor, self.top, begin, goal)
         value = y * self.limit
         known = _NOTHING < value.sum() < np.inf
         return Centre(value / value.sum() if known else np.zeros(len(y)), t)

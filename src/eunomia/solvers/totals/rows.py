@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
+from eunomia.solvers.prices.barrier import barrier
+from eunomia.solvers.prices.needs import ALWAYS
 from eunomia.solvers.program import Infeasible
-from eunomia.solvers.totals.barrier import prices
 from eunomia.solvers.totals.playing import in_play, in_play_freely
 from eunomia.solvers.totals.response import choose, choose_freely, proof
 
@@ -91,12 +92,39 @@ class Rows:
         """Return prices (column,) at which the rows just fit."""
         if self.free and not (self.worth > 0).any():
             return np.zeros(len(self.worth))
-        rows = len(self.size)
-        across = np.ascontiguousarray(self.worth.T)
-        rate = np.zeros_like(across) if self.free else np.ascontiguousarray(self.rate.T)
-        floor = np.full(rows, -np.inf) if self.free else self.floor
+        count, columns = self.counts(), len(self.worth)
+        usable = np.isfinite(self.worth)
+        unit = np.abs(np.where(usable, self.worth, 0.0)).max(axis=0)
+        unit = np.maximum(unit, 1e-12 * unit.max() + 1e-300) * count
+        whole = float(unit.sum())
+        worth = np.where(usable, count * self.worth, -unit) / whole
+        rate, need = np.zeros_like(worth), np.full(len(count), -1.0)  # what −1 is asked for is never short
+        if not self.free:
+            rate, need = self._in_own_unit(usable)
+        size, aim = count * self.size, unit * (len(unit) / whole)
+        if not self.free:  # floors may need more than there is: then capacity is bought, row by row of one column each
+            most, own = float(size.sum()), np.eye(columns, dtype=bool)
+            dear = -self.ceiling * most / whole
+            worth = np.concatenate((worth, np.where(own, dear, 10 * dear)), axis=1)
+            size, aim = np.append(size, np.full(columns, -most)), np.append(aim, np.ones(columns))
+            rate, need = (
+                np.concatenate((rate, np.zeros((columns, columns))), axis=1),
+                np.append(need, -np.ones(columns)),
+            )
+        rest = np.zeros((1, len(size)))
         room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
-        return prices(across, self.size, self.counts(), rate, floor, room, self.ceiling, tolerance)[0]
+        curve = np.full(len(size), ALWAYS), None, None, need
+        rates, worths = np.concatenate((rate, rest)), np.concatenate((worth, rest))
+        nothing = np.zeros((3, columns))
+        price: Floats = barrier(rates, size, *curve, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)[0]
+        return price * whole
+
+    def _in_own_unit(self, usable: Bools) -> tuple[Floats, Floats]:
+        """Return rates (column, row) as parts of each row's best, 0 without a floor, and floors (row,), −1 without."""
+        rate = np.where(usable & np.isfinite(self.floor), self.rate, 0.0)
+        best = np.abs(rate).max(axis=0)
+        best[best == 0] = 1.0
+        return rate / best, np.where(np.isfinite(self.floor), self.floor / best, -1.0)
 
 
 def _spread(rows: int, sample: int, draw: int) -> Ints:
