@@ -16,8 +16,8 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.solvers.prices.elimination import DMU, DNU, DV, MU, NU, V, direction, system
-from eunomia.solvers.prices.needs import Curve
-from eunomia.solvers.sums import inner_product
+from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.sums import inner_product, total
 
 _STEPS = 60
 _LOST = 1e4  # an error so much above the best one will not become better any more
@@ -53,26 +53,51 @@ def solve_dense(matrix: Floats, right: Floats) -> bool:
 
 
 @kernel(error_model="numpy")
-def _typical_price(worth: Floats, s: Floats) -> float:
-    """Return what a unit of size is worth in the mean."""
+def _begin_with(
+    worth: Floats,
+    rows: Rows,
+    aim: Floats,
+    limit: Floats,
+    mean: float,
+    x: Floats,
+    state: Floats,
+    y: Floats,
+    sigma: Floats,
+) -> None:
+    """Write a start in which the products of each row are near its own part of the mean, however far rows are apart."""
+    T, s, K, n = rows.T, rows.size, len(y) - 1, len(rows.size)
     whole, size = 0.0, 0.0
-    for i in range(len(s)):
+    for i in range(n):
         best = 0.0
-        for k in range(len(worth)):
+        for k in range(K):
             best = max(best, abs(worth[k, i]))
         if s[i] > 0.0:
             whole, size = whole + best, size + s[i]
-    return whole / size
+    for k in range(K):
+        y[k], sigma[k] = whole / size, limit[k]  # what a unit of size is worth in the mean
+    for i in range(n):
+        own, gain, best = mean / 0.25 * aim[i], 0.0, K
+        state[V, i], state[MU, i] = 0.25, own
+        for k in range(K):
+            more = worth[k, i] + T[k, i] * own - s[i] * y[k]
+            if more > gain:
+                gain, best = more, k
+        state[NU, i] = gain + own
+        rest = 1.0
+        for k in range(K + 1):
+            z = state[NU, i] - T[k, i] * own - worth[k, i] + (s[i] * y[k] if k < K else 0.0)
+            x[k, i] = own / (z * (K + 1))
+            rest -= x[k, i] if k != best else 0.0
+        x[best, i] = rest
+        for k in range(K):
+            sigma[k] -= s[i] * x[k, i]
+    for k in range(K):
+        sigma[k] = max(sigma[k], 0.05 * limit[k])
 
 
 @kernel(error_model="numpy")
 def barrier(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
+    rows: Rows,
     worth: Floats | None,
     aim: Floats,
     limit: Floats,
@@ -84,20 +109,17 @@ def barrier(
 ) -> tuple[Floats, float, float, int]:
     """Solve the program to a relative gap `goal`; return y (column,), t, its error and the steps taken.
 
-    T (column + 1, row) speeds as parts of each row's best, free alternative last; a in the same unit; s (row,);
+    rows: speeds and needs as parts of each row's best speed; the last column is the free alternative, base is not used;
     worth (column + 1, row), about 1 in all; aim (row,) the part of the common product that a row's products have;
     limit N > 0 (column,); fixed (3, column): h(t) = Σ_d fixed[d] (t − anchor)^d; t ≤ top, begun at
     `begin` without worths.
     """
-    K, n = T.shape[0] - 1, T.shape[1]
+    s, K, n = rows.size, rows.T.shape[0] - 1, rows.T.shape[1]
     x, dx, fault = np.empty((K + 1, n)), np.empty((K + 1, n)), np.empty((K + 1, n))
     state = np.empty((7, n))
     y, sigma, dsigma, dworth = np.zeros(K + 1), np.empty(K), np.empty(K), np.empty(K)
     x[:] = 1.0 / (K + 1)
-    demand = 0.0
-    for i in range(n):
-        demand += abs(s[i])
-    demand /= K + 1
+    demand = total(s) / (K + 1)
     mean = 10.0 / (n * (K + 2))
     for k in range(K):
         part = min(1.0, 0.5 * max(limit[k] - fixed[0, k], 0.05 * limit[k]) / demand)
@@ -110,19 +132,12 @@ def barrier(
     q = 1.0 - begin / top if worth is None else mean  # with worths t is at the top from the start, at its price of 1
     for k in range(K):
         y[k] = mean / sigma[k]
-    if worth is not None:
-        typical = _typical_price(worth, s)
-        for k in range(K):
-            y[k] = max(y[k], typical)
     for i in range(n):
         state[V, i] = 0.25
-        state[MU, i] = mean / 0.25 * aim[i]
-        state[NU, i] = state[MU, i] + mean / 0.25 * aim[i]
-        if worth is not None:
-            gain = 0.0
-            for k in range(K):
-                gain = max(gain, worth[k, i] - s[i] * y[k])
-            state[NU, i] += gain
+        state[MU, i] = mean / 0.25
+        state[NU, i] = state[MU, i] + mean / 0.25
+    if worth is not None:
+        _begin_with(worth, rows, aim, limit, mean, x, state, y, sigma)
     price_q = mean / q
     gap = 1.0
     t = begin
@@ -132,7 +147,7 @@ def barrier(
         steps += 1
         t = top * (1.0 - q)
         matrix, right, sums = np.zeros((K + 1, K + 1)), np.zeros((3, K + 1)), np.zeros(3)
-        system(T, s, a, b, e, cap, worth, aim, top, t, x, state, y, matrix, right, sums)
+        system(rows, worth, aim, top, t, x, state, y, matrix, right, sums)
         d = t - anchor
         missing = 0.0
         for k in range(K):
@@ -167,9 +182,7 @@ def barrier(
         step = right[0].copy()
         if not solve_dense(matrix.copy(), step):
             break
-        primal, dual = direction(
-            T, s, a, b, e, cap, worth, aim, top, t, x, state, y, step, 0.0, False, dx, fault, right[2]
-        )
+        primal, dual = direction(rows, worth, aim, top, t, x, state, y, step, 0.0, False, dx, fault, right[2])
         dq = -step[K]
         dprice_q = -price_q - price_q * dq / q
         fault_second = dq * dprice_q
@@ -186,9 +199,7 @@ def barrier(
         step = right[0] + centre * right[1] + right[2]
         if not solve_dense(matrix, step):
             break
-        primal, dual = direction(
-            T, s, a, b, e, cap, worth, aim, top, t, x, state, y, step, centre, True, dx, fault, right[2]
-        )
+        primal, dual = direction(rows, worth, aim, top, t, x, state, y, step, centre, True, dx, fault, right[2])
         dq = -step[K]
         dprice_q = (centre - fault_second - price_q * dq) / q - price_q
         for k in range(K):

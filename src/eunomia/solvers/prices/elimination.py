@@ -11,7 +11,8 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
-from eunomia.solvers.prices.needs import Curve, needs
+from eunomia.solvers.prices.needs import needs
+from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import greatest, summed
 
 _BLOCK = 64  # rows of a block, and lanes of its sums
@@ -20,8 +21,7 @@ V, NU, MU, DV, DNU, DMU, CORR = range(7)  # rows of `state`: surplus v, dual ν 
 
 @kernel(error_model="numpy")
 def _weigh(
-    T: Floats,
-    s: Floats,
+    rows: Rows,
     worth: Floats | None,
     x: Floats,
     state: Floats,
@@ -34,9 +34,9 @@ def _weigh(
     sums: Floats,
 ) -> None:
     """Write z, 1 / z and θ (column, lane), and 1 / A, T̄, 1 / C, Σ T x and 1 / μ (5, lane)."""
-    K = T.shape[0] - 1
+    T, K = rows.T, rows.T.shape[0] - 1
     A, mean, C, level, light = sums[0], sums[1], sums[2], sums[3], sums[4]
-    size, v, nu, mu = s[o : o + nb], state[V, o : o + nb], state[NU, o : o + nb], state[MU, o : o + nb]
+    size, v, nu, mu = rows.size[o : o + nb], state[V, o : o + nb], state[NU, o : o + nb], state[MU, o : o + nb]
     for j in range(nb):
         A[j] = 0.0
         mean[j] = 0.0
@@ -74,8 +74,7 @@ def _weigh(
 
 @kernel(error_model="numpy")
 def _pull(
-    T: Floats,
-    s: Floats,
+    rows: Rows,
     o: int,
     nb: int,
     theta: Floats,
@@ -90,9 +89,9 @@ def _pull(
 
     out (column + 1, lane).
     """
-    K = T.shape[0] - 1
+    T, K = rows.T, rows.T.shape[0] - 1
     A, mean, C = sums[0], sums[1], sums[2]
-    time, level, size = own[0], own[1], s[o : o + nb]
+    time, level, size = own[0], own[1], rows.size[o : o + nb]
     for j in range(nb):
         time[j] = 0.0
         level[j] = -slack[j]
@@ -113,12 +112,7 @@ def _pull(
 
 @kernel(error_model="numpy")
 def system(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
+    rows: Rows,
     worth: Floats | None,
     aim: Floats,
     top: float,
@@ -134,16 +128,16 @@ def system(
 
     worth (column + 1, row), aim (row,).
     """
-    K, n = T.shape[0] - 1, T.shape[1]
+    T, K, n = rows.T, rows.T.shape[0] - 1, rows.T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
     unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
     own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
     prices, demands, worths = np.zeros((K + 1, K + 1, _BLOCK)), np.zeros((2, K + 1, _BLOCK)), np.zeros((3, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        needs(a, b, e, cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(T, s, worth, x, state, y, o, nb, z, unit, theta, of_row)
-        size, v, mu = s[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
+        _weigh(rows, worth, x, state, y, o, nb, z, unit, theta, of_row)
+        size, v, mu = rows.size[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
         for j in range(nb):
             need[1, j] *= top
             need[3, j] = of_row[3, j] - need[0, j]  # v + rp
@@ -156,13 +150,13 @@ def system(
             for j in range(nb):
                 worths[1, j] += xk[j] * z[k, j]
                 share[k, j] = -xk[j]
-        _pull(T, s, o, nb, theta, of_row, share, need[3], need[1], own, demands[0])
+        _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, demands[0])
         for j in range(nb):
             need[3, j] = -of_row[4, j] * aim[o + j]
         for k in range(K + 1):
             for j in range(nb):
                 unit[k, j] *= aim[o + j]
-        _pull(T, s, o, nb, theta, of_row, unit, need[3], need[1], own, demands[1])
+        _pull(rows, o, nb, theta, of_row, unit, need[3], need[1], own, demands[1])
         for k in range(K):
             Tk = T[k, o : o + nb]
             for j in range(nb):
@@ -193,12 +187,7 @@ def system(
 
 @kernel(error_model="numpy")
 def direction(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
+    rows: Rows,
     worth: Floats | None,
     aim: Floats,
     top: float,
@@ -217,7 +206,7 @@ def direction(
 
     Of the predictor, right gathers what its second-order fault (column, row) asks of the system.
     """
-    K, n = T.shape[0] - 1, T.shape[1]
+    T, K, n = rows.T, rows.T.shape[0] - 1, rows.T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
     unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
     own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
@@ -225,9 +214,9 @@ def direction(
     back, dual = np.ones(_BLOCK), np.ones(_BLOCK)  # reciprocals of the steps
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        needs(a, b, e, cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(T, s, worth, x, state, y, o, nb, z, unit, theta, of_row)
-        size, v, corr, goal = s[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb], aim[o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
+        _weigh(rows, worth, x, state, y, o, nb, z, unit, theta, of_row)
+        size, v, corr, goal = rows.size[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb], aim[o : o + nb]
         dv, dnu, dmu = state[DV, o : o + nb], state[DNU, o : o + nb], state[DMU, o : o + nb]
         for j in range(nb):
             need[1, j] *= top
@@ -239,7 +228,7 @@ def direction(
             for j in range(nb):
                 rho = centre * goal[j] - (faultk[j] if corrected else 0.0)
                 share[k, j] = rho * unit[k, j] - xk[j]
-        _pull(T, s, o, nb, theta, of_row, share, need[3], need[1], own, unused)
+        _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, unused)
         for j in range(nb):
             need[2, j] = need[1, j] * step[K]
             need[0, j] = 0.0
@@ -279,7 +268,7 @@ def direction(
             for j in range(nb):
                 corr[j] = dv[j] * dmu[j]
                 need[3, j] = corr[j] * of_row[4, j]
-            _pull(T, s, o, nb, theta, of_row, share, need[3], need[1], own, demands)
+            _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, demands)
     lanes = min(_BLOCK, n)
     if not corrected:
         for k in range(K + 1):

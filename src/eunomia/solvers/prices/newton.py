@@ -19,7 +19,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.model.equations import solve
 from eunomia.model.products import dot
-from eunomia.solvers.prices.needs import Curve, needs
+from eunomia.solvers.prices.needs import needs
 from eunomia.solvers.prices.response import walk
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import summed
@@ -34,28 +34,17 @@ _FAR = 0.5  # relative step that no derivative is good for
 
 
 @kernel(error_model="numpy")
-def answers(
-    T: Floats,
-    base: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
-    price: Floats,
-    t: float,
-    demand: Floats,
-) -> None:
+def answers(rows: Rows, price: Floats, t: float, demand: Floats) -> None:
     """Add what the rows ask of each column at these prices and this level, and its derivative in t, (2, column)."""
-    n, K = T.shape[1], T.shape[0]
+    T, (K, n) = rows.T, rows.T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, up, down = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
     lanes = np.zeros((2, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        size, f = s[o : o + nb], base[o : o + nb]
-        needs(a, b, e, cap, o, nb, t, need, slope, bend)
-        walk(T, base, o, nb, price, need, L, R)
+        size, f = rows.size[o : o + nb], rows.base[o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need, slope, bend)
+        walk(T, rows.base, o, nb, price, need, L, R)
         for j in range(nb):
             asks = (need[j] > f[j]) & (R[2, j] >= 0.0)
             gain = size[j] / (R[0, j] - L[0, j]) if asks else 0.0
@@ -88,7 +77,7 @@ class Market:
         demand = np.stack(
             (self.fixed[0] + d * (self.fixed[1] + d * self.fixed[2]), self.fixed[1] + 2 * d * self.fixed[2])
         )
-        answers(rows.T, rows.base, rows.size, *rows.curve, value / self.limit, t, demand)
+        answers(rows, value / self.limit, t, demand)
         return demand[0] / self.limit - 1, demand[1] / self.limit
 
     def slope(self, value: Floats, t: float) -> Floats:

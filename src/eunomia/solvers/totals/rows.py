@@ -10,11 +10,13 @@ from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.prices.barrier import barrier
 from eunomia.solvers.prices.needs import ALWAYS
+from eunomia.solvers.prices.rows import Rows as NeedRows
 from eunomia.solvers.program import Infeasible
 from eunomia.solvers.totals.playing import in_play, in_play_freely
 from eunomia.solvers.totals.response import choose, choose_freely, proof
 
 _SOME = 512
+_NEAR = 0.1  # relative error above which an interior point has got nowhere
 _ROUNDING = 1e-9  # relative
 
 
@@ -88,8 +90,8 @@ class Rows:
         if value < -_ROUNDING * (dot(price, capacity)):
             raise Infeasible("the floors together need more than the capacity; lower them or give some up")
 
-    def centre(self, capacity: Floats, tolerance: float) -> Floats:
-        """Return prices (column,) at which the rows just fit."""
+    def centre(self, capacity: Floats, tolerance: float) -> Floats | None:
+        """Return prices (column,) at which the rows just fit; None where the interior point does not get near."""
         if self.free and not (self.worth > 0).any():
             return np.zeros(len(self.worth))
         count, columns = self.counts(), len(self.worth)
@@ -113,11 +115,10 @@ class Rows:
             )
         rest = np.zeros((1, len(size)))
         room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
-        curve = np.full(len(size), ALWAYS), None, None, need
-        rates, worths = np.concatenate((rate, rest)), np.concatenate((worth, rest))
-        nothing = np.zeros((3, columns))
-        price: Floats = barrier(rates, size, *curve, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)[0]
-        return price * whole
+        scaled = NeedRows(np.concatenate((rate, rest)), rest[0], size, np.full(len(size), ALWAYS), None, None, need)
+        worths, nothing = np.concatenate((worth, rest)), np.zeros((3, columns))
+        price, _, error, _ = barrier(scaled, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)
+        return np.asarray(price * whole) if error <= _NEAR else None
 
     def _in_own_unit(self, usable: Bools) -> tuple[Floats, Floats]:
         """Return rates (column, row) as parts of each row's best, 0 without a floor, and floors (row,), −1 without."""
