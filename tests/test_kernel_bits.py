@@ -19,7 +19,6 @@ from eunomia.kernels import KERNELS, VALUE_SAFE, kernel
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import EXACT
 from eunomia.solvers.auction.partial import partial_allocation
-from eunomia.solvers.filling.routing import least_cost
 from eunomia.solvers.filling.waterfill import fill
 from eunomia.solvers.level import highest_level
 from eunomia.solvers.linear import best_total
@@ -86,8 +85,8 @@ def in_blocks(rng: np.random.Generator) -> list[Any]:
     found: list[Any] = [summed(need, rows), total(need), inner_product(need, size), greatest(need, rows)]
     demand = np.zeros((2, columns))
     some = Rows(rate, base, size, need, None, None, None)
-    answers(some, price, 0.7, demand)
-    found += [demand, least_cost(rate, size, price, need, weight)]
+    answers(rate, base, size, need, weight, price, demand)
+    found += [demand]
     choice = np.empty(rows, dtype=np.int16)
     half = rng.uniform(0, 0.2, columns)
     floor = np.where(rng.random(rows) < 0.5, -np.inf, 0.5 * rate.max(axis=0))

@@ -12,7 +12,7 @@ from eunomia.solvers.prices.barrier import barrier
 from eunomia.solvers.prices.needs import ALWAYS
 from eunomia.solvers.prices.rows import Rows as NeedRows
 from eunomia.solvers.program import Infeasible
-from eunomia.solvers.totals.playing import in_play, in_play_freely
+from eunomia.solvers.totals.playing import in_play
 from eunomia.solvers.totals.response import choose, choose_freely, proof
 
 _SOME = 512
@@ -66,11 +66,10 @@ class Rows:
 
     def in_play(self, centre: Floats, half: Floats) -> Rows:
         """Return the problem with the places closed that are in no row's choice over the box centre ± half."""
+        rate, floor = self.rate, self.floor
         if self.free:
-            worth = in_play_freely(self.worth, self.size, centre, half)
-        else:
-            worth = in_play(self.worth, self.size, self.rate, self.floor, centre, half)
-        return replace(self, worth=worth)
+            rate, floor = np.zeros_like(self.worth), np.full(len(self.size), -np.inf)
+        return replace(self, worth=in_play(self.worth, self.size, rate, floor, centre, half))
 
     def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
         """Write each row's choice over the box; return what the decided rows use (column,)."""
