@@ -19,12 +19,12 @@ from eunomia.kernels import KERNELS, VALUE_SAFE, kernel
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import EXACT
 from eunomia.solvers.auction.partial import partial_allocation
-from eunomia.solvers.filling.edges import keep
-from eunomia.solvers.filling.routing import least_cost
 from eunomia.solvers.filling.waterfill import fill
 from eunomia.solvers.level import highest_level
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.prices.newton import answers
+from eunomia.solvers.prices.response import classify
+from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.proportional import fairest_product
 from eunomia.solvers.smooth.response import recount, settle
 from eunomia.solvers.sums import greatest, inner_product, summed, total
@@ -84,14 +84,17 @@ def in_blocks(rng: np.random.Generator) -> list[Any]:
     price, need, base = rng.uniform(0.1, 2, columns), rng.uniform(0, 2, rows), rng.uniform(0, 0.5, rows)
     found: list[Any] = [summed(need, rows), total(need), inner_product(need, size), greatest(need, rows)]
     demand = np.zeros((2, columns))
-    answers(rate, base, size, need, None, None, None, price, 0.7, demand)
-    found += [demand, least_cost(rate, size, price, need, weight)]
+    some = Rows(rate, base, size, need, None, None, None)
+    answers(rate, base, size, need, weight, price, demand)
+    found += [demand]
     choice = np.empty(rows, dtype=np.int16)
     half = rng.uniform(0, 0.2, columns)
     floor = np.where(rng.random(rows) < 0.5, -np.inf, 0.5 * rate.max(axis=0))
     found += [choose(rate * 0.9, size, weight, rate, floor, price, half, choice), choice]
     left, right = np.empty(rows, dtype=np.int8), np.empty(rows, dtype=np.int8)
-    keep(rate, 0.9 * need, need, tuple(price), tuple(half), left, right)
+    sums, unsure, levels = np.zeros((3, columns)), np.empty(rows + 1, dtype=np.int64), np.array([0.6, 0.65, 0.7])
+    within = (np.maximum(price - half, 0.0), price + half, levels)
+    found += [classify(some, *within, left, right, sums, unsure), sums]
     chosen, tally = np.empty(rows, dtype=np.int16), np.zeros(((columns + 1) * columns, 3))
     positive = rate + 0.01
     found += [left, right, settle(positive, size, weight, price, 0.01 * half, chosen, tally), chosen, tally]

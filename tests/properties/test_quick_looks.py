@@ -1,7 +1,6 @@
-"""Water filling of very many rows: the quick look and Newton's steps lead where the slower roads lead."""
+"""Water filling of very many rows: sampled levels and Newton's steps lead where clocks and cutting planes lead."""
 
 from contextlib import ExitStack
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 from eunomia.model.arrays import Floats
 from eunomia.solvers.filling import localise, screen
-from eunomia.solvers.filling.first import first_edges
 from eunomia.solvers.filling.tree import Tree
 from eunomia.solvers.filling.waterfill import Filled, fill
 
@@ -46,20 +44,9 @@ def filled(seed: int, load: float, groups: int, **patched: object) -> tuple[Fill
 @pytest.mark.parametrize("load", [8.0, 1.3])
 @pytest.mark.parametrize("groups", [0, 5])
 def test_both_roads_fill_alike(load: float, groups: int) -> None:
-    quick, rate, size, capacity = filled(1, load, groups, _scarce=lambda *_: True)
-    slow, *_ = filled(1, load, groups, _scarce=lambda *_: False, balance=lambda *_: None)
+    quick, rate, size, capacity = filled(1, load, groups)
+    slow, *_ = filled(1, load, groups, LARGE=ROWS + 1, balance=lambda *_: None)
     assert quick.level == pytest.approx(slow.level, rel=1e-8)
     x = quick.x
     assert (size @ x <= capacity * (1 + 1e-9)).all() and (x.sum(axis=1) <= 1 + 1e-9).all() and (x >= 0).all()
     assert (rate * x).sum() == pytest.approx((rate * slow.x).sum(), rel=1e-6)
-
-
-def test_the_quick_look_is_taken_where_capacity_is_scarce() -> None:
-    looks: list[str] = []
-
-    def quick(*facts: Any) -> int:
-        looks.append("quick")
-        return int(first_edges(*facts))
-
-    filled(2, 8.0, 0, first_edges=quick, screen=lambda *_: looks.append("whole"))
-    assert looks == ["quick", "quick"]  # once to try it on some rows

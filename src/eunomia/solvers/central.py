@@ -48,7 +48,6 @@ def _followed(
     fixed: Floats,
     unit: float,
     stop: float,
-    curved: bool = False,
 ) -> Floats:
     """Return the x where the path ends, t being counted in `unit`; rows that need or do nothing are left out."""
     x = np.zeros_like(rate, dtype=float)

@@ -134,7 +134,12 @@ def _nothing(rows: Rows, columns: int) -> Level:
 
 def _distinct(rows: Rows, second: Floats | None) -> Classes | None:
     """Return the sorts of rows; None where many differ."""
-    facts = [*rows.T, rows.size, *(v for v in rows.curve if v is not None), *([] if second is None else second.T)]
+    facts = [
+        *rows.T,
+        rows.size,
+        *(v for v in (rows.a, rows.b, rows.e) if v is not None),
+        *([] if second is None else second.T),
+    ]
     if rows.count > FEW and glance(*facts)[0] > FEW // 2:
         return None
     found = group(*facts)
@@ -148,7 +153,7 @@ def _together(rows: Rows, capacity: Floats, second: Floats | None, few: Classes)
     asking = np.flatnonzero(rows.a[first] > 0)
     chosen = first[asking]
     some = rows.some(chosen, count[asking])
-    some = Rows(some.T[opened], some.base, some.size, some.a, some.b, some.e, None)
+    some = some.over(opened)
     best = some.T.max(axis=0, initial=0.0)
     if (best <= 0).any():
         raise Unserved

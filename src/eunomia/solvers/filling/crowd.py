@@ -18,8 +18,9 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.filling.routing import Routing, least_cost
+from eunomia.solvers.filling.routing import Routing
 from eunomia.solvers.filling.tree import Clock, Tree
+from eunomia.solvers.prices.newton import answers
 from eunomia.solvers.program import NoOptimum
 
 FITS = 1e-11  # load above capacity, relative, below which needs fit
@@ -110,7 +111,7 @@ class Costs:
     def __init__(self, crowd: Crowd):
         self.clock, self.follow = crowd.clock()
         self.rate, self.load, self.need = np.ascontiguousarray(crowd.rate), crowd.load, crowd.need  # rate (column, row)
-        self.capacity, self.base = crowd.capacity, crowd.sums.base
+        self.capacity, self.base, self.idle = crowd.capacity, crowd.sums.base, np.zeros(len(crowd.load))
 
     def at(self, moment: float) -> tuple[Floats, Floats, Floats, Floats]:
         """Return needs and their pace, (row,), and the followers' load and its pace, (column,)."""
@@ -146,14 +147,19 @@ class Costs:
 
     def over(self, price: Floats, moment: float) -> tuple[float, float]:
         """Return what the needs cost above what there is, Σ price · capacity = 1, and its slope."""
-        need, pace, load, rising = self.at(moment)
-        cost, slope, _ = least_cost(self.rate, self.load, price, need, pace)
-        return cost + float(dot(load, price)) - 1.0, slope + float(dot(rising, price))
+        load, rising = self._loads(price, moment)
+        return float(dot(load, price)) - 1.0, float(dot(rising, price))
 
     def demand(self, price: Floats, moment: float) -> Floats:
         """Return the load of each column when every row takes its cheapest mix, (column,)."""
-        need, pace, load, _ = self.at(moment)
-        return load + least_cost(self.rate, self.load, price, need, pace)[2]
+        return self._loads(price, moment)[0]
+
+    def _loads(self, price: Floats, moment: float) -> tuple[Floats, Floats]:
+        """Return the load of each column and how fast it grows, (column,) each."""
+        need, pace, load, rising = self.at(moment)
+        loads = np.stack((load, rising))
+        answers(self.rate, self.idle, self.load, need, pace, price, loads)
+        return loads[0], loads[1]
 
 
 def last_moment(crowd: Crowd, low: float, high: float) -> Last:

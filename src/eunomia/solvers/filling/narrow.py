@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.solvers.filling.boxes import ROUNDING, Guess, Look, around, maybe_free, without_free
-from eunomia.solvers.filling.crowd import Crowd, Sums, last_moment
-from eunomia.solvers.filling.edges import OPEN, add_up, keep
+from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.filling.boxes import ROUNDING, Guess, Look
+from eunomia.solvers.filling.crowd import Crowd, last_moment
 from eunomia.solvers.filling.localise import balance, errors, localise
-from eunomia.solvers.filling.screen import LARGE, screened
+from eunomia.solvers.filling.screen import LARGE, OPEN, screened
 from eunomia.solvers.prices.newton import widths
 from eunomia.solvers.prices.rows import draw
 
@@ -67,9 +66,8 @@ def settle(crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> S
 def _settle_from(guess: Guess, crowd: Crowd, low: float, high: float, rng: np.random.Generator) -> Settled | None:
     """Return the same from a first guess, or None where its boxes lead nowhere."""
     shared = "first" not in crowd.tree.inner
-    large = len(crowd.load) >= LARGE and shared
     for times in _TIMES:
-        look = (screened if large else _parted)(crowd, guess, times, low, high)
+        look = screened(crowd, guess, times, low, high)
         if len(look.rows) > _PARTED * len(crowd.load):
             return None
         found = settle(look.crowd, look.box.low, look.box.high, rng)
@@ -202,32 +200,3 @@ def settle_few(crowd: Crowd, low: float, high: float) -> Settled:
     traded[crowd.column] = last.traded
     nobody = np.full(n, OPEN, dtype=np.int8)
     return Settled(last.moment, price, worth, last.over, last.later, nobody, nobody.copy(), np.arange(n), share, traded)
-
-
-def _parted(crowd: Crowd, guess: Guess, times: float, low: float, high: float) -> Look:
-    """Return the edges that rows keep to in the box of `times` the guess's error, and the rows that may leave them."""
-    crowd = without_free(crowd, maybe_free(crowd, guess, times))
-    box = around(guess, crowd, times, low, high)
-    price, width = 0.5 * (box.most + box.least) / crowd.capacity, 0.5 * (box.most - box.least) / crowd.capacity
-    clock, follow = crowd.clock()
-    begin, end = (clock.at(moment)[0][len(follow) :] for moment in (box.low, box.high))
-    stops = (begin < end) & ((end >= crowd.room) | _first(crowd))
-    least, most = begin * crowd.need, end * crowd.need
-    least[stops] = most[stops] = -1.0
-    left, right = np.empty((2, len(least)), dtype=np.int8)
-    keep(crowd.rate, least, most, tuple(price), tuple(width), left, right)
-    old = crowd.sums
-    sums = Sums(*(np.array(getattr(old, name)) for name in Sums.__slots__))
-    into = (sums.base, sums.full, sums.full_weight, sums.rising_weight, sums.rising_room, sums.rising_load)
-    add_up(crowd.rate, crowd.load, crowd.need, crowd.group, crowd.weight, begin, end, left, right, *into)
-    rows = np.flatnonzero(left == OPEN)
-    part = crowd.part * len(rows) / len(left)
-    fewer = replace(crowd.gather(rows), sums=sums, part=part, least=box.least, most=box.most)
-    named = np.append(crowd.column, (OPEN, -1)).astype(np.int8)  # left ends −1 and −2 read the last two
-    return Look(named[left], named[right], rows, fewer, box, crowd.gather(rows[:0]))
-
-
-def _first(crowd: Crowd) -> Bools:
-    """Return which rows are served one after the other."""
-    first = np.array([False, *(inner == "first" for inner in crowd.tree.inner)])
-    return first[crowd.group + 1]

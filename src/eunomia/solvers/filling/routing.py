@@ -15,12 +15,9 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.filling.bundles import Bundles, directions
-from eunomia.solvers.prices.response import walk
 from eunomia.solvers.program import INF, NoOptimum, Program
-from eunomia.solvers.sums import summed
 
 _MOST = 3_000  # rows, or bundles of them, that the general solver takes
-_BLOCK = 256  # rows at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,46 +118,6 @@ def edge(rate: Floats, price: Floats, level: float) -> tuple[int, int]:
             right = chosen
         else:
             left, low, paid = chosen, rate[chosen], price[chosen]
-
-
-@kernel(error_model="numpy")
-def least_cost(rate: Floats, load: Floats, price: Floats, need: Floats, pace: Floats) -> tuple[float, float, Floats]:
-    """Return what all needs, (row,), cost at the prices, how fast that grows at `pace`, and the loads (column,).
-
-    rate (column, row). A need above the row's best rate is taken for that rate.
-    """
-    K, n = rate.shape
-    taken = np.empty(K)
-    idle, most, share, rest = np.zeros(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    L, R, lanes = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.zeros((K + 2, _BLOCK))
-    for o in range(0, n, _BLOCK):
-        nb = min(_BLOCK, n - o)
-        part, needs, loads, paces = rate[:, o : o + nb], need[o : o + nb], load[o : o + nb], pace[o : o + nb]
-        for j in range(nb):
-            most[j] = 0.0
-        for k in range(K):
-            T = part[k]
-            for j in range(nb):
-                most[j] = max(T[j], most[j])
-        for j in range(nb):
-            most[j] = min(most[j], needs[j])
-        walk(part, idle, 0, nb, price, most, L, R)
-        for j in range(nb):
-            used = (R[2, j] >= 0.0) & (most[j] > 0.0)
-            per_rate = loads[j] / (R[0, j] - L[0, j]) if used else 0.0
-            share[j] = per_rate * (most[j] - L[0, j])
-            rest[j] = loads[j] - share[j] if used & (L[2, j] >= 0.0) else 0.0
-            rise = per_rate * (R[1, j] - L[1, j]) if used else 0.0
-            lanes[K, j] += (loads[j] * L[1, j] if used else 0.0) + rise * (most[j] - L[0, j])
-            lanes[K + 1, j] += rise * paces[j]
-        for k in range(K):
-            mark = float(k)
-            for j in range(nb):
-                lanes[k, j] += (share[j] if R[2, j] == mark else 0.0) + (rest[j] if L[2, j] == mark else 0.0)
-    count = min(_BLOCK, n)
-    for k in range(K):
-        taken[k] = summed(lanes[k], count)
-    return summed(lanes[K], count), summed(lanes[K + 1], count), taken
 
 
 def ties(rate: Floats, price: Floats, need: Floats) -> int:

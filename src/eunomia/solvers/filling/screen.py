@@ -1,8 +1,9 @@
-"""The first look at very many rows: one pass in which most of them part with an edge that is certain.
+"""One pass over a crowd in a box of prices and moments: rows that keep to one edge become sums.
 
-A box around the prices and the moments of a sample is given. What rows have got by a moment, v · weight or all their
-room, follows from the v of their group (tree.py), which one pass over room and weight corrects from the sample's to
-that of all rows. An answer whose v is not in the box has missed it.
+What rows have got by a moment, v · weight or all their room, follows from the v of their group (tree.py). Of few rows,
+and where a group serves its rows one after the other, a clock of all rows tells it at both ends of the box. Of very
+many rows, v is known from a sample, and corrected by one pass over room and weight; an answer whose v is not in the
+box has missed it.
 """
 
 from __future__ import annotations
@@ -15,65 +16,74 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.boxes import Box, Guess, Look, around, maybe_free, without_free
 from eunomia.solvers.filling.crowd import Crowd, Sums
-from eunomia.solvers.filling.first import first_edges, floor_of
 from eunomia.solvers.filling.tree import Clock
-from eunomia.solvers.prices.response import walk
+from eunomia.solvers.prices.response import doubts, walk
+from eunomia.solvers.sums import summed
 
-LARGE = 50_000  # rows from which on it is worth while
+LARGE = 50_000  # rows from which on a clock of all rows takes too long
+OPEN = -2  # as left end: more than one edge is possible
 _BLOCK = 256
 _HUGE = 1e200  # what stands for no end
 _MARGIN = 1e-3, 0.3  # of v: least relative margin, and in parts of what the correction moved it by
-_TRIED = 4_096  # rows
-_MOST = 0.1  # part of the rows that the quick look may leave open
-_WORTH = 1.1  # times the rows that the other leaves open, that the quick look may leave
 _NEARLY_FULL = 1 - 1e-3  # part of its room that a group has got, from which on it may be full
 
 
 def screened(crowd: Crowd, guess: Guess, times: float, low: float, high: float) -> Look:
-    """Settle the rows whose edge is certain in the box of `times` the guess's error.
-
-    No group of the crowd may serve its rows one after the other.
-    """
+    """Settle the rows whose edge is certain in the box of `times` the guess's error."""
     free = maybe_free(crowd, guess, times)
     head = without_free(crowd.gather(np.empty(0, dtype=np.int64)), free)
-    guess, followers, sure = _corrected(crowd, guess, low, high)
-    box = around(guess, head, times, low, high)
-    least, most = _levels(followers, guess, sure, box)
-    n = len(crowd.load)
-    left, right = np.empty(n, dtype=np.int8), np.empty(n, dtype=np.int8)
-    unsure = np.empty(n + 1, dtype=np.int64)
-    sums = Sums(*(np.array(getattr(head.sums, name)) for name in Sums.__slots__))
-    into = (sums.base, sums.full, sums.full_weight, sums.rising_weight, sums.rising_room, sums.rising_load)
+    levels, begin, end = None, None, None
+    if len(crowd.load) >= LARGE and "first" not in crowd.tree.inner:
+        guess, followers, sure = _corrected(crowd, guess, low, high)
+        box = around(guess, head, times, low, high)
+        levels = _levels(followers, guess, sure, box)
+    else:
+        box = around(guess, head, times, low, high)
+        begin, end = _got(crowd, box)
     priced = np.flatnonzero(~free)
+    least, most = (side[: len(priced)] / crowd.capacity[priced] for side in (box.least, box.most))
+    left, right, kept, sums = _looked_at(crowd, free, head.sums, (least, most), levels, begin, end)
+    part = crowd.part * len(kept) / len(crowd.load)
+    fewer = replace(without_free(crowd.gather(kept), free), sums=sums, part=part, least=box.least, most=box.most)
+    return Look(left, right, kept, fewer, box, head, levels)
+
+
+def at_prices(crowd: Crowd, price: Floats) -> tuple[Array, Array]:
+    """Return the ends (row,) of each row's edge at prices (column,) when it has all its room; left end OPEN at ties."""
+    none = np.zeros(len(price), dtype=bool)
+    left, right, kept, _ = _looked_at(crowd, none, crowd.sums, (price, price), None, crowd.room, crowd.room)
+    left[kept] = OPEN
+    return left, right
+
+
+def _looked_at(
+    crowd: Crowd,
+    free: Bools,
+    before: Sums,
+    price: tuple[Floats, Floats],
+    levels: tuple[Floats, Floats] | None,
+    begin: Floats | None,
+    end: Floats | None,
+) -> tuple[Array, Array, Ints, Sums]:
+    """Return left and right ends (row,), the rows that stay open, and the sums with the others added."""
+    n, priced = len(crowd.load), np.flatnonzero(~free)
     names = np.append(crowd.column[priced], crowd.columns if free.any() else -1).astype(np.int8)
-    cheap, dear = box.least[: len(priced)] / crowd.capacity[priced], box.most[: len(priced)] / crowd.capacity[priced]
-    facts = crowd.load, crowd.need, crowd.room, crowd.weight, crowd.group
-    rows = crowd.rate, priced, np.flatnonzero(free), *facts
-    box_of = names, cheap, dear, least, np.minimum(most, _HUGE)
-    look = first_edges if _scarce(rows, box_of, tuple(np.zeros_like(sum) for sum in into)) else screen
-    found = look(*rows, *box_of, left, right, unsure, *into)
-    kept = unsure[:found].copy()
-    fewer = replace(
-        without_free(crowd.gather(kept), free),
-        sums=sums,
-        part=crowd.part * found / n,
-        least=box.least,
-        most=box.most,
-    )
-    return Look(left, right, kept, fewer, box, head, (least, most))
+    left, right, unsure = np.empty(n, dtype=np.int8), np.empty(n, dtype=np.int8), np.empty(n + 1, dtype=np.int64)
+    sums = Sums(*(np.array(getattr(before, name)) for name in Sums.__slots__))
+    into = (sums.base, sums.full, sums.full_weight, sums.rising_weight, sums.rising_room, sums.rising_load)
+    least, most = (np.zeros(len(sums.full)),) * 2 if levels is None else levels
+    rows = np.ascontiguousarray(crowd.rate), crowd.load, crowd.need, crowd.room, crowd.weight, crowd.group
+    columns, box = (priced, np.flatnonzero(free), names), (*price, least, np.minimum(most, _HUGE))
+    found = screen(rows, columns, box, begin, end, (left, right, unsure), into)
+    return left, right, unsure[:found].copy(), sums
 
 
-def _scarce(rows: tuple[Array, ...], box_of: tuple[Array, ...], into: tuple[Floats, ...]) -> bool:
-    """Return whether most rows seem to be certain of their first edge: some are tried."""
-    rate, priced, free, *facts = rows
-    every = max(rate.shape[1] // _TRIED, 1)
-    some = np.ascontiguousarray(rate[:, ::every]), priced, free, *(np.ascontiguousarray(v[::every]) for v in facts)
-    count = some[0].shape[1]
-    left, right = np.empty(count, dtype=np.int8), np.empty(count, dtype=np.int8)
-    unsure = np.empty(count + 1, dtype=np.int64)
-    known = *some, *box_of, left, right, unsure, *into
-    quick = int(first_edges(*known))
-    return quick <= _MOST * count or quick <= _WORTH * int(screen(*known))
+def _got(crowd: Crowd, box: Box) -> tuple[Floats, Floats]:
+    """Return what rows have got at both ends of the box, (row,); all its room of a row that may stop in between."""
+    clock, follow = crowd.clock()
+    begin, end = (clock.at(moment)[0][len(follow) :] for moment in (box.low, box.high))
+    first = np.array([False, *(inner == "first" for inner in crowd.tree.inner)])
+    return begin, np.where((begin < end) & first[crowd.group + 1], crowd.room, end)
 
 
 def _corrected(crowd: Crowd, guess: Guess, low: float, high: float) -> tuple[Guess, Clock | None, Bools]:
@@ -147,45 +157,46 @@ def survey(
         rising_room[g] += room[i] if rises else 0.0
 
 
+@kernel(inline="always")
+def floor_of(rate: Floats, free: Ints, o: int, nb: int, floor: Floats) -> None:
+    """Write each lane's best rate on the free columns, 0 without any."""
+    for j in range(nb):
+        floor[j] = 0.0
+    for k in free:
+        T = rate[k, o : o + nb]
+        for j in range(nb):
+            floor[j] = max(T[j], floor[j])
+
+
 @kernel(error_model="numpy")
 def screen(
-    rate: Floats,
-    priced: Ints,
-    free: Ints,
-    load: Floats,
-    need: Floats,
-    room: Floats,
-    weight: Floats,
-    group: Ints,
-    names: Array,
-    cheap: Floats,
-    dear: Floats,
-    least: Floats,
-    most: Floats,
-    left: Array,
-    right: Array,
-    unsure: Ints,
-    base: Floats,
-    full: Floats,
-    full_weight: Floats,
-    rising_weight: Floats,
-    rising_room: Floats,
-    rising_load: Floats,
+    rows: tuple[Floats, Floats, Floats, Floats, Floats, Ints],
+    columns: tuple[Ints, Ints, Array],
+    box: tuple[Floats, Floats, Floats, Floats],
+    begin: Floats | None,
+    end: Floats | None,
+    found: tuple[Array, Array, Ints],
+    sums: tuple[Floats, Floats, Floats, Floats, Floats, Floats],
 ) -> int:
     """Add the rows whose edge is certain to the sums (crowd.Sums), write their ends, and list the others.
 
-    rate (column, row); priced and free number its columns; names (priced + 1,) what to write for the priced and for the
-    free ones; cheap, dear (priced,) prices, least, most (group + 1,) v of the box. Returns how many
-    are listed.
+    rows: rate (column, row), load, need, room, weight, group (row,). columns: the priced and the free ones, and what to
+    write for each priced one and for all free ones (priced + 1,). box: least and greatest price (priced,), least and
+    greatest v (group + 1,); begin, end (row,): what rows have got by its first and last moment, None where that
+    follows from v. found: left, right (row,) and the list (row + 1,). Returns how many are listed.
     """
-    K, n = len(priced), rate.shape[1]
-    part, f = np.empty((K, _BLOCK)), np.empty(_BLOCK)
+    rate, load, need, room, weight, group = rows
+    priced, free, names = columns
+    cheap, dear, least, most = box
+    left, right, unsure = found
+    base, full, full_weight, rising_weight, rising_room, rising_load = sums
+    K, n, flat, listed = len(priced), rate.shape[1], len(full) == 1, 0
+    part, f, lost = np.empty((K, _BLOCK)), np.empty(_BLOCK), np.zeros(len(full))
     low, high, middle = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     need0, need1 = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
-    share = np.empty(_BLOCK)
+    share, lanes, kinds = np.empty(_BLOCK), np.zeros((2, K, _BLOCK)), np.zeros((4, _BLOCK))
     price, half = 0.5 * (cheap + dear), 0.5 * (dear - cheap)
-    found, flat = 0, len(full) == 1
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs, rooms, weights, loads = need[o : o + nb], room[o : o + nb], weight[o : o + nb], load[o : o + nb]
@@ -193,37 +204,20 @@ def screen(
         floor_of(rate, free, o, nb, f)
         for k in range(K):
             part[k, :nb] = rate[priced[k], o : o + nb]
+        if begin is not None and end is not None:
+            for j in range(nb):
+                low[j] = begin[o + j]
+                high[j] = end[o + j]
+        else:
+            for j in range(nb):
+                low[j] = min(least[0 if flat else groups[j] + 1] * weights[j], rooms[j])
+                high[j] = min(most[0 if flat else groups[j] + 1] * weights[j], rooms[j])
         for j in range(nb):
-            low[j] = least[0 if flat else groups[j] + 1]
-            high[j] = most[0 if flat else groups[j] + 1]
-        for j in range(nb):
-            low[j] = min(low[j] * weights[j], rooms[j])
-            high[j] = min(high[j] * weights[j], rooms[j])
             need0[j] = low[j] * needs[j]
             need1[j] = high[j] * needs[j]
             middle[j] = 0.5 * (need0[j] + need1[j])
         walk(part, f, 0, nb, price, middle, L, R)
-        for j in range(nb):
-            off[0, j] = 0.0
-            off[1, j] = 0.0
-        for k in range(K):
-            for j in range(nb):
-                off[0, j] = half[k] if L[2, j] == k else off[0, j]
-                off[1, j] = half[k] if R[2, j] == k else off[1, j]
-        for j in range(nb):
-            ahead, span = f[j] - L[0, j], R[0, j] - L[0, j]
-            rest = span - ahead
-            worse = -rest * L[1, j] - ahead * R[1, j] < abs(rest) * off[0, j] + abs(ahead) * off[1, j]
-            out = (need0[j] < L[0, j]) | (need1[j] > R[0, j]) | (R[2, j] < 0.0)
-            bad[j] = 1.0 if out | ((L[2, j] >= 0.0) & worse) else 0.0
-        for k in range(K):
-            T = part[k]
-            for j in range(nb):
-                ahead, span = T[j] - L[0, j], R[0, j] - L[0, j]
-                rest = span - ahead
-                above = price[k] * span - rest * L[1, j] - ahead * R[1, j]
-                worse = above < half[k] * span + abs(rest) * off[0, j] + abs(ahead) * off[1, j]
-                bad[j] = 1.0 if worse & (L[2, j] != k) & (R[2, j] != k) else bad[j]
+        doubts(part, f, 0, nb, price, half, need0, need1, L, R, off, bad)
         for j in range(nb):
             idle = need1[j] <= f[j]
             bad[j] = 0.0 if idle else bad[j]
@@ -236,25 +230,53 @@ def screen(
             share[j] = tilt * ((0.0 if rising else need0[j]) - L[0, j])
             off[0, j] = loads[j] - share[j] if sure else 0.0
             off[1, j] = tilt * needs[j] * weights[j] if rising else 0.0
+        for k in range(K):
+            for j in range(nb):
+                up, down = R[2, j] == k, L[2, j] == k
+                lanes[0, k, j] += (share[j] if up else 0.0) + (off[0, j] if down else 0.0)
+                lanes[1, k, j] += (off[1, j] if up else 0.0) - (off[1, j] if down else 0.0)
+        if flat:
+            for j in range(nb):
+                rises = 1.0 - bad[j] if low[j] < high[j] else 0.0
+                stands = 1.0 - bad[j] - rises
+                kinds[0, j] += rises * weights[j]
+                kinds[1, j] += 2.0 * rises * high[j]
+                kinds[2, j] += stands * high[j]
+                kinds[3, j] += stands * weights[j]
+        else:
+            for j in range(nb):
+                if bad[j] > 0.0:
+                    continue
+                g, to, fro = groups[j] + 1, int(R[2, j]), int(L[2, j])
+                if low[j] < high[j]:
+                    rising_weight[g] += weights[j]
+                    rising_room[g] += 2.0 * high[j]
+                    if to >= 0:
+                        rising_load[g, to] += off[1, j]
+                    if fro >= 0:
+                        rising_load[g, fro] -= off[1, j]
+                else:
+                    more = high[j] - lost[g]
+                    after = full[g] + more
+                    lost[g] = (after - full[g]) - more
+                    full[g] = after
+                    full_weight[g] += weights[j]
         for j in range(nb):
-            if bad[j] > 0.0:
-                unsure[found] = o + j
-                found += 1
-                continue
-            g, begin, end = (0 if flat else groups[j] + 1), int(L[2, j]), int(R[2, j])
-            if end >= 0:
-                base[end] += share[j]
-                rising_load[g, end] += off[1, j]
-                if begin >= 0:
-                    base[begin] += off[0, j]
-                    rising_load[g, begin] -= off[1, j]
-            if low[j] < high[j]:
-                rising_weight[g] += weights[j]
-                rising_room[g] += 2.0 * high[j]
-            else:
-                full[g] += high[j]
-                full_weight[g] += weights[j]
-            below = names[K] if f[j] > 0.0 else -1
-            lefts[j] = names[begin] if begin >= 0 else (below if end >= 0 else -1)
-            rights[j] = names[end] if end >= 0 else names[K]
-    return found
+            fro, to = int(L[2, j]), int(R[2, j])
+            below = names[K] if (f[j] > 0.0) & (to >= 0) else -1
+            lefts[j] = names[fro] if fro >= 0 else below
+            rights[j] = names[to] if to >= 0 else names[K]
+        for j in range(nb):
+            unsure[listed] = o + j
+            listed += int(bad[j])
+    count = min(_BLOCK, n)
+    for k in range(K):
+        base[k] += summed(lanes[0, k], count)
+    if flat:
+        for k in range(K):
+            rising_load[0, k] += summed(lanes[1, k], count)
+        rising_weight[0] += summed(kinds[0], count)
+        rising_room[0] += summed(kinds[1], count)
+        full[0] += summed(kinds[2], count)
+        full_weight[0] += summed(kinds[3], count)
+    return listed

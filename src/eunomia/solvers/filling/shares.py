@@ -9,7 +9,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.solvers.filling.edges import OPEN, cut
+from eunomia.solvers.filling.screen import OPEN
 from eunomia.solvers.filling.tree import Tree, unsure
 
 _BLOCK = 256  # rows at once
@@ -41,7 +41,7 @@ class Shares:
         column = np.concatenate((column[:found], self.others[1]))
         share = np.concatenate((share[:found], self.others[2]))
         rounding = unsure(tree, got)
-        short = cut(self.rate, self.load, self.need, self.whole, rounding, got, row, column, share)
+        short = _cut(self.rate, self.load, self.need, self.whole, rounding, got, row, column, share)
         return (row, column, share), short
 
     def short(self, got: Floats, left: Floats) -> float:
@@ -194,3 +194,48 @@ def _ends(
             place[found], column[found], share[found] = i, begin, 1.0 - part
             found += 1
     return found
+
+
+@kernel()
+def _cut(
+    rate: Floats,
+    load: Floats,
+    need: Floats,
+    whole: Floats,
+    unsure: Floats,
+    got: Floats,
+    row: Ints,
+    column: Ints,
+    share: Floats,
+) -> float:
+    """Cut the entries (row, column, share) so that nobody has more than got · need, its time or the capacity.
+
+    got (row,) is lowered to what a row reaches where that is no more than `unsure` (row,) below. Returns by how much
+    any other falls short at most, in parts of its best rate.
+    """
+    reached, time, taken = np.zeros(len(need)), np.zeros(len(need)), np.zeros(len(whole))
+    for entry in range(len(row)):
+        i = row[entry]
+        reached[i] += rate[column[entry], i] * share[entry]
+        time[i] += share[entry]
+    for entry in range(len(row)):
+        i = row[entry]
+        share[entry] *= min(1.0, got[i] * need[i] / reached[i] if reached[i] > 0.0 else 1.0) / max(1.0, time[i])
+        taken[column[entry]] += load[i] * share[entry]
+    reached[:] = 0.0
+    for entry in range(len(row)):
+        k = column[entry]
+        share[entry] *= min(1.0, whole[k] / taken[k] if taken[k] > 0.0 else 1.0)
+        reached[row[entry]] += rate[k, row[entry]] * share[entry]
+    worst = 0.0
+    for i in range(len(need)):
+        short = got[i] * need[i] - reached[i]
+        if short > 0.0:
+            best = 0.0
+            for k in range(len(whole)):
+                best = max(best, rate[k, i])
+            if short <= unsure[i] * need[i]:
+                got[i] = reached[i] / need[i]
+            else:
+                worst = max(worst, short / best if best > 0.0 else 1.0)
+    return worst

@@ -170,7 +170,7 @@ class _Filling:
         """Run phases until no row can rise, all rows in each, by the general solver."""
         serving = Serving(self.rate, self.load, self.capacity, self.need, self.tree, self.capacity < 0)
         while (self.got < self.room).any():
-            settled = serving.exactly(self.room, self.got, self.moment, end_of(self.tree, self.room))
+            settled = serving.exactly(self.room, self.moment, end_of(self.tree, self.room))
             self._stop(settled, serving.columns)
             serving.hold(settled)
         return self._filled(serving)
@@ -197,7 +197,7 @@ class _Filling:
 
     def _phase(self, serving: Serving) -> None:
         """Find the next moment at which rows stop, and serve those that pay."""
-        settled = serving.last(self.room, self.got, self.moment, end_of(self.tree, self.room))
+        settled = serving.last(self.room, self.moment, end_of(self.tree, self.room))
         self._stop(settled, serving.columns)
         serving.serve(settled, self.got)
 

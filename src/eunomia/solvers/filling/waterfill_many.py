@@ -15,10 +15,9 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.solvers.filling.crowd import Crowd, Sums
-from eunomia.solvers.filling.edges import OPEN, keep
 from eunomia.solvers.filling.narrow import Settled, rough_price, settle, settle_few
 from eunomia.solvers.filling.routing import ties
-from eunomia.solvers.filling.screen import LARGE
+from eunomia.solvers.filling.screen import LARGE, OPEN, at_prices
 from eunomia.solvers.filling.shares import Entries, Shares, serve
 from eunomia.solvers.filling.tree import Tree, end_of
 from eunomia.solvers.program import NoOptimum
@@ -49,15 +48,15 @@ class Serving:
         self.served = np.zeros((3, len(tree.parent) + 1))  # got by those served, their weight, rounding
         self.rng = np.random.default_rng([rate.shape[1], len(capacity)])
 
-    def last(self, room: Floats, got: Floats, low: float, high: float) -> Settled:
+    def last(self, room: Floats, low: float, high: float) -> Settled:
         """Return the last moment in [low, high] that fits the rows that wait; the others have what they have got."""
-        return settle(self._crowd(room, got, high), low, high, self.rng)
+        return settle(self._crowd(room, high), low, high, self.rng)
 
-    def exactly(self, room: Floats, got: Floats, low: float, high: float) -> Settled:
+    def exactly(self, room: Floats, low: float, high: float) -> Settled:
         """Return the same by the general solver on all rows."""
-        return settle_few(self._crowd(room, got, high), low, high)
+        return settle_few(self._crowd(room, high), low, high)
 
-    def _crowd(self, room: Floats, got: Floats, end: float) -> Crowd:
+    def _crowd(self, room: Floats, end: float) -> Crowd:
         columns = self.columns
         rows = slice(None) if len(self.waiting) == len(self.load) else self.waiting
         return Crowd(
@@ -141,17 +140,15 @@ class Serving:
         if len(self.columns) == 0 or not (got[self.waiting] > 0).any():
             return
         late = 2 * end_of(self.tree, got)  # all have what they have got
-        if self._spread(self._crowd(got, got, late), got, late):
+        if self._spread(self._crowd(got, late), got, late):
             return
         while len(self.columns) and (got[self.waiting] * self.need[self.waiting] > 0).any():
-            self.serve(self.last(got, got, late, late), got)
+            self.serve(self.last(got, late, late), got)
 
     def _spread(self, crowd: Crowd, got: Floats, late: float) -> bool:
         """Serve all by the edges that some prices choose, if columns have room to spare; return whether they had."""
         price = rough_price(crowd, late, self.rng)
-        need = crowd.room * crowd.need
-        left, right = np.empty((2, len(need)), dtype=np.int8)
-        keep(crowd.rate, need, need, tuple(price), tuple(0 * price), left, right)
+        left, right = at_prices(crowd, price)
         if (left == OPEN).any():
             return False
         before = copy(self)

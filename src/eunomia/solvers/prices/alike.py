@@ -8,7 +8,7 @@ needs their mean. Back again, time at the lower and at the higher speeds is deal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,11 +39,11 @@ class Sorts:
         some = self.rows.some(self.classes.representative)
         need, slope = self.need(t)
         if some.cap is not None:
-            return replace(some, size=self.size, cap=np.where(some.a < FIXED, some.cap, need))
+            return some._replace(size=self.size, cap=np.where(some.a < FIXED, some.cap, need))
         if some.b is None:
-            return replace(some, size=self.size, a=slope)
+            return some._replace(size=self.size, a=slope)
         room = np.divide(need, t * slope, out=np.ones(len(need)), where=slope > 0)
-        return replace(some, size=self.size, a=need * room / t, b=np.ones(len(need)), e=(1 - room) / t)
+        return some._replace(size=self.size, a=need * room / t, b=np.ones(len(need)), e=(1 - room) / t)
 
     def need(self, t: float) -> tuple[Floats, Floats]:
         """Return the mean need of each sort at level t and its derivative, (sort,)."""
@@ -96,7 +96,7 @@ def sorts(rows: Rows, least: float, most: float) -> Sorts:
     mixed = (higher.sum(axis=0) == over) & (over > 0) & (rows.base < low)
     if rows.cap is not None:
         mixed &= rows.a >= FIXED
-    facts = [np.where(mixed, 0.0, fact) for fact in rows.curve if fact is not None]
+    facts = [np.where(mixed, 0.0, fact) for fact in (rows.a, rows.b, rows.e, rows.cap) if fact is not None]
     return Sorts(rows, group(*rows.T, rows.base, np.where(mixed, over, -1), *facts), higher, mixed)
 
 

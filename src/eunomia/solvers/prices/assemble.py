@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.prices.needs import Curve, needs
+from eunomia.solvers.prices.needs import needs
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import summed
 
@@ -17,31 +17,19 @@ _BLOCK = 256
 
 
 @kernel(error_model="numpy")
-def demand_at(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
-    t: float,
-    left: Array,
-    right: Array,
-    share: Floats,
-    demand: Floats,
-) -> None:
+def demand_at(rows: Rows, t: float, left: Array, right: Array, share: Floats, demand: Floats) -> None:
     """Write what each row's right end gets at level t (row,), and add to demand (3, column) its expansion around t.
 
     left, right (row,): columns of the edge; left −1 is idle, right −1 a row that gets nothing.
     """
-    K, n = T.shape
+    T, (K, n) = rows.T, rows.T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, low, high = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     lanes = np.zeros((3, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        size, part, lefts, rights = s[o : o + nb], share[o : o + nb], left[o : o + nb], right[o : o + nb]
-        needs(a, b, e, cap, o, nb, t, need, slope, bend)
+        size, part, lefts, rights = rows.size[o : o + nb], share[o : o + nb], left[o : o + nb], right[o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need, slope, bend)
         for j in range(nb):
             L[j] = lefts[j]
             R[j] = rights[j]
@@ -69,7 +57,7 @@ def demand_at(
                 up, down = R[j] == mark, L[j] == mark
                 lanes[0, k, j] += (high[j] if up else 0.0) + (low[j] if down else 0.0)
                 lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-            if b is not None:
+            if rows.b is not None:
                 for j in range(nb):
                     up, down = R[j] == mark, L[j] == mark
                     lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)
@@ -95,7 +83,7 @@ class Edges:
         """Return the share of each right end (row,) and the demand (column,) of all edges."""
         share, demand = np.empty(self.rows.count), np.zeros((3, self.columns))
         rows = self.rows
-        demand_at(rows.T, rows.size, *rows.curve, self.t, self.left, self.right, share, demand)
+        demand_at(rows, self.t, self.left, self.right, share, demand)
         return share, demand[0]
 
     def demand(self) -> Floats:

@@ -2,6 +2,7 @@
 
 With weights θ = x / z of its shares, a row's time weighs A = Σ θ and its level C = Σ θ (T − T̄)² + v / μ, T̄ = Σ θ T / A
 the mean speed. A row adds s² (θ_k δ_kl − θ_k θ_l / A − θ_k (T_k − T̄) θ_l (T_l − T̄) / C) to the matrix of the prices.
+Its products x z and v μ are driven to its own part of the common goal, `aim`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
-from eunomia.solvers.prices.needs import Curve, needs
+from eunomia.solvers.prices.needs import needs
+from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import greatest, summed
 
 _BLOCK = 64  # rows of a block, and lanes of its sums
@@ -19,8 +21,8 @@ V, NU, MU, DV, DNU, DMU, CORR = range(7)  # rows of `state`: surplus v, dual ν 
 
 @kernel(error_model="numpy")
 def _weigh(
-    T: Floats,
-    s: Floats,
+    rows: Rows,
+    worth: Floats | None,
     x: Floats,
     state: Floats,
     y: Floats,
@@ -32,9 +34,9 @@ def _weigh(
     sums: Floats,
 ) -> None:
     """Write z, 1 / z and θ (column, lane), and 1 / A, T̄, 1 / C, Σ T x and 1 / μ (5, lane)."""
-    K = T.shape[0] - 1
+    T, K = rows.T, rows.T.shape[0] - 1
     A, mean, C, level, light = sums[0], sums[1], sums[2], sums[3], sums[4]
-    size, v, nu, mu = s[o : o + nb], state[V, o : o + nb], state[NU, o : o + nb], state[MU, o : o + nb]
+    size, v, nu, mu = rows.size[o : o + nb], state[V, o : o + nb], state[NU, o : o + nb], state[MU, o : o + nb]
     for j in range(nb):
         A[j] = 0.0
         mean[j] = 0.0
@@ -46,10 +48,13 @@ def _weigh(
         xk = x[k, o : o + nb]
         price = y[k]
         for j in range(nb):
-            worth = nu[j] + size[j] * price - Tk[j] * mu[j]
-            inverse = 1.0 / worth
+            z[k, j] = nu[j] + size[j] * price - Tk[j] * mu[j]
+        if worth is not None:
+            for j in range(nb):
+                z[k, j] -= worth[k, o + j]
+        for j in range(nb):
+            inverse = 1.0 / z[k, j]
             weight = xk[j] * inverse
-            z[k, j] = worth
             unit[k, j] = inverse
             theta[k, j] = weight
             A[j] += weight
@@ -69,8 +74,7 @@ def _weigh(
 
 @kernel(error_model="numpy")
 def _pull(
-    T: Floats,
-    s: Floats,
+    rows: Rows,
     o: int,
     nb: int,
     theta: Floats,
@@ -85,9 +89,9 @@ def _pull(
 
     out (column + 1, lane).
     """
-    K = T.shape[0] - 1
+    T, K = rows.T, rows.T.shape[0] - 1
     A, mean, C = sums[0], sums[1], sums[2]
-    time, level, size = own[0], own[1], s[o : o + nb]
+    time, level, size = own[0], own[1], rows.size[o : o + nb]
     for j in range(nb):
         time[j] = 0.0
         level[j] = -slack[j]
@@ -108,12 +112,9 @@ def _pull(
 
 @kernel(error_model="numpy")
 def system(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
+    rows: Rows,
+    worth: Floats | None,
+    aim: Floats,
     top: float,
     t: float,
     x: Floats,
@@ -121,44 +122,50 @@ def system(
     y: Floats,
     matrix: Floats,
     right: Floats,
-    worth: Floats,
+    sums: Floats,
 ) -> None:
-    """Add up the system in (y, t) over all rows: matrix, right sides (affine, centring), worth = [Σ μ r', products]."""
-    K, n = T.shape[0] - 1, T.shape[1]
+    """Add up the system in (y, t) over all rows: matrix and right sides (affine, centring); Σ μ r', products, Σ μ r''.
+
+    worth (column + 1, row), aim (row,).
+    """
+    T, K, n = rows.T, rows.T.shape[0] - 1, rows.T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
-    unit, sums = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
+    unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
     own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
     prices, demands, worths = np.zeros((K + 1, K + 1, _BLOCK)), np.zeros((2, K + 1, _BLOCK)), np.zeros((3, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        needs(a, b, e, cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(T, s, x, state, y, o, nb, z, unit, theta, sums)
-        size, v, mu = s[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
+        _weigh(rows, worth, x, state, y, o, nb, z, unit, theta, of_row)
+        size, v, mu = rows.size[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
         for j in range(nb):
             need[1, j] *= top
-            need[3, j] = sums[3, j] - need[0, j]  # v + rp
+            need[3, j] = of_row[3, j] - need[0, j]  # v + rp
             worths[0, j] += mu[j] * need[1, j]
             worths[1, j] += mu[j] * v[j]
             worths[2, j] += 2.0 * top * top * mu[j] * need[2, j]
-            prices[K, K, j] += need[1, j] * need[1, j] * sums[2, j]
+            prices[K, K, j] += need[1, j] * need[1, j] * of_row[2, j]
         for k in range(K + 1):
             xk = x[k, o : o + nb]
             for j in range(nb):
                 worths[1, j] += xk[j] * z[k, j]
                 share[k, j] = -xk[j]
-        _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, demands[0])
+        _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, demands[0])
         for j in range(nb):
-            need[3, j] = -sums[4, j]
-        _pull(T, s, o, nb, theta, sums, unit, need[3], need[1], own, demands[1])
+            need[3, j] = -of_row[4, j] * aim[o + j]
+        for k in range(K + 1):
+            for j in range(nb):
+                unit[k, j] *= aim[o + j]
+        _pull(rows, o, nb, theta, of_row, unit, need[3], need[1], own, demands[1])
         for k in range(K):
             Tk = T[k, o : o + nb]
             for j in range(nb):
                 weight = size[j] * theta[k, j]
                 prices[k, k, j] += weight * size[j]
-                z[k, j] = weight * sums[0, j]
+                z[k, j] = weight * of_row[0, j]
                 theta[k, j] = weight
-                share[k, j] = weight * (Tk[j] - sums[1, j])
-                own[1, j] = share[k, j] * sums[2, j]
+                share[k, j] = weight * (Tk[j] - of_row[1, j])
+                own[1, j] = share[k, j] * of_row[2, j]
                 prices[k, K, j] += own[1, j] * need[1, j]
             for c in range(k + 1):
                 for j in range(nb):
@@ -166,7 +173,7 @@ def system(
     lanes = min(_BLOCK, n)
     matrix[K, K] += summed(prices[K, K], lanes)
     for k in range(3):
-        worth[k] += summed(worths[k], lanes)
+        sums[k] += summed(worths[k], lanes)
     for k in range(K + 1):
         right[0, k] += summed(demands[0, k], lanes)
         right[1, k] += summed(demands[1, k], lanes)
@@ -180,12 +187,9 @@ def system(
 
 @kernel(error_model="numpy")
 def direction(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
+    rows: Rows,
+    worth: Floats | None,
+    aim: Floats,
     top: float,
     t: float,
     x: Floats,
@@ -202,29 +206,29 @@ def direction(
 
     Of the predictor, right gathers what its second-order fault (column, row) asks of the system.
     """
-    K, n = T.shape[0] - 1, T.shape[1]
+    T, K, n = rows.T, rows.T.shape[0] - 1, rows.T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
-    unit, sums = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
+    unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
     own, need = np.empty((2, _BLOCK)), np.empty((4, _BLOCK))
     demands, unused = np.zeros((K + 1, _BLOCK)), np.zeros((K + 1, _BLOCK))
     back, dual = np.ones(_BLOCK), np.ones(_BLOCK)  # reciprocals of the steps
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        needs(a, b, e, cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(T, s, x, state, y, o, nb, z, unit, theta, sums)
-        size, v, corr = s[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
+        _weigh(rows, worth, x, state, y, o, nb, z, unit, theta, of_row)
+        size, v, corr, goal = rows.size[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb], aim[o : o + nb]
         dv, dnu, dmu = state[DV, o : o + nb], state[DNU, o : o + nb], state[DMU, o : o + nb]
         for j in range(nb):
             need[1, j] *= top
-            rho = centre - (corr[j] if corrected else 0.0)
-            need[3, j] = sums[3, j] - need[0, j] - rho * sums[4, j]
+            rho = centre * goal[j] - (corr[j] if corrected else 0.0)
+            need[3, j] = of_row[3, j] - need[0, j] - rho * of_row[4, j]
         for k in range(K + 1):
             xk = x[k, o : o + nb]
             faultk = fault[k, o : o + nb]
             for j in range(nb):
-                rho = centre - (faultk[j] if corrected else 0.0)
+                rho = centre * goal[j] - (faultk[j] if corrected else 0.0)
                 share[k, j] = rho * unit[k, j] - xk[j]
-        _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, unused)
+        _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, unused)
         for j in range(nb):
             need[2, j] = need[1, j] * step[K]
             need[0, j] = 0.0
@@ -233,14 +237,14 @@ def direction(
             for j in range(nb):
                 weight = size[j] * theta[k, j] * step[k]
                 need[0, j] += weight
-                need[2, j] += weight * (Tk[j] - sums[1, j])
+                need[2, j] += weight * (Tk[j] - of_row[1, j])
         for j in range(nb):
-            rise = own[1, j] + need[2, j] * sums[2, j]
-            part = rise * sums[4, j]
+            rise = own[1, j] + need[2, j] * of_row[2, j]
+            part = rise * of_row[4, j]
             dmu[j] = rise
-            dnu[j] = own[0, j] - need[0, j] * sums[0, j] + sums[1, j] * rise
-            rho = centre - (corr[j] if corrected else 0.0)
-            dv[j] = rho * sums[4, j] - v[j] * (1.0 + part)
+            dnu[j] = own[0, j] - need[0, j] * of_row[0, j] + of_row[1, j] * rise
+            rho = centre * goal[j] - (corr[j] if corrected else 0.0)
+            dv[j] = rho * of_row[4, j] - v[j] * (1.0 + part)
             back[j] = max(back[j], -dv[j] / v[j])
             dual[j] = max(dual[j], -part)
         for k in range(K + 1):
@@ -250,12 +254,12 @@ def direction(
             faultk = fault[k, o : o + nb]
             price = step[k] if k < K else 0.0
             for j in range(nb):
-                worth = dnu[j] + size[j] * price - Tk[j] * dmu[j]
-                move = share[k, j] - theta[k, j] * worth
+                rise = dnu[j] + size[j] * price - Tk[j] * dmu[j]
+                move = share[k, j] - theta[k, j] * rise
                 dxk[j] = move
                 back[j] = max(back[j], -move / xk[j])
-                dual[j] = max(dual[j], -worth * unit[k, j])
-                z[k, j] = move * worth
+                dual[j] = max(dual[j], -rise * unit[k, j])
+                z[k, j] = move * rise
             if not corrected:
                 for j in range(nb):
                     faultk[j] = z[k, j]
@@ -263,8 +267,8 @@ def direction(
         if not corrected:
             for j in range(nb):
                 corr[j] = dv[j] * dmu[j]
-                need[3, j] = corr[j] * sums[4, j]
-            _pull(T, s, o, nb, theta, sums, share, need[3], need[1], own, demands)
+                need[3, j] = corr[j] * of_row[4, j]
+            _pull(rows, o, nb, theta, of_row, share, need[3], need[1], own, demands)
     lanes = min(_BLOCK, n)
     if not corrected:
         for k in range(K + 1):

@@ -140,9 +140,8 @@ class Search:
         T = np.concatenate((rows.T, rows.base[None])) / best
         cap = None if rows.cap is None else np.minimum(rows.cap / best, _NEARLY_FULL)
         begin = min(begin, 0.999 * self.top)
-        y, t, _, _ = barrier(
-            T, rows.size, rows.a / best, rows.b, rows.e, cap, self.limit, fixed, anchor, self.top, begin, goal
-        )
+        scaled = rows._replace(T=T, a=rows.a / best, cap=cap)
+        y, t, _, _ = barrier(scaled, None, np.ones(rows.count), self.limit, fixed, anchor, self.top, begin, goal)
         value = y * self.limit
         known = _NOTHING < value.sum() < np.inf
         return Centre(value / value.sum() if known else np.zeros(len(y)), t)
@@ -167,7 +166,7 @@ class Search:
         left, right = np.empty(rows.count, dtype=np.int8), np.empty(rows.count, dtype=np.int8)
         demand = np.zeros((3, K))
         low, high = box.low / self.limit, box.high / self.limit
-        found = classify(rows.T, rows.base, rows.size, *rows.curve, low, high, box.t, left, right, demand, unsure)
+        found = classify(rows, low, high, box.t, left, right, demand, unsure)
         if codes is not None:
             codes.left[part.places], codes.right[part.places] = left, right
         if found == rows.count:

@@ -20,7 +20,7 @@ ALWAYS = 1e250
 FIXED = 1e200
 
 
-@kernel(error_model="numpy", inline="always")
+@kernel(error_model="numpy")
 def needs(
     a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats, slope: Floats, bend: Floats
 ) -> None:
@@ -47,7 +47,7 @@ def needs(
             bend[j] = 0.0
 
 
-@kernel(error_model="numpy", inline="always")
+@kernel(error_model="numpy")
 def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: float, r: Floats) -> None:
     """Write r alone, (count,)."""
     own = a[first : first + count]
@@ -64,7 +64,7 @@ def asked(a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, t: 
             r[j] = own[j] * t
 
 
-@kernel(error_model="numpy", inline="always")
+@kernel(error_model="numpy")
 def fullness(best: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, first: int, count: int, full: Floats) -> None:
     """Write 1 / t, t the level at which a row asks for its `best` (count,); 0 if it never does."""
     own = a[first : first + count]

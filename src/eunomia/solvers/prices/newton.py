@@ -19,7 +19,6 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 from eunomia.model.equations import solve
 from eunomia.model.products import dot
-from eunomia.solvers.prices.needs import Curve, needs
 from eunomia.solvers.prices.response import walk
 from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import summed
@@ -34,39 +33,37 @@ _FAR = 0.5  # relative step that no derivative is good for
 
 
 @kernel(error_model="numpy")
-def answers(
-    T: Floats,
-    base: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
-    price: Floats,
-    t: float,
-    demand: Floats,
-) -> None:
-    """Add what the rows ask of each column at these prices and this level, and its derivative in t, (2, column)."""
-    n, K = T.shape[1], T.shape[0]
-    need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    L, R, up, down = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty(_BLOCK), np.empty(_BLOCK)
-    lanes = np.zeros((2, K, _BLOCK))
+def answers(T: Floats, base: Floats, s: Floats, need: Floats, slope: Floats, price: Floats, demand: Floats) -> None:
+    """Add what the rows ask of each column at these prices, and its derivative in the level, to demand (2, column).
+
+    T (column, row); base, size s, need and its slope (row,). A need above the row's best speed counts as that speed.
+    """
+    K, n = T.shape
+    most, up, down, rise = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    L, R, lanes = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.zeros((2, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        size, f = s[o : o + nb], base[o : o + nb]
-        needs(a, b, e, cap, o, nb, t, need, slope, bend)
-        walk(T, base, o, nb, price, need, L, R)
+        size, f, asked, steep = s[o : o + nb], base[o : o + nb], need[o : o + nb], slope[o : o + nb]
         for j in range(nb):
-            asks = (need[j] > f[j]) & (R[2, j] >= 0.0)
+            most[j] = f[j]
+        for k in range(K):
+            Tk = T[k, o : o + nb]
+            for j in range(nb):
+                most[j] = max(Tk[j], most[j])
+        for j in range(nb):
+            most[j] = min(most[j], asked[j])
+        walk(T, base, o, nb, price, most, L, R)
+        for j in range(nb):
+            asks = (most[j] > f[j]) & (R[2, j] >= 0.0)
             gain = size[j] / (R[0, j] - L[0, j]) if asks else 0.0
-            up[j] = (need[j] - L[0, j]) * gain
+            up[j] = (most[j] - L[0, j]) * gain
             down[j] = size[j] - up[j] if asks else 0.0
-            slope[j] *= gain
+            rise[j] = steep[j] * gain
         for k in range(K):
             for j in range(nb):
                 right, left = R[2, j] == k, L[2, j] == k
                 lanes[0, k, j] += (up[j] if right else 0.0) + (down[j] if left else 0.0)
-                lanes[1, k, j] += (slope[j] if right else 0.0) - (slope[j] if left else 0.0)
+                lanes[1, k, j] += (rise[j] if right else 0.0) - (rise[j] if left else 0.0)
     count = min(n, _BLOCK)
     for k in range(K):
         demand[0, k] += summed(lanes[0, k], count)
@@ -88,7 +85,7 @@ class Market:
         demand = np.stack(
             (self.fixed[0] + d * (self.fixed[1] + d * self.fixed[2]), self.fixed[1] + 2 * d * self.fixed[2])
         )
-        answers(rows.T, rows.base, rows.size, *rows.curve, value / self.limit, t, demand)
+        answers(rows.T, rows.base, rows.size, *rows.need(t), value / self.limit, demand)
         return demand[0] / self.limit - 1, demand[1] / self.limit
 
     def slope(self, value: Floats, t: float) -> Floats:

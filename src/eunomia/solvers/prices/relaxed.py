@@ -80,7 +80,7 @@ def screened(table: Table, search: Search, priced: Ints, free: Ints, box: Box, c
     demand = np.zeros((3, K))
     low, high = box.low / limit, box.high / limit
     left, right = codes.left, codes.right
-    found = screen(rows.T, rows.size, *rows.curve, priced, free, low, high, box.t, left, right, demand, unsure, store)
+    found = screen(rows, priced, free, low, high, box.t, left, right, demand, unsure, store)
     given, t = table.fixed[:, priced], float(box.t[1])
     moved = np.stack((given[0] + t * (given[1] + t * given[2]), given[1] + 2 * t * given[2], given[2]))
     places, kept = unsure[:found].copy(), np.ascontiguousarray(store[:found].T)
@@ -138,7 +138,7 @@ def _settled_at(table: Table, priced: Ints, free: Ints, codes: Codes, t: float) 
     demand = table.fixed.copy()
     demand[0] += t * (demand[1] + t * demand[2])
     demand[1] += 2 * t * demand[2]
-    demand_at(table.rows.T, table.rows.size, *table.rows.curve, t, left, right, np.empty(table.rows.count), demand)
+    demand_at(table.rows, t, left, right, np.empty(table.rows.count), demand)
     return demand[:, priced]
 
 

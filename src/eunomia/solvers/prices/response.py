@@ -14,6 +14,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.prices.needs import HUGE, Curve, asked, needs
+from eunomia.solvers.prices.rows import Rows
 from eunomia.solvers.sums import summed
 
 _BLOCK = 256
@@ -22,12 +23,7 @@ FREE = -1  # code of the free alternative
 
 @kernel(error_model="numpy")
 def screen(
-    T: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
+    rows: Rows,
     priced: Ints,
     free: Ints,
     low: Floats,
@@ -41,12 +37,12 @@ def screen(
 ) -> int:
     """Settle the rows whose first edge (free, R) is certain: most of them where capacity is scarce.
 
-    T (column, row); priced, free: columns of either sort; low, high (priced,) prices; t = (least, middle, most).
+    priced, free: columns of either sort; low, high (priced,) prices; t = (least, middle, most).
     Writes codes to left, right (row,), adds to demand (3, priced) the coefficients of (t − middle)^0, 1, 2, and lists
     the others in unsure; returns their number. A row that needs no price gets right = FREE. What is known of the others
     is copied while it is at hand: speeds, base, size, a, and b and e or cap go to the first rows of store.
     """
-    n, K = T.shape[1], len(priced)
+    T, n, K = rows.T, rows.T.shape[1], len(priced)
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     least, most = np.empty(_BLOCK), np.empty(_BLOCK)
     base, best, speed, code = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
@@ -59,10 +55,10 @@ def screen(
     found = 0
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        size, lefts, rights = s[o : o + nb], left[o : o + nb], right[o : o + nb]
-        asked(a, b, e, cap, o, nb, t[0], least)
-        asked(a, b, e, cap, o, nb, t[2], most)
-        needs(a, b, e, cap, o, nb, t[1], need, slope, bend)
+        size, lefts, rights = rows.size[o : o + nb], left[o : o + nb], right[o : o + nb]
+        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[0], least)
+        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[2], most)
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t[1], need, slope, bend)
         for j in range(nb):
             base[j] = 0.0
             best[j] = 0.0
@@ -110,7 +106,7 @@ def screen(
                 mine = code[j] == mark
                 lanes[0, k, j] += own[j] if mine else 0.0
                 lanes[1, k, j] += slope[j] if mine else 0.0
-            if b is not None:
+            if rows.b is not None:
                 for j in range(nb):
                     lanes[2, k, j] += bend[j] if code[j] == mark else 0.0
         for j in range(nb):
@@ -123,13 +119,19 @@ def screen(
             place = unsure[i]
             for k in range(K):
                 store[i, k] = T[priced[k], place]
-            store[i, K], store[i, K + 1], store[i, K + 2] = base[place - o], s[place], a[place]
-            if b is not None and e is not None:
-                store[i, K + 3], store[i, K + 4] = b[place], e[place]
-            elif cap is not None:
-                store[i, K + 3] = cap[place]
+            store[i, K], store[i, K + 1], store[i, K + 2] = base[place - o], rows.size[place], rows.a[place]
+            _store_curve(rows.b, rows.e, rows.cap, place, store[i, K + 3 :])
     _join(lanes, n, demand)
     return found
+
+
+@kernel(error_model="numpy")
+def _store_curve(b: Curve, e: Curve, cap: Curve, row: int, store: Floats) -> None:
+    """Write b and e, or the cap, of a row."""
+    if b is not None and e is not None:
+        store[0], store[1] = b[row], e[row]
+    elif cap is not None:
+        store[0] = cap[row]
 
 
 @kernel(error_model="numpy")
@@ -176,24 +178,55 @@ def walk(T: Floats, base: Floats, o: int, nb: int, price: Floats, need: Floats, 
 
 
 @kernel(error_model="numpy")
-def classify(
+def doubts(
     T: Floats,
     base: Floats,
-    s: Floats,
-    a: Floats,
-    b: Curve,
-    e: Curve,
-    cap: Curve,
-    low: Floats,
-    high: Floats,
-    t: Floats,
-    left: Array,
-    right: Array,
-    demand: Floats,
-    unsure: Ints,
+    o: int,
+    nb: int,
+    price: Floats,
+    half: Floats,
+    least: Floats,
+    most: Floats,
+    L: Floats,
+    R: Floats,
+    off: Floats,
+    bad: Floats,
+) -> None:
+    """Write 1 to bad (lane,) where the edge may change: by prices ± half, or by needs between least and most.
+
+    T (priced, row), base (row,); L, R as `walk` writes them; off (2, lane) is overwritten by how much the ends' prices
+    may differ.
+    """
+    K = T.shape[0]
+    for j in range(nb):
+        off[0, j] = 0.0
+        off[1, j] = 0.0
+    for k in range(K):
+        for j in range(nb):
+            off[0, j] = half[k] if L[2, j] == k else off[0, j]
+            off[1, j] = half[k] if R[2, j] == k else off[1, j]
+    for j in range(nb):
+        ahead, span = base[o + j] - L[0, j], R[0, j] - L[0, j]
+        rest = span - ahead
+        worse = -rest * L[1, j] - ahead * R[1, j] < abs(rest) * off[0, j] + abs(ahead) * off[1, j]
+        out = (least[j] < L[0, j]) | (most[j] > R[0, j]) | (R[2, j] < 0.0)
+        bad[j] = 1.0 if out | ((L[2, j] >= 0.0) & worse) else 0.0
+    for k in range(K):
+        Tk = T[k, o : o + nb]
+        for j in range(nb):
+            ahead, span = Tk[j] - L[0, j], R[0, j] - L[0, j]
+            rest = span - ahead
+            above = price[k] * span - rest * L[1, j] - ahead * R[1, j]
+            worse = above < half[k] * span + abs(rest) * off[0, j] + abs(ahead) * off[1, j]
+            bad[j] = 1.0 if worse & (L[2, j] != k) & (R[2, j] != k) else bad[j]
+
+
+@kernel(error_model="numpy")
+def classify(
+    rows: Rows, low: Floats, high: Floats, t: Floats, left: Array, right: Array, demand: Floats, unsure: Ints
 ) -> int:
-    """Settle the rows whose edge, whichever it is, is certain; T (priced, row), base f (row,), the rest as above."""
-    n, K = T.shape[1], T.shape[0]
+    """Settle the rows whose edge, whichever it is, is certain; all columns are priced, the rest is as above."""
+    T, (K, n) = rows.T, rows.T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     least, most = np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, off, bad = np.empty((3, _BLOCK)), np.empty((3, _BLOCK)), np.empty((2, _BLOCK)), np.empty(_BLOCK)
@@ -202,33 +235,13 @@ def classify(
     found = 0
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        size, lefts, rights = s[o : o + nb], left[o : o + nb], right[o : o + nb]
-        asked(a, b, e, cap, o, nb, t[0], least)
-        asked(a, b, e, cap, o, nb, t[2], most)
-        needs(a, b, e, cap, o, nb, t[1], need, slope, bend)
-        f = base[o : o + nb]
-        walk(T, base, o, nb, price, need, L, R)
-        for j in range(nb):
-            off[0, j] = 0.0
-            off[1, j] = 0.0
-        for k in range(K):
-            for j in range(nb):
-                off[0, j] = half[k] if L[2, j] == k else off[0, j]
-                off[1, j] = half[k] if R[2, j] == k else off[1, j]
-        for j in range(nb):
-            A, span = f[j] - L[0, j], R[0, j] - L[0, j]
-            rest = span - A
-            worse = -rest * L[1, j] - A * R[1, j] < abs(rest) * off[0, j] + abs(A) * off[1, j]
-            out = (least[j] < L[0, j]) | (most[j] > R[0, j]) | (R[2, j] < 0.0)
-            bad[j] = 1.0 if out | ((L[2, j] >= 0.0) & worse) else 0.0
-        for k in range(K):
-            Tk = T[k, o : o + nb]
-            for j in range(nb):
-                A, span = Tk[j] - L[0, j], R[0, j] - L[0, j]
-                rest = span - A
-                room = price[k] * span - rest * L[1, j] - A * R[1, j]
-                worse = room < half[k] * span + abs(rest) * off[0, j] + abs(A) * off[1, j]
-                bad[j] = 1.0 if worse & (L[2, j] != k) & (R[2, j] != k) else bad[j]
+        size, lefts, rights = rows.size[o : o + nb], left[o : o + nb], right[o : o + nb]
+        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[0], least)
+        asked(rows.a, rows.b, rows.e, rows.cap, o, nb, t[2], most)
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t[1], need, slope, bend)
+        f = rows.base[o : o + nb]
+        walk(T, rows.base, o, nb, price, need, L, R)
+        doubts(T, rows.base, o, nb, price, half, least, most, L, R, off, bad)
         for j in range(nb):
             idle = most[j] <= f[j]
             bad[j] = 0.0 if idle else bad[j]
@@ -245,7 +258,7 @@ def classify(
                 up, down = R[2, j] == k, L[2, j] == k
                 lanes[0, k, j] += (off[0, j] if up else 0.0) + (off[1, j] if down else 0.0)
                 lanes[1, k, j] += (slope[j] if up else 0.0) - (slope[j] if down else 0.0)
-            if b is not None:
+            if rows.b is not None:
                 for j in range(nb):
                     up, down = R[2, j] == k, L[2, j] == k
                     lanes[2, k, j] += (bend[j] if up else 0.0) - (bend[j] if down else 0.0)

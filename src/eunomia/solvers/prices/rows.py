@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ _BLOCK = 256
 _STRIDE = 16  # rows looked at together to tell that none of them is drawn
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """T (column, row), contiguous by column; base f (row,) speed of the free alternative; size (row,); need curves."""
 
     T: Floats
@@ -28,38 +27,25 @@ class Rows:
     cap: Curve
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # of rows, not of entries of the tuple
         """Return the number of rows."""
         return int(self.T.shape[1])
-
-    @property
-    def curve(self) -> tuple[Floats, Curve, Curve, Curve]:
-        """Return what the kernels call a, b, e, cap."""
-        return self.a, self.b, self.e, self.cap
 
     def some(self, chosen: Ints, times: Floats | float = 1.0) -> Rows:
         """Return the rows listed (ascending), each standing for `times` of its like."""
         if len(chosen) == self.count and isinstance(times, float) and times == 1.0:
             return self
-        parts = [None if v is None else v[chosen] for v in (self.b, self.e, self.cap)]
-        return Rows(
-            self.T[:, chosen],
-            self.base[chosen],
-            self.size[chosen] * times,
-            self.a[chosen],
-            parts[0],
-            parts[1],
-            parts[2],
-        )
+        b, e, cap = (None if v is None else v[chosen] for v in (self.b, self.e, self.cap))
+        return Rows(self.T[:, chosen], self.base[chosen], self.size[chosen] * times, self.a[chosen], b, e, cap)
 
     def over(self, columns: Ints) -> Rows:
         """Return the rows with these columns alone (ascending); no copy where that is all of them."""
-        return self if len(columns) == len(self.T) else replace(self, T=self.T[columns])
+        return self if len(columns) == len(self.T) else self._replace(T=self.T[columns])
 
     def asked(self, t: float) -> Floats:
         """Return r(t) (row,)."""
         asked = np.empty(self.count)
-        write_needs(*self.curve, t, asked)
+        write_needs(self, t, asked)
         return asked
 
     def need(self, t: float) -> tuple[Floats, Floats]:
@@ -74,47 +60,50 @@ class Rows:
 
 
 @kernel(error_model="numpy")
-def write_needs(a: Floats, b: Curve, e: Curve, cap: Curve, t: float, asked: Floats) -> None:
+def write_needs(rows: Rows, t: float, asked: Floats) -> None:
     """Write r(t) (row,)."""
     slope, bend = np.empty(_BLOCK), np.empty(_BLOCK)
-    for o in range(0, len(a), _BLOCK):
-        nb = min(_BLOCK, len(a) - o)
-        needs(a, b, e, cap, o, nb, t, asked[o : o + nb], slope, bend)
+    for o in range(0, len(rows.a), _BLOCK):
+        nb = min(_BLOCK, len(rows.a) - o)
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, asked[o : o + nb], slope, bend)
 
 
 @kernel(error_model="numpy")
-def survey(
-    T: Floats, size: Floats, a: Floats, b: Curve, e: Curve, cap: Curve, columns: Ints, weight: Floats
-) -> tuple[float, int, float]:
+def survey(rows: Rows, columns: Ints, weight: Floats) -> tuple[float, int, float]:
     """Write size / t (row,), t the level at which a row is full; return the largest 1 / t, how many rows lack, the sum.
 
     Of capped rows the share of size that the cap takes is written. A row lacks if it has a need that no column serves;
     its weight is 0.
     """
-    best, full, most, total = np.empty(_BLOCK), np.empty(_BLOCK), np.zeros(_BLOCK), np.zeros(_BLOCK)
-    lack = 0
+    T, best, full = rows.T, np.empty(_BLOCK), np.empty(_BLOCK)
+    most, total, lack = np.zeros(_BLOCK), np.zeros(_BLOCK), 0
     for o in range(0, T.shape[1], _BLOCK):
         nb = min(_BLOCK, T.shape[1] - o)
-        weights, sizes, asked = weight[o : o + nb], size[o : o + nb], a[o : o + nb]
+        weights, sizes, asked = weight[o : o + nb], rows.size[o : o + nb], rows.a[o : o + nb]
         for j in range(nb):
             best[j] = 0.0
         for k in columns:
             Tk = T[k, o : o + nb]
             for j in range(nb):
                 best[j] = Tk[j] if Tk[j] > best[j] else best[j]
-        fullness(best, a, b, e, cap, o, nb, full)
+        fullness(best, rows.a, rows.b, rows.e, rows.cap, o, nb, full)
         for j in range(nb):
             most[j] = full[j] if full[j] > most[j] else most[j]
             weights[j] = full[j] * sizes[j]
-        if cap is not None:
-            end = cap[o : o + nb]
-            for j in range(nb):
-                weights[j] = sizes[j] * end[j] / best[j] if best[j] > 0.0 else 0.0
+        _capped_weight(rows.cap, sizes, best, o, nb, weights)
         for j in range(nb):
             lack += 1 if (asked[j] > 0.0) & (best[j] <= 0.0) else 0
             total[j] += weights[j]
     lanes = min(_BLOCK, T.shape[1])
     return greatest(most, lanes), lack, summed(total, lanes)
+
+
+@kernel(error_model="numpy")
+def _capped_weight(cap: Curve, size: Floats, best: Floats, o: int, nb: int, weight: Floats) -> None:
+    """Write the share of size that the cap takes, if rows have caps."""
+    if cap is not None:
+        for j in range(nb):
+            weight[j] = size[j] * cap[o + j] / best[j] if best[j] > 0.0 else 0.0
 
 
 @kernel(error_model="numpy")

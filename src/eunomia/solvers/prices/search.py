@@ -7,7 +7,7 @@ after all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def _route(table: Table, found: Vertex, codes: Codes, priced: Ints, free: Ints) 
         return None, free[short]
     if len(todo) == 0:
         return edges, free
-    some = replace(rows, b=None, e=None, cap=need, a=np.full(len(need), ALWAYS)).some(todo).over(free)
+    some = rows._replace(b=None, e=None, cap=need, a=np.full(len(need), ALWAYS)).some(todo).over(free)
     if len(free) == 1:
         right[todo] = free[0]
         asked = float((some.size * need[todo] / some.T[0]).sum())
@@ -137,7 +137,7 @@ def _share_out(edges: Edges, some: Rows, todo: Ints, spare: Floats, free: Ints) 
     need, capped = np.asarray(some.cap), np.empty(some.count)
     if reach(some.T, np.flatnonzero(spare > 0), need, capped) * (1 - 1e-12) > 1:
         return None, free[closed] if closed.any() else free
-    some = replace(some, cap=capped)
+    some = some._replace(cap=capped)
     fixed = np.zeros((3, K))
     fixed[1] = spare
     table = table_of(some, 2 * spare, fixed, 2.0)

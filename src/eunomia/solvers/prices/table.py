@@ -61,7 +61,7 @@ def table_of(rows: Rows, limit: Floats, fixed: Floats | None, top: float) -> Tab
     """Look once at all rows."""
     weight = np.empty(rows.count)
     opened = np.flatnonzero(limit > 0)
-    full, lack, total = survey(rows.T, rows.size, *rows.curve, opened, weight)
+    full, lack, total = survey(rows, opened, weight)
     if lack:
         raise Unserved
     if fixed is None:

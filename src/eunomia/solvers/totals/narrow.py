@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.totals.alike import seem_alike
+from eunomia.solvers.totals.exact import exactly
 from eunomia.solvers.totals.response import OPEN
 from eunomia.solvers.totals.rows import Rows
 
@@ -195,14 +197,25 @@ def _caution(part: Rows) -> float:
 def _estimate(part: Rows, room: Floats, sample: int, known: float, draw: int) -> Floats:
     """Return prices from a sample of the rows, itself narrowed first where it is large."""
     if sample >= len(part.size):
-        return part.centre(room, 1e-7)
+        return _prices(part, room, 1e-7)
     drawn, each = part.drawn(sample, draw)
     if sample <= 2 * _least_sample(part):
-        return drawn.centre(room / each, 1e-4)
+        return _prices(drawn, room / each, 1e-4)
     nowhere = np.zeros(len(room)), np.full(len(room), np.inf)
     inner = Narrowing.of(drawn, room / each, nowhere, known)
     inner.narrow(0, width=0.5 * known / np.sqrt(sample))
-    return inner.boxes[-1].centre if inner.boxes else drawn.centre(room / each, 1e-4)
+    return inner.boxes[-1].centre if inner.boxes else _prices(drawn, room / each, 1e-4)
+
+
+def _prices(part: Rows, room: Floats, tolerance: float) -> Floats:
+    """Return prices of a few thousand rows: by an interior point, or by the general solver where that gets nowhere."""
+    price = part.centre(room, tolerance)
+    if price is not None:
+        return price
+    try:
+        return exactly(part, room, np.zeros(len(room)), np.full(len(room), 2 * part.ceiling)).price
+    except NoOptimum:
+        return np.full(len(room), np.nan)
 
 
 def _middle(part: Rows) -> float:

@@ -9,23 +9,8 @@ from eunomia.model.arrays import Floats
 
 
 @kernel()
-def in_play_freely(worth: Floats, size: Floats, centre: Floats, half: Floats) -> Floats:
-    """Return the worths (column, row) of rows without floors, −inf where a place is never the best in the box."""
-    columns, rows = worth.shape
-    left = np.empty((columns, rows))
-    for i in range(rows):
-        surest = 0.0
-        for k in range(columns):
-            surest = max(surest, worth[k, i] - size[i] * (centre[k] + half[k]))
-        for k in range(columns):
-            most = worth[k, i] - size[i] * (centre[k] - half[k])
-            left[k, i] = worth[k, i] if most >= surest and worth[k, i] > 0 else -np.inf
-    return left
-
-
-@kernel()
 def in_play(worth: Floats, size: Floats, rate: Floats, floor: Floats, centre: Floats, half: Floats) -> Floats:
-    """Return the worths (column, row) of rows with floors, −inf where a place is in no choice of the box.
+    """Return the worths (column, row) of rows, −inf where a place is in no choice of the box; floor −inf: none.
 
     A mixture of two places is no choice if a third lies above their line at all prices, or the faster is sure to gain
     more than the slower; a place alone is none if another is sure to gain more.

@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.arrays import Array, Bools, Floats, Ints
 from eunomia.model.products import dot
+from eunomia.solvers.prices.barrier import barrier
+from eunomia.solvers.prices.needs import ALWAYS
+from eunomia.solvers.prices.rows import Rows as NeedRows
 from eunomia.solvers.program import Infeasible
-from eunomia.solvers.totals.barrier import prices
-from eunomia.solvers.totals.playing import in_play, in_play_freely
+from eunomia.solvers.totals.playing import in_play
 from eunomia.solvers.totals.response import choose, choose_freely, proof
 
 _SOME = 512
+_NEAR = 0.1  # relative error above which an interior point has got nowhere
 _ROUNDING = 1e-9  # relative
 
 
@@ -63,11 +66,10 @@ class Rows:
 
     def in_play(self, centre: Floats, half: Floats) -> Rows:
         """Return the problem with the places closed that are in no row's choice over the box centre ± half."""
+        rate, floor = self.rate, self.floor
         if self.free:
-            worth = in_play_freely(self.worth, self.size, centre, half)
-        else:
-            worth = in_play(self.worth, self.size, self.rate, self.floor, centre, half)
-        return replace(self, worth=worth)
+            rate, floor = np.zeros_like(self.worth), np.full(len(self.size), -np.inf)
+        return replace(self, worth=in_play(self.worth, self.size, rate, floor, centre, half))
 
     def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
         """Write each row's choice over the box; return what the decided rows use (column,)."""
@@ -87,16 +89,42 @@ class Rows:
         if value < -_ROUNDING * (dot(price, capacity)):
             raise Infeasible("the floors together need more than the capacity; lower them or give some up")
 
-    def centre(self, capacity: Floats, tolerance: float) -> Floats:
-        """Return prices (column,) at which the rows just fit."""
+    def centre(self, capacity: Floats, tolerance: float) -> Floats | None:
+        """Return prices (column,) at which the rows just fit; None where the interior point does not get near."""
         if self.free and not (self.worth > 0).any():
             return np.zeros(len(self.worth))
-        rows = len(self.size)
-        across = np.ascontiguousarray(self.worth.T)
-        rate = np.zeros_like(across) if self.free else np.ascontiguousarray(self.rate.T)
-        floor = np.full(rows, -np.inf) if self.free else self.floor
+        count, columns = self.counts(), len(self.worth)
+        usable = np.isfinite(self.worth)
+        unit = np.abs(np.where(usable, self.worth, 0.0)).max(axis=0)
+        unit = np.maximum(unit, 1e-12 * unit.max() + 1e-300) * count
+        whole = float(unit.sum())
+        worth = np.where(usable, count * self.worth, -unit) / whole
+        rate, need = np.zeros_like(worth), np.full(len(count), -1.0)  # what −1 is asked for is never short
+        if not self.free:
+            rate, need = self._in_own_unit(usable)
+        size, aim = count * self.size, unit * (len(unit) / whole)
+        if not self.free:  # floors may need more than there is: then capacity is bought, row by row of one column each
+            most, own = float(size.sum()), np.eye(columns, dtype=bool)
+            dear = -self.ceiling * most / whole
+            worth = np.concatenate((worth, np.where(own, dear, 10 * dear)), axis=1)
+            size, aim = np.append(size, np.full(columns, -most)), np.append(aim, np.ones(columns))
+            rate, need = (
+                np.concatenate((rate, np.zeros((columns, columns))), axis=1),
+                np.append(need, -np.ones(columns)),
+            )
+        rest = np.zeros((1, len(size)))
         room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
-        return prices(across, self.size, self.counts(), rate, floor, room, self.ceiling, tolerance)[0]
+        scaled = NeedRows(np.concatenate((rate, rest)), rest[0], size, np.full(len(size), ALWAYS), None, None, need)
+        worths, nothing = np.concatenate((worth, rest)), np.zeros((3, columns))
+        price, _, error, _ = barrier(scaled, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)
+        return np.asarray(price * whole) if error <= _NEAR else None
+
+    def _in_own_unit(self, usable: Bools) -> tuple[Floats, Floats]:
+        """Return rates (column, row) as parts of each row's best, 0 without a floor, and floors (row,), −1 without."""
+        rate = np.where(usable & np.isfinite(self.floor), self.rate, 0.0)
+        best = np.abs(rate).max(axis=0)
+        best[best == 0] = 1.0
+        return rate / best, np.where(np.isfinite(self.floor), self.floor / best, -1.0)
 
 
 def _spread(rows: int, sample: int, draw: int) -> Ints:

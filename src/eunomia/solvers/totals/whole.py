@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.blocks import Groups, blocks_of, lifted
-from eunomia.solvers.program import NoOptimum, Program
+from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.totals.alike import alike, seem_alike
+from eunomia.solvers.totals.exact import Exact, exactly
 from eunomia.solvers.totals.narrow import Narrowing
 from eunomia.solvers.totals.response import BASE, proof, proof_freely
 from eunomia.solvers.totals.rows import Rows
@@ -41,17 +41,17 @@ def optimum(rows: Rows, capacity: Floats) -> Found:
     return Found(found.row, found.column, found.share, found.price, floor_price, time_price)
 
 
-def _counted(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None = None, known: float = 1.0) -> _Exact:
+def _counted(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None = None, known: float = 1.0) -> Exact:
     """Solve for one row of each class where rows are alike, for all rows where not."""
     classes = alike(rows) if len(rows.size) > FEW else None
     if classes is None:
         return _narrowed(rows, capacity, limits, known)
     found = _narrowed(classes.rows, capacity, limits, known)
     row, column, share = classes.shares(found.row, found.column, found.share)
-    return _Exact(row, column, share, found.price, found.torn)
+    return Exact(row, column, share, found.price, found.torn)
 
 
-def _narrowed(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None, known: float) -> _Exact:
+def _narrowed(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None, known: float) -> Exact:
     """Solve by narrowing boxes of prices within the limits, each (column,)."""
     narrowing = Narrowing.of(rows, capacity, limits, known)
     for _ in range(_ATTEMPTS):
@@ -60,7 +60,7 @@ def _narrowed(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None
         if narrowing.boxes and len(left) > FEW and seem_alike(part.some()):
             found = _counted(part, room, narrowing.bounds(), narrowing.boxes[-1].relative)
         else:
-            found = _exactly(part, room, *narrowing.bounds())
+            found = exactly(part, room, *narrowing.bounds())
         outside = np.where(np.abs(found.torn) > _ROUNDING * capacity, np.sign(found.torn), 0.0)
         if outside.any() and limits is None:
             rows.refuse_if_proven(capacity, found.price)
@@ -69,50 +69,7 @@ def _narrowed(rows: Rows, capacity: Floats, limits: tuple[Floats, Floats] | None
     raise NoOptimum("the boxes of prices kept missing; check the worths for entries many decades apart")
 
 
-@dataclass(frozen=True, slots=True)
-class _Exact:
-    """The optimum of some rows with prices held inside a box."""
-
-    row: Ints  # (entry,)
-    column: Ints
-    share: Floats
-    price: Floats  # (column,)
-    torn: (
-        Floats  # (column,) above 0: overdrawn although the price is at the box's upper end; below 0: left, at its lower
-    )
-
-
-def _exactly(part: Rows, room: Floats, low: Floats, high: Floats) -> _Exact:
-    """Solve for the open rows over distinct rows by the general solver, prices held between low and high (column,).
-
-    The dual of such a limit is to buy capacity at its upper end, and to be paid its lower end for what is left.
-    """
-    worth, size, columns = part.worth.T, part.size, len(room)
-    rate, floor = np.zeros_like(worth), np.zeros(len(size))
-    if not part.free:
-        rate, floor = part.rate.T, np.where(np.isfinite(part.floor), part.floor, np.minimum(part.rate, 0.0).sum(axis=0))
-    groups = Groups.alike(worth, size, rate, floor)
-    groups = replace(groups, count=np.bincount(groups.of, part.counts()).astype(float))
-    first, held = groups.first, len(groups.count)
-    usable = np.isfinite(worth) & ((worth > 0) | (rate * floor[:, None] > 0))
-    blocks = blocks_of(usable[first], size[first], groups.count, room, rate[first], floor[first])
-    n, bounded = len(blocks.group), np.flatnonzero(np.isfinite(high))
-    cost = np.concatenate((worth[first][blocks.group, blocks.column], low, -high[bounded]))
-    row = np.concatenate((blocks.row, held + np.arange(columns), held + bounded))
-    variable = np.concatenate((blocks.variable, n + np.arange(columns + len(bounded))))
-    value = np.concatenate((blocks.value, np.ones(columns), -np.ones(len(bounded))))
-    blocks.low[held : held + columns] = room
-    solved = Program.of_entries(cost, row, variable, value, blocks.low, blocks.high).solve()
-    price = np.maximum(solved.row_price[held : held + columns], 0.0)
-    gain = np.where(usable, worth - size[:, None] * price, -np.inf)
-    x = lifted(blocks.spread(solved.x[:n], groups, columns), rate, floor, gain)
-    row, column = np.nonzero(x)
-    torn = np.where(low > 0, -solved.x[n : n + columns], 0.0)
-    torn[bounded] += solved.x[n + columns :]
-    return _Exact(row, column, x[row, column], price, torn)
-
-
-def _whole(narrowing: Narrowing, row: Ints, found: _Exact) -> _Exact:
+def _whole(narrowing: Narrowing, row: Ints, found: Exact) -> Exact:
     """Put the shares of the open rows and the choices of the others together."""
     rows, choice, columns = narrowing.problem, narrowing.choice, len(found.price)
     alone = np.flatnonzero((choice >= 0) & (choice < columns))
@@ -120,7 +77,7 @@ def _whole(narrowing: Narrowing, row: Ints, found: _Exact) -> _Exact:
     if not rows.free:
         parts += _mixtures(rows, choice.astype(np.int64), columns)
     where, what, much = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _Exact(where, what, much, found.price, found.torn)
+    return Exact(where, what, much, found.price, found.torn)
 
 
 def _mixtures(rows: Rows, choice: Ints, columns: int) -> list[tuple[Ints, Ints, Floats]]:
