@@ -63,7 +63,7 @@ def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> 
         "las against fifo, average completion time: better at load 1 (−25 %, −30 % to −20 %); "
         "a difference that is noise at load 2 (+2.0 %, −28 % to +32 %)."
     )
-    assert "2 differences were looked at: about 0.1 of them would pass for real by chance" in findings(TWO)[-1]
+    assert "2 differences were tested: if there were none, about 0.1 would still look significant." in findings(TWO)[-1]
 
 
 def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
@@ -76,14 +76,16 @@ def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
 def test_seeds_of_which_nothing_is_drawn_are_told_to_be_one_run() -> None:
     one = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
     told = findings(content(one, replace(one, name="las")))
-    assert told[-2] == "Nothing is drawn: the 3 seeds gave the very same run, and count as one."
-    assert told[-1].startswith("There are no intervals; to learn how much other jobs would move these numbers, let")
+    assert told[-2] == "Nothing is random: the 3 seeds gave identical runs, and count as one."
+    assert told[-1].startswith(
+        "There are no intervals; to learn how much other jobs would change these numbers, generate jobs"
+    )
 
 
 def test_a_policy_that_draws_nothing_beside_one_that_does_is_named() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
     told = findings(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
-    assert "Nothing is drawn under fifo: the 3 seeds gave the very same run, and count as one." in told
+    assert "Nothing is random under fifo: the 3 seeds gave identical runs, and count as one." in told
     assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in told)
 
 
