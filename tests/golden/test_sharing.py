@@ -11,8 +11,7 @@ import pytest
 
 from eunomia.core.entitlements import ActiveJobs, Entitlements
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.entitlement import owned_by
-from eunomia.metrics.fair_share_spans import of_jobs, spans_of
+from eunomia.metrics.entitlement import deserved_service, owned_by, weight_intervals
 from eunomia.metrics.fairness import jain
 from eunomia.metrics.hourly_usage import hours_of
 from eunomia.metrics.sharing import sharing_of
@@ -313,7 +312,7 @@ def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int, said: dict[str,
     present_at = (begin[:, None] <= np.arange(100)) & (end[:, None] > np.arange(100))
     asked = [(np.arange(100.0), (size[:, None] * present_at)[owner == u].sum(axis=0) * 1.0) for u in range(2)]
     owned = owned_by(tree.parent, (np.zeros(1), tree.quota(7.0)[None, :]), asked)
-    found = of_jobs(spans_of(jobs, end, []), size.astype(float), owner, owned)
+    found = deserved_service(weight_intervals(jobs, end, []), size.astype(float), owner, owned)
     assert found == pytest.approx(claims.deserved[:count])
 
 
