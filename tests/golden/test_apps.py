@@ -1,4 +1,4 @@
-"""Apps judged as one, worked out by hand: searches of trials of 10 s."""
+"""Figures of apps, worked out by hand: searches of trials of 10 s."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sit(name: str, seat: int = 0) -> Start:
     return Start(name, 1, (seat,), math.inf)
 
 
-def heard(
+def figures_of(
     *story: tuple[float, Sequence[Event], Sequence[Decision]],
     nodes: tuple[Node, ...] = GPU,
     speeds: Speeds | None = None,
@@ -38,9 +38,9 @@ def heard(
     return metrics.figures()
 
 
-def test_a_search_is_over_when_its_user_says_so_and_its_work_is_what_its_trials_did() -> None:
-    """a does its 10 s, b is given up after 6 of its 10: the search needed 16 s by itself and took 16: ρ = 1."""
-    figures = heard(
+def test_a_search_ends_when_its_user_reports_it_and_its_work_is_that_of_its_trials() -> None:
+    """a does its 10 s, b is cancelled after 6 of its 10: the search needed 16 s by itself and took 16: ρ = 1."""
+    figures = figures_of(
         (0, [trial("a"), trial("b")], [sit("a")]),
         (10, [JobFinished("a", 1)], [sit("b")]),
         (16, [JobCancelled("b"), AppFinished("search", "a", 0.25)], []),
@@ -56,13 +56,13 @@ def test_a_search_is_over_when_its_user_says_so_and_its_work_is_what_its_trials_
     assert figures.summary["app_jct_mean_s"] == 16
 
 
-def test_what_a_given_up_trial_did_counts_as_on_its_fastest_type() -> None:
+def test_the_work_of_a_cancelled_trial_counts_as_on_its_fastest_type() -> None:
     """6 s on a type of half the speed are 3 s on the fastest. 10 + 3 s of work on two accelerators, but one trial
     alone takes 10: T_cluster = 10, and the search took 10.
     """
     speeds = DrawnRates(types=("fast", "slow"), by_kind={"": (2.0, 1.0)})
     nodes = (Node(type="fast", accelerators=1), Node(type="slow", accelerators=1))
-    figures = heard(
+    figures = figures_of(
         (0, [trial("a", steps=20), trial("b", steps=20)], [sit("a"), sit("b", 1)]),
         (6, [JobCancelled("b")], []),
         (10, [JobFinished("a", 1), AppFinished("search", "a", 0.5)], []),
@@ -70,7 +70,7 @@ def test_what_a_given_up_trial_did_counts_as_on_its_fastest_type() -> None:
         speeds=speeds,
     )
     assert figures.summary["rho_themis_max"] == pytest.approx(1.0)
-    figures = heard(
+    figures = figures_of(
         (0, [trial("a", steps=20), trial("b", steps=20)], [sit("b", 1)]),
         (6, [JobCancelled("b")], [sit("a")]),
         (16, [JobFinished("a", 1), AppFinished("search", "a", 0.5)], []),
@@ -82,30 +82,30 @@ def test_what_a_given_up_trial_did_counts_as_on_its_fastest_type() -> None:
 
 def test_a_search_may_be_over_before_its_trials_are() -> None:
     """The user has enough at 10, and the trial that runs on to 14 is no longer waited for: ρ = 10 / 10."""
-    figures = heard(
+    figures = figures_of(
         (0, [trial("a"), trial("b")], [sit("a")]),
         (10, [JobFinished("a", 1), JobCancelled("b"), AppFinished("search", "a", 0.1)], []),
     )
     assert figures.apps["rho_themis"].tolist() == pytest.approx([1.0])
 
 
-def test_an_app_of_which_nobody_says_that_it_is_over_ends_with_its_last_job_and_not_without() -> None:
-    done = heard(
+def test_an_app_without_a_reported_end_finishes_with_its_last_job_and_not_before() -> None:
+    done = figures_of(
         (0, [trial("a"), trial("b")], [sit("a")]),
         (10, [JobFinished("a", 1)], [sit("b")]),
         (20, [JobFinished("b", 1)], []),
     )
     assert done.apps["finished_s"].tolist() == [20]
     assert done.apps["best_job"].tolist() == [""]
-    open_ = heard((0, [trial("a"), trial("b")], [sit("a")]), (10, [JobFinished("a", 1), JobCancelled("b")], []))
+    open_ = figures_of((0, [trial("a"), trial("b")], [sit("a")]), (10, [JobFinished("a", 1), JobCancelled("b")], []))
     assert math.isnan(open_.apps["finished_s"][0])
     assert open_.summary["apps_finished"] == 0
     assert open_.summary["rho_themis_max"] is None
 
 
-def test_a_search_that_found_no_model_has_not_finished_but_is_gone() -> None:
+def test_a_search_without_a_model_has_not_finished_but_has_left() -> None:
     """b of the search y is cancelled at 5, and y is over with nothing found; a needs 10 s: ρ = 10 / (10 · 1.5)."""
-    figures = heard(
+    figures = figures_of(
         (0, [trial("a", app="x"), trial("b", app="y"), trial("c", app="y")], [sit("a")]),
         (5, [JobCancelled("b"), JobCancelled("c"), AppFinished("y", "", math.inf)], []),
         (10, [JobFinished("a", 1), AppFinished("x", "a", 0.5)], []),
@@ -115,21 +115,21 @@ def test_a_search_that_found_no_model_has_not_finished_but_is_gone() -> None:
     for name in ("finished_s", "jct_s", "best_loss", "rho_themis"):
         assert math.isnan(figures.apps[name][1]), name
     assert np.isnan(figures.jobs["rho_themis"][1:]).all()
-    told = {name: figures.summary[name] for name in ("apps_submitted", "apps_finished", "apps_without_model")}
-    assert told == {"apps_submitted": 2, "apps_finished": 1, "apps_without_model": 1}
+    counts = {name: figures.summary[name] for name in ("apps_submitted", "apps_finished", "apps_without_model")}
+    assert counts == {"apps_submitted": 2, "apps_finished": 1, "apps_without_model": 1}
     assert figures.summary["app_jct_mean_s"] == 10
     assert figures.summary["rho_themis_mean"] == figures.summary["rho_themis_max"] == pytest.approx(10 / 15)
     assert figures.summary["jain_rho"] == 1
 
 
 def test_an_app_that_is_not_over_is_not_one_without_a_model() -> None:
-    open_ = heard((0, [trial("a"), trial("b")], [sit("a")]), (10, [JobFinished("a", 1)], []))
+    open_ = figures_of((0, [trial("a"), trial("b")], [sit("a")]), (10, [JobFinished("a", 1)], []))
     assert (open_.summary["apps_finished"], open_.summary["apps_without_model"]) == (0, 0)
 
 
-def test_who_has_gone_is_no_longer_a_rival() -> None:
+def test_an_app_that_has_left_no_longer_counts_as_present() -> None:
     """b of another app is cancelled at 5; a needs 10 s and has them 0–10. On average 1.5 were there: ρ = 10 / 15."""
-    figures = heard(
+    figures = figures_of(
         (0, [trial("a", app="x"), trial("b", app="y")], [sit("a")]),
         (5, [JobCancelled("b")], []),
         (10, [JobFinished("a", 1)], []),
@@ -141,7 +141,7 @@ def test_who_has_gone_is_no_longer_a_rival() -> None:
 
 def test_the_worst_and_the_average_are_of_apps_and_not_of_jobs() -> None:
     """The search of two has ρ = 20 / 20, alone at 0–20; then c and d come together: 1/2 and 20 / (10 · 1.5)."""
-    figures = heard(
+    figures = figures_of(
         (0, [trial("a"), trial("b")], [sit("a")]),
         (10, [JobFinished("a", 1)], [sit("b")]),
         (20, [JobFinished("b", 1)], []),
@@ -155,6 +155,6 @@ def test_the_worst_and_the_average_are_of_apps_and_not_of_jobs() -> None:
 
 
 def test_where_no_app_has_several_jobs_there_is_no_table() -> None:
-    figures = heard((0, [trial("a")], [sit("a")]), (10, [JobFinished("a", 1)], []))
+    figures = figures_of((0, [trial("a")], [sit("a")]), (10, [JobFinished("a", 1)], []))
     assert figures.apps == {}
     assert figures.summary["apps_finished"] is None

@@ -11,8 +11,7 @@ import pytest
 
 from eunomia.core.entitlements import ActiveJobs, Entitlements
 from eunomia.metrics import Figures, Metrics
-from eunomia.metrics.entitlement import owned_by
-from eunomia.metrics.fair_share_spans import of_jobs, spans_of
+from eunomia.metrics.entitlement import deserved_service, owned_by, weight_intervals
 from eunomia.metrics.fairness import jain
 from eunomia.metrics.hourly_usage import hours_of
 from eunomia.metrics.sharing import sharing_of
@@ -39,7 +38,7 @@ def sit(name: str, *seats: int) -> Start:
     return Start(name, 1, seats, math.inf)
 
 
-def heard(
+def figures_of(
     *story: Story,
     nodes: tuple[Node, ...] = TWO,
     speeds: Speeds | None = None,
@@ -65,7 +64,7 @@ def table(figures: Figures) -> dict[str, list[float]]:
 
 def test_what_tenants_were_owed_and_got() -> None:
     """u was owed 1 for 10800 s and had 1 for 3600; v was owed 1 of the 2 it asked for in 7200 s, and had both."""
-    figures = heard(*V_FIRST)
+    figures = figures_of(*V_FIRST)
     found = table(figures)
     assert found["tenant"] == ["u", "v"]
     assert found["quota"] == [1, 1]
@@ -81,14 +80,14 @@ def test_what_tenants_were_owed_and_got() -> None:
     assert figures.summary["sharing_loss_jobs"] == figures.summary["sharing_benefit_jobs"] == 1
 
 
-def test_who_would_rather_have_had_what_the_other_had() -> None:
+def test_envy_is_what_a_tenant_would_gain_from_the_accelerators_of_the_other() -> None:
     """In the first two hours v held 2 and u, which asked for 1, nothing: with v's it had done 7200 s, and with its own
     3600, of 10800 that it asked for. v would not be u.
     """
-    assert table(heard(*V_FIRST))["envy_max"] == pytest.approx([(7200 - 3600) / 10800, 0])
+    assert table(figures_of(*V_FIRST))["envy_max"] == pytest.approx([(7200 - 3600) / 10800, 0])
 
 
-def test_what_a_heavier_tenant_has_is_scaled_to_the_weight_of_who_envies() -> None:
+def test_envy_scales_what_a_heavier_tenant_holds_by_the_weights() -> None:
     """v weighs twice as much and holds two of three in the first hour, which is one for u, whose gang of two waits and
     then runs for 900 s: 3600 of the 9000 that it asked for, against the 1800 it had.
     """
@@ -98,7 +97,7 @@ def test_what_a_heavier_tenant_has_is_scaled_to_the_weight_of_who_envies() -> No
         (3600, [JobFinished("b", 1)], [sit("a", 0, 1)]),
         (4500, [JobFinished("a", 1)], []),
     )
-    found = table(heard(*story, nodes=nodes, tenants=tenants))
+    found = table(figures_of(*story, nodes=nodes, tenants=tenants))
     assert found["quota"] == [1, 2]
     assert found["envy_max"] == pytest.approx([(3600 - 1800) / 9000, 0])
 
@@ -111,17 +110,17 @@ def test_a_faster_type_is_envied_by_what_it_is_worth_to_ones_own_jobs() -> None:
         (0, [job("a", "u", 3600), job("b", "v", 7200)], [sit("b", 0), sit("a", 1)]),
         (3600, [JobFinished("a", 1), JobFinished("b", 1)], []),
     )
-    assert table(heard(*story, nodes=nodes, speeds=speeds))["envy_max"] == pytest.approx([0.5, 0])
+    assert table(figures_of(*story, nodes=nodes, speeds=speeds))["envy_max"] == pytest.approx([0.5, 0])
 
 
-def test_who_paid_for_whom() -> None:
+def test_payments_between_tenants() -> None:
     """v used one accelerator more than its own for two hours. u wanted it: u paid for v."""
-    sharing = heard(*V_FIRST).sharing
+    sharing = figures_of(*V_FIRST).sharing
     assert sharing.paid.tolist() == [[0, 7200], [0, 0]]
     assert sharing.lent.tolist() == [[0, 0], [0, 0]]
 
 
-def test_what_nobody_asked_for_is_lent_and_costs_nobody() -> None:
+def test_accelerators_that_their_owner_did_not_ask_for_are_lent_without_payment() -> None:
     """u comes an hour after v has begun on both: its own one was lent in the first hour, and wanted in the second."""
     story = (
         (0, [job("b", "v", 7200, 2)], [sit("b", 0, 1)]),
@@ -129,17 +128,17 @@ def test_what_nobody_asked_for_is_lent_and_costs_nobody() -> None:
         (7200, [JobFinished("b", 1)], [sit("a", 0)]),
         (10800, [JobFinished("a", 1)], []),
     )
-    sharing = heard(*story, tenants={"u": Tenant(), "v": Tenant()}).sharing
+    sharing = figures_of(*story, tenants={"u": Tenant(), "v": Tenant()}).sharing
     assert sharing.names == ("u", "v")
     assert sharing.lent.tolist() == [[0, 3600], [0, 0]]
     assert sharing.paid.tolist() == [[0, 3600], [0, 0]]
 
 
 def test_long_term_fairness_over_time_looks_back_a_day_and_has_gaps_where_nothing_was_asked_for() -> None:
-    sharing = heard(*V_FIRST).sharing
+    sharing = figures_of(*V_FIRST).sharing
     assert sharing.at_s.tolist() == [3600, 7200, 10800]
     assert sharing.ltgf.tolist() == [pytest.approx([0, 0, 1 / 3]), pytest.approx([2, 2, 2])]
-    late = heard(
+    late = figures_of(
         (0, [job("a", "u", 3600)], [sit("a", 0)]),
         (3600, [JobFinished("a", 1)], []),
         (200_000, [job("b", "u", 100, submitted=200_000.0)], [sit("b", 0)]),
@@ -160,13 +159,13 @@ def test_of_very_long_runs_many_hours_are_taken_together_and_every_accelerator_s
     sits = [sit(f"j{name}", n) for n, name in enumerate(names)]
     ends = [JobFinished(f"j{name}", 1) for name in names]
     seats = (Node(type="gpu", accelerators=tenants),)
-    ear = Metrics(Topology.of(seats), one_type(), {})
+    collector = Metrics(Topology.of(seats), one_type(), {})
     for at, events, decisions in ((0.0, comes, sits), (end, ends, [])):
-        ear.hear(Moment(at, tuple(events)), decisions)
+        collector.hear(Moment(at, tuple(events)), decisions)
     tree = Tenants.of(names, {})
     whole = (np.zeros(1), np.ones((1, tenants)))
     one = (np.array([0.0, end]), np.array([1.0, 0.0]))
-    hours = hours_of(ear, tree, [one] * tenants, [one] * tenants, whole)
+    hours = hours_of(collector, tree, [one] * tenants, [one] * tenants, whole)
     bins = len(hours.edges) - 2  # the last may be shorter
     assert bins * tenants <= 2_000_000 and bins * tenants**2 <= 50_000_000
     assert bins >= min(days * 24, 50_000_000 / tenants**2, 2_000_000 / tenants) / 2
@@ -180,18 +179,24 @@ def test_of_ordinary_runs_every_hour_stands_alone() -> None:
     """Three years of 40 tenants, and ten of 20: whole hours from the first submission, and the end."""
     for years, tenants in ((3, 40), (10, 20), (200, 1)):
         end = years * 8766 * 3600.0 + 1800.0
-        ear = heard_by(Job(job_id="a", total_steps=1.0, submitted=5400.0), end, tenants)
-        assert hours_of(*ear).edges.tolist() == [5400.0, *(3600.0 * n for n in range(2, years * 8766 + 1)), end]
+        collector = collected(Job(job_id="a", total_steps=1.0, submitted=5400.0), end, tenants)
+        assert hours_of(*collector).edges.tolist() == [5400.0, *(3600.0 * n for n in range(2, years * 8766 + 1)), end]
 
 
-def heard_by(one: Job, end: float, tenants: int) -> tuple[Metrics, Tenants, list[Steps], list[Steps], Steps]:
-    """Return what `hours_of` is given of a run with one job, in which nobody asks for anything."""
-    ear = Metrics(Topology.of(TWO), one_type(), {})
-    ear.hear(Moment(one.submitted, (JobSubmitted(one),)), [sit(one.job_id, 0)])
-    ear.hear(Moment(end, (JobFinished(one.job_id, 1),)), [])
+def collected(one: Job, end: float, tenants: int) -> tuple[Metrics, Tenants, list[Steps], list[Steps], Steps]:
+    """Return what `hours_of` is given of a run with one job, in which no tenant asks for anything."""
+    collector = Metrics(Topology.of(TWO), one_type(), {})
+    collector.hear(Moment(one.submitted, (JobSubmitted(one),)), [sit(one.job_id, 0)])
+    collector.hear(Moment(end, (JobFinished(one.job_id, 1),)), [])
     names = ["-", *(f"u{n}" for n in range(1, tenants))]
     nothing = (np.zeros(1), np.zeros(1))
-    return ear, Tenants.of(names, {}), [nothing] * tenants, [nothing] * tenants, (np.zeros(1), np.ones((1, tenants)))
+    return (
+        collector,
+        Tenants.of(names, {}),
+        [nothing] * tenants,
+        [nothing] * tenants,
+        (np.zeros(1), np.ones((1, tenants))),
+    )
 
 
 def test_the_definitions_of_finish_time_fairness_stand_side_by_side() -> None:
@@ -199,7 +204,7 @@ def test_the_definitions_of_finish_time_fairness_stand_side_by_side() -> None:
     one all the time, 3600 s in 10800: ρ = 3. b, a gang of two, has half of the time: 7200 · ½ of 7200: ρ = ½.
     ASTRAEA's: 10800 / (3600 · ⅓ + 7200) and 7200 / (7200 · 2).
     """
-    jobs = heard(*V_FIRST).jobs
+    jobs = figures_of(*V_FIRST).jobs
     assert jobs["rho_isolated"].tolist() == pytest.approx([3, 1 / 2])
     assert jobs["ltgf"].tolist() == pytest.approx([1 / 3, 2])
     assert jobs["rho_astraea"].tolist() == pytest.approx([10800 / 8400, 1 / 2])
@@ -210,7 +215,7 @@ def test_the_definitions_of_finish_time_fairness_stand_side_by_side() -> None:
 
 def test_jobs_of_a_tenant_deserve_by_their_weights_and_never_more_than_they_ask_for() -> None:
     """One tenant, two accelerators, weights 1 and 3: ½ and, of 1½, the 1 it asks for. From 50 on the first weighs 3."""
-    figures = heard(
+    figures = figures_of(
         (0, [job("a", "", 100), job("b", "", 100, weight=3.0)], [sit("a", 0), sit("b", 1)]),
         (50, [JobUpdated("a", weight=3.0)], []),
         (100, [JobFinished("a", 1), JobFinished("b", 1)], []),
@@ -221,7 +226,7 @@ def test_jobs_of_a_tenant_deserve_by_their_weights_and_never_more_than_they_ask_
 
 def test_a_lost_machine_makes_everybody_deserve_less() -> None:
     nodes = (Node(type="gpu", accelerators=1),) * 2
-    figures = heard(
+    figures = figures_of(
         (0, [job("a", "u", 100), job("b", "u", 100)], [sit("a", 0)]),
         (50, [NodeLost(1)], []),
         (100, [JobFinished("a", 1)], [sit("b", 0)]),
@@ -244,7 +249,7 @@ def test_a_tenants_own_jobs_are_owed_what_those_of_its_children_leave() -> None:
     ask for 1 · 100 + 3 · 50 of its own, and all of that was owed to u's job: v had nothing to lend.
     """
     tenants = {"u": Tenant(quota=4.0), "u/v": Tenant(quota=3.0)}
-    figures = heard(*U_ABOVE_V, nodes=(Node(type="gpu", accelerators=4),), tenants=tenants)
+    figures = figures_of(*U_ABOVE_V, nodes=(Node(type="gpu", accelerators=4),), tenants=tenants)
     found = table(figures)
     assert found["tenant"] == ["u", "u/v"]
     assert found["quota"] == [4, 3]
@@ -254,14 +259,14 @@ def test_a_tenants_own_jobs_are_owed_what_those_of_its_children_leave() -> None:
     assert figures.sharing.lent.tolist() == [[0, 0], [0, 0]]
 
 
-def test_what_is_no_childs_and_nobody_asked_for_is_its_parents_to_lend() -> None:
+def test_a_parent_lends_what_belongs_to_no_child_and_no_job_asked_for() -> None:
     """Of u's 4 its child v owns 1, and w has no quota: in 100 s w uses all, 1 of v's and 3 of which u asked for one."""
     tenants = {"u": Tenant(quota=4.0), "u/v": Tenant(quota=1.0), "w": Tenant()}
     story = (
         (0, [job("a", "u", 100, 1), job("c", "w", 100, 4)], [sit("c", 0, 1, 2, 3)]),
         (100, [JobFinished("c", 1), JobCancelled("a")], []),
     )
-    figures = heard(*story, nodes=(Node(type="gpu", accelerators=4),), tenants=tenants)
+    figures = figures_of(*story, nodes=(Node(type="gpu", accelerators=4),), tenants=tenants)
     assert figures.sharing.names == ("u", "u/v", "w")
     assert figures.sharing.lent[:, 2].tolist() == pytest.approx([200, 100, 0])
     assert figures.sharing.paid[:, 2].tolist() == pytest.approx([100, 0, 0])
@@ -269,7 +274,7 @@ def test_what_is_no_childs_and_nobody_asked_for_is_its_parents_to_lend() -> None
 
 def test_jobs_that_were_refused_waited_for_nothing_and_are_counted() -> None:
     """Of u's two jobs one waits 50 s and one is refused: u's jobs waited 50 s, and not 25."""
-    figures = heard(
+    figures = figures_of(
         (0, [job("a", "u", 50), job("x", "u", 50, 2), job("b", "v", 50)], [Refuse("x", "too wide"), sit("b", 0)]),
         (50, [JobFinished("b", 1)], [sit("a", 0)]),
         (100, [JobFinished("a", 1)], []),
@@ -280,7 +285,7 @@ def test_jobs_that_were_refused_waited_for_nothing_and_are_counted() -> None:
 
 
 def test_where_all_jobs_of_a_tenant_were_refused_no_wait_is_known() -> None:
-    figures = heard(
+    figures = figures_of(
         (0, [job("x", "u", 50, 2), job("b", "v", 50)], [Refuse("x", "too wide"), sit("b", 0)]),
         (50, [JobFinished("b", 1)], []),
     )
@@ -313,7 +318,7 @@ def test_jobs_deserve_what_the_core_counts_as_it_goes(seed: int, said: dict[str,
     present_at = (begin[:, None] <= np.arange(100)) & (end[:, None] > np.arange(100))
     asked = [(np.arange(100.0), (size[:, None] * present_at)[owner == u].sum(axis=0) * 1.0) for u in range(2)]
     owned = owned_by(tree.parent, (np.zeros(1), tree.quota(7.0)[None, :]), asked)
-    found = of_jobs(spans_of(jobs, end, []), size.astype(float), owner, owned)
+    found = deserved_service(weight_intervals(jobs, end, []), size.astype(float), owner, owned)
     assert found == pytest.approx(claims.deserved[:count])
 
 

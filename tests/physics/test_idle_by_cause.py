@@ -1,4 +1,4 @@
-"""Seats that nobody held, told apart by why."""
+"""Idle accelerator-seconds by cause."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def curve(*points: tuple[float, float]) -> Any:
 
 def test_idle_seats_of_a_cluster_of_four_by_hand() -> None:
     # at 0 a gang of 3 starts; at 10 a gang of 2 comes and does not fit beside it; at 20 the first ends,
-    # at 25 the second starts, for 5 s; then nobody is left
+    # at 25 the second starts, for 5 s; then no job is left
     busy = curve((0.0, 3), (20.0, 0), (25.0, 2), (30.0, 0))
     least = curve((-math.inf, math.inf), (10.0, 2.0), (25.0, math.inf))
     idle = idle_by_cause(np.array([4.0]), [busy], [NOTHING], least, 0.0, 40.0)
@@ -47,7 +47,7 @@ def test_time_before_the_first_submission_does_not_count() -> None:
     assert set(idle.values()) == {0.0}
 
 
-def test_a_cluster_to_which_nobody_comes_has_no_demand() -> None:
+def test_a_cluster_without_jobs_has_no_demand() -> None:
     assert idle_by_cause(np.array([3.0]), [NOTHING], [NOTHING], NOBODY, 0.0, 2.0)["no_demand"] == 6.0
 
 
@@ -63,14 +63,14 @@ def test_busy_idle_and_lost_seats_are_all_there_are(busy: Any, gone: Any, least:
     assert min(idle.values()) >= 0
 
 
-# ---- who waits -----------------------------------------------------------------------------------------------------
+# ---- narrowest waiting gang ------------------------------------------------------------------------------------------
 
 
-def heard(*moments: tuple[float, list[Event], list[Decision]]) -> list[tuple[float, float]]:
-    ear = MetricsCollector(Topology.of([Node(type="gpu", accelerators=4)]))
+def narrowest(*moments: tuple[float, list[Event], list[Decision]]) -> list[tuple[float, float]]:
+    collector = MetricsCollector(Topology.of([Node(type="gpu", accelerators=4)]))
     for at, events, decisions in moments:
-        ear.hear(Moment.of(at, events), decisions)
-    times, least = ear.narrowest()
+        collector.hear(Moment.of(at, events), decisions)
+    times, least = collector.narrowest()
     return list(zip(times.tolist(), least.tolist(), strict=True))
 
 
@@ -80,7 +80,7 @@ def comes(name: str, size: int, retries: int = 0) -> JobSubmitted:
 
 def test_the_narrowest_gang_that_waits_is_known_at_all_times() -> None:
     started = Starts.of(Start("a", 1, (0, 1), math.inf))
-    assert heard(
+    assert narrowest(
         (0.0, [comes("a", 2), comes("b", 4)], [started]),
         (5.0, [comes("c", 1)], []),
         (6.0, [JobCancelled("c")], []),
@@ -91,7 +91,7 @@ def test_the_narrowest_gang_that_waits_is_known_at_all_times() -> None:
 
 def test_a_job_that_failed_waits_while_it_has_retries() -> None:
     start = Start("a", 1, (0, 1), math.inf)
-    assert heard(
+    assert narrowest(
         (0.0, [comes("a", 2, retries=1)], [start]),
         (1.0, [JobFailed("a", 1, "x")], []),
         (2.0, [], [start]),
@@ -100,7 +100,7 @@ def test_a_job_that_failed_waits_while_it_has_retries() -> None:
 
 
 def test_a_running_job_that_is_cancelled_does_not_wait_though_it_is_stopped_then() -> None:
-    assert heard(
+    assert narrowest(
         (0.0, [comes("a", 2)], [Start("a", 1, (0, 1), math.inf)]),
         (1.0, [JobCancelled("a")], [Stop(("a",), (1,), save=False)]),
     ) == [(0.0, math.inf)]
@@ -108,7 +108,7 @@ def test_a_running_job_that_is_cancelled_does_not_wait_though_it_is_stopped_then
 
 def test_of_two_that_share_neither_waits() -> None:
     pair = Starts.of(Start("a", 1, (0,), math.inf, 0, "b", 1))
-    assert heard(
+    assert narrowest(
         (0.0, [comes("a", 1), comes("b", 1)], []),
         (1.0, [], [pair]),
         (2.0, [JobFinished("a", 1)], []),

@@ -27,7 +27,7 @@ def trees(draw: st.DrawFn) -> Drawn:
         names.append(f"{above}/t{number}".lstrip("/"))
     said = {name: Tenant(weight=draw(st.sampled_from([0.5, 1.0, 3.0]))) for name in names}
     tree = Tenants.of(names, said)
-    for u, name in enumerate(tree.names):  # a quota that what its siblings said leaves room for
+    for u, name in enumerate(tree.names):  # a quota within what those of its siblings leave
         siblings = [v for v in range(len(tree.names)) if tree.parent[v] == tree.parent[u] and v != u]
         whole = CAPACITY if tree.parent[u] < 0 else tree.quota(CAPACITY)[tree.parent[u]]
         room = whole - float(np.nansum(tree.said_quota[siblings]))
@@ -50,7 +50,7 @@ def test_what_is_owed_within_a_tenant_is_at_most_its_quota_and_in_all_at_most_wh
 
 
 @given(trees())
-def test_who_has_nobody_below_owns_its_quota(drawn: Drawn) -> None:
+def test_a_tenant_without_children_owns_its_quota(drawn: Drawn) -> None:
     tree, demand = drawn
     leaf = ~np.isin(np.arange(len(tree.names)), tree.parent)
     quota = tree.quota(CAPACITY)

@@ -1,4 +1,4 @@
-"""The chart of what accelerators were lost to."""
+"""The chart of accelerator-hours lost by cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eunomia.metrics.losses import LOST, name_of
 from eunomia.report import ReportContent
 from eunomia.report.all_charts import charts
 from eunomia.report.chart import Chart
-from eunomia.report.losses import NOT_LOST, WORD_BY_CAUSE
+from eunomia.report.losses import LABEL_BY_CAUSE, NOT_LOST
 
 HOUR = 3600.0
 Draw = Callable[..., Chart | None]
@@ -34,28 +34,28 @@ def draw(a_run: Callable[..., Any], a_report: Callable[..., ReportContent]) -> D
     return drawn
 
 
-def test_every_cause_has_a_word() -> None:
-    assert set(WORD_BY_CAUSE) | {NOT_LOST} == set(LOST)
+def test_every_cause_has_a_label() -> None:
+    assert set(LABEL_BY_CAUSE) | {NOT_LOST} == set(LOST)
 
 
-def test_what_was_lost_is_drawn_in_hours_and_told_as_a_part_of_the_whole(draw: Draw) -> None:
+def test_losses_are_drawn_in_hours_and_described_as_a_share_of_the_whole(draw: Draw) -> None:
     chart = draw({"useful": 50.0, "placement": 10.0, "restore": 4.0, "no_demand": 36.0}, {"useful": 100.0})
     assert chart is not None
-    assert chart.categories == ("restores", "places")
+    assert chart.categories == ("restores", "placement")
     first, second = chart.panels[0].series
     assert (first.y.tolist(), second.y.tolist()) == ([4.0, 10.0], [0.0, 0.0])
     assert first.details == ("4.0 % of the whole time", "10.0 % of the whole time")
 
 
-def test_only_the_largest_causes_find_room(draw: Draw) -> None:
-    chart = draw({"useful": 50.0, **{cause: 1.0 + place for place, cause in enumerate(WORD_BY_CAUSE)}})
+def test_only_the_largest_causes_are_shown(draw: Draw) -> None:
+    chart = draw({"useful": 50.0, **{cause: 1.0 + place for place, cause in enumerate(LABEL_BY_CAUSE)}})
     assert chart is not None
-    assert chart.categories == tuple(WORD_BY_CAUSE.values())[-8:]
+    assert chart.categories == tuple(LABEL_BY_CAUSE.values())[-8:]
 
 
 def test_partners_that_gain_have_no_bar(draw: Draw) -> None:
     assert draw({"useful": 10.0, "sharing": -3.0}) is None
 
 
-def test_a_run_that_keeps_no_account_has_no_bars(draw: Draw) -> None:
+def test_a_run_without_loss_figures_has_no_bars(draw: Draw) -> None:
     assert draw({"useful": None, "fragmentation": 5.0}) is None

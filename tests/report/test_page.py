@@ -1,4 +1,4 @@
-"""The page stands alone, tells the truth, and trusts no name."""
+"""The page is self-contained, holds the true numbers, and escapes every name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def block(text: str) -> dict:
 
 @pytest.fixture
 def hostile_report(a_report, a_run):
-    """Return a report in which every name wants to be markup."""
+    """Return a report in which every name contains markup."""
     run = a_run(HOSTILE, [HOUR, 2 * HOUR], policy=HOSTILE, tenant=(HOSTILE, "b"), types=(HOSTILE,))
     words = {"title": HOSTILE, "subtitle": HOSTILE, "notes": (HOSTILE,), "scenario_toml": HOSTILE}
     return a_report(run, a_run("fifo", [1.0]), **words)
@@ -61,19 +61,19 @@ def tags(text: str) -> Tags:
 
 def test_the_block_holds_the_summaries_exactly(a_report, a_run):
     runs = (a_run("fifo", [100.0 / 3, 7.1]), a_run("srtf", [5.0], load=1.5, seed=3))
-    told = block(page(a_report(*runs)))["runs"]
-    assert [one["summary"] for one in told] == [dict(run.summary) for run in runs]
-    assert [(one["label"], one["load"], one["seed"]) for one in told] == [("fifo", 1.0, 0), ("srtf", 1.5, 3)]
+    data = block(page(a_report(*runs)))["runs"]
+    assert [one["summary"] for one in data] == [dict(run.summary) for run in runs]
+    assert [(one["label"], one["load"], one["seed"]) for one in data] == [("fifo", 1.0, 0), ("srtf", 1.5, 3)]
 
 
-def test_what_is_not_known_is_null_and_never_nan(a_report, a_run):
+def test_unknown_numbers_are_null_and_never_nan(a_report, a_run):
     gaps = np.array([[np.nan, 0.5, np.nan]])
     run = a_run("fifo", [60.0], utilization=gaps, rho_themis=np.array([np.nan]), summary={"rho_themis_max": np.nan})
-    told = block(page(a_report(run)))
-    assert told["runs"][0]["summary"]["rho_themis_max"] is None
-    chart = next(chart for chart in told["charts"] if chart["name"] == "utilization")
+    data = block(page(a_report(run)))
+    assert data["runs"][0]["summary"]["rho_themis_max"] is None
+    chart = next(chart for chart in data["charts"] if chart["name"] == "utilization")
     assert chart["panels"][0]["series"][0]["y"] == [None, 0.5, None, None]
-    assert "rho_themis_cdf" not in [chart["name"] for chart in told["charts"]]
+    assert "rho_themis_cdf" not in [chart["name"] for chart in data["charts"]]
 
 
 def test_no_address_is_in_the_page_even_when_a_name_is_one(a_report, a_run, hostile_report):
@@ -120,8 +120,8 @@ def test_every_chart_has_a_frame_and_one_sentence_on_how_to_read_it(a_report, a_
 def test_long_curves_are_thinned(a_report, a_run):
     many, bins = np.random.default_rng(0).exponential(HOUR, 5000), 1000
     series = {"utilization": np.ones((1, bins)), "running_jobs": np.ones(bins), "waiting_jobs": np.ones(bins)}
-    told = block(page(a_report(a_run("fifo", many, utilization_at_s=np.arange(bins) * 60.0, **series))))
-    lengths = [len(one["x"]) for chart in told["charts"] for panel in chart["panels"] for one in panel["series"]]
+    data = block(page(a_report(a_run("fifo", many, utilization_at_s=np.arange(bins) * 60.0, **series))))
+    lengths = [len(one["x"]) for chart in data["charts"] for panel in chart["panels"] for one in panel["series"]]
     assert max(lengths) <= 400
 
 

@@ -1,4 +1,4 @@
-"""Every chart can be had as a picture."""
+"""Every chart can be exported as a picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from eunomia.inputs.problems import InvalidInput
 from eunomia.report import export_charts
 from eunomia.report.all_charts import charts
-from eunomia.report.image_export import drawn, pictures
+from eunomia.report.image_export import draw_chart, pictures
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def test_each_chart_is_written_in_each_format(content, tmp_path: Path):
 
 
 @pytest.mark.parametrize(("waited_s", "begins_at"), [([0.0, 0.5, 60.0], 2 / 3), ([30.0, 60.0, 60.0], 0.0)])
-def test_jobs_that_hardly_waited_are_where_the_curve_begins_and_no_step(a_report, a_run, waited_s, begins_at):
+def test_the_curve_begins_at_the_jobs_that_hardly_waited_without_a_step(a_report, a_run, waited_s, begins_at):
     content = a_report(a_run("fifo", [900.0] * 3, queueing_s=np.array(waited_s)))
     (chart,) = (chart for chart in charts(content) if chart.name == "queueing_cdf")
-    (line,) = drawn(chart).axes[0].lines
+    (line,) = draw_chart(chart).axes[0].lines
     assert line.get_ydata()[0] == pytest.approx(begins_at)
 
 
@@ -54,6 +54,6 @@ def test_a_format_that_is_not_known_is_refused_before_anything_is_written(conten
     assert not (tmp_path / "charts").exists()
 
 
-def test_a_chart_of_which_nothing_is_known_does_not_hang(a_report, a_run):
+def test_a_chart_without_data_is_left_out(a_report, a_run):
     hung = {chart.name for chart in charts(a_report(a_run("stuck", [], summary={"cost_usd": None})))}
     assert hung == {"utilization", "jobs_over_time", "preemptions"}

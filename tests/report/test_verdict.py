@@ -1,4 +1,4 @@
-"""The verdict says who wins, who pays, and how sure that is."""
+"""The verdict says which policy is best, at what price, and how certain that is."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def test_two_policies_golden(a_report, a_run):
     assert findings(a_report(fifo, srtf)) == (
         "srtf has the lowest average completion time, 3.00 h; fifo takes 4.00 h, 33 % more.",
         "99th percentile of completion time: srtf is worst with 4.96 h, fifo is best with 4.00 h; "
-        "the best average is paid for here.",
+        "the best average comes at this price.",
         "Worst-treated job, by its finish-time fairness ρ: srtf is worst with 3.00, fifo is best with 1.20; "
-        "the best average is paid for here.",
+        "the best average comes at this price.",
         "Preemptions: srtf has 7, fifo the least with 0.",
         "One seed: differences below 1 % are called ties, and how much another seed would move them is not known.",
     )
@@ -54,7 +54,7 @@ def test_a_difference_within_what_seeds_vary_by_is_a_tie(a_report, a_run, other,
     assert last.startswith("Averages over 3 seeds;")
 
 
-def test_a_policy_that_left_jobs_behind_does_not_win(a_report, a_run):
+def test_a_policy_that_finished_fewer_jobs_does_not_win(a_report, a_run):
     lazy = a_run("lazy", [60.0], summary={"jobs_submitted": 100, "jobs_finished": 1})
     diligent = [a_run(name, [jct] * 100) for name, jct in (("fifo", 500.0), ("srtf", 400.0))]
     warning, first, *_ = findings(a_report(lazy, *diligent))
@@ -75,8 +75,8 @@ SEARCHES = {"jobs_submitted": 45, "jobs_cancelled": 45, "jobs_cancelled_by_tuner
 
 
 def searched(a_run, label, took, **summary):
-    told = SEARCHES | {"apps_finished": 5, "apps_without_model": 0, "app_jct_mean_s": took} | summary
-    return a_run(label, [], summary=told)
+    summary = SEARCHES | {"apps_finished": 5, "apps_without_model": 0, "app_jct_mean_s": took} | summary
+    return a_run(label, [], summary=summary)
 
 
 def test_searches_are_compared_by_the_apps_that_finished_and_their_time(a_report, a_run):
@@ -86,12 +86,12 @@ def test_searches_are_compared_by_the_apps_that_finished_and_their_time(a_report
         "las has the lowest average time of an app, 60.0 min; fifo takes 2.00 h, 2.0 times as long.",
         "Averages are of finished jobs: fifo and las each finished 0 of 45 jobs; 45 were ended by their searches.",
         "Worst-treated job, by its finish-time fairness ρ: las is worst with 3.00, fifo is best with 1.50; "
-        "the best average is paid for here.",
+        "the best average comes at this price.",
         "One seed: differences below 1 % are called ties, and how much another seed would move them is not known.",
     )
 
 
-def test_of_one_run_with_searches_the_apps_are_told_first_and_no_average_of_nothing(a_report, a_run):
+def test_one_run_with_searches_describes_apps_first_and_no_average_of_nothing(a_report, a_run):
     lost = searched(a_run, "las", HOUR, apps_finished=2, apps_without_model=3)
     assert findings(a_report(lost))[:2] == (
         "las finished 2 of 5 apps; 3 searches ended without a model. Average time of an app, from its first job on: "
@@ -107,31 +107,33 @@ def test_a_policy_whose_searches_found_nothing_does_not_win(a_report, a_run):
     assert first.startswith("fifo has the lowest average time of an app")
 
 
-def test_who_left_trials_behind_is_told_by_all_that_it_is_done_with_and_sets_no_worst(a_report, a_run):
+def test_a_setting_with_unfinished_trials_is_warned_of_and_left_out_of_the_tails(a_report, a_run):
     ends = {"jobs_submitted": 10, "jobs_cancelled": 6, "jobs_cancelled_by_tuner": 6}
     quick = searched(a_run, "quick", HOUR, **(ends | {"jobs_finished": 2, "rho_themis_max": 8.0, "preemptions": 9}))
     whole = [
         searched(a_run, name, took, **(ends | {"jobs_finished": 4, "rho_themis_max": rho, "preemptions": 1}))
         for name, took, rho in (("fifo", 3 * HOUR, 2.0), ("las", 2 * HOUR, 1.0))
     ]
-    told = findings(a_report(quick, *whole))
-    assert any(line.startswith("quick has the lowest average time of an app") for line in told)
+    sentences = findings(a_report(quick, *whole))
+    assert any(line.startswith("quick has the lowest average time of an app") for line in sentences)
     assert any(
         line.startswith("quick finished only 2 of 10 jobs and its searches ended 6, fewer than others in all: ")
-        for line in told
+        for line in sentences
     )
-    assert "Worst-treated job, by its finish-time fairness ρ: fifo is worst with 2.00, las is best with 1.00." in told
-    assert not any(line.startswith("Preemptions") for line in told)
+    assert (
+        "Worst-treated job, by its finish-time fairness ρ: fifo is worst with 2.00, las is best with 1.00." in sentences
+    )
+    assert not any(line.startswith("Preemptions") for line in sentences)
 
 
-def test_trials_that_their_search_gave_up_are_none_that_a_policy_left_behind(a_report, a_run):
+def test_trials_that_their_search_cancelled_count_as_finished(a_report, a_run):
     few = a_run("few", [60.0], summary={"jobs_submitted": 10, "jobs_cancelled": 9, "jobs_cancelled_by_tuner": 9})
     sentences = findings(a_report(few, a_run("fifo", [120.0] * 10)))
     assert not any("so it is not compared" in sentence for sentence in sentences)
     assert "few has the lowest average completion time, 60.0 s; fifo takes 2.00 min, 2.0 times as long." in sentences
 
 
-def test_of_several_loads_each_has_a_winner_and_the_highest_is_told_in_full(a_report, a_run):
+def test_each_of_several_loads_has_a_winner_and_the_highest_is_compared_in_full(a_report, a_run):
     runs = [a_run("fifo", [100.0], load=0.5), a_run("srtf", [300.0], load=0.5)]
     runs += [a_run("fifo", [900.0], load=2), a_run("srtf", [600.0], load=2)]
     assert findings(a_report(*runs))[:2] == (
@@ -150,7 +152,7 @@ def test_numbers_read_with_three_digits_and_a_unit(value, unit, text):
     assert shown(value, unit) == text
 
 
-def test_columns_that_do_not_fit_are_refused_together(a_run):
+def test_columns_of_wrong_shapes_are_refused_together(a_run):
     with pytest.raises(InvalidInput) as refused:
         a_run("fifo", [1.0, 2.0], tenant=("only one",), load=0.0, utilization_at_s=[0.0, 2.0, 1.0])
     assert {problem.column for problem in refused.value.problems} == {"tenant", "load", "utilization_at_s"}

@@ -1,4 +1,4 @@
-"""`eunomia solve` with bids: every layout says the same, what is wrong is told by bidder and row."""
+"""`eunomia solve` with bids: every layout gives the same result, errors name the bidder and the row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLAT = {"bidder": ["a"] * 5 + ["b"] * 5, "take": [*range(5), *range(5)], "value"
 Fields = dict[str, Any]
 
 
-def told(problem: Fields | Path) -> dict[str, Any]:
+def result_of(problem: Fields | Path) -> dict[str, Any]:
     return dict(eunomia.solve("themis", problem).as_dict())
 
 
@@ -41,35 +41,37 @@ def told(problem: Fields | Path) -> dict[str, Any]:
     ],
 )
 def test_every_layout_of_the_table_of_four_says_the_same(bids: Fields) -> None:
-    found = told({"capacity": 4, **bids})
-    assert (found["status"], found["bidders"], found["pf"]) == ("optimal", ["a", "b"], [2, 2])
-    assert found["c"] == pytest.approx([0.6, 1 / 1.3])
-    assert found["grants"] == pytest.approx([1.2, 2 / 1.3])
-    assert found["leftover"] == pytest.approx(4 - 1.2 - 2 / 1.3)
-    assert found["product"] == pytest.approx(0.6)
-    assert found["gap"] == 0.0
+    result = result_of({"capacity": 4, **bids})
+    assert (result["status"], result["bidders"], result["pf"]) == ("optimal", ["a", "b"], [2, 2])
+    assert result["c"] == pytest.approx([0.6, 1 / 1.3])
+    assert result["grants"] == pytest.approx([1.2, 2 / 1.3])
+    assert result["leftover"] == pytest.approx(4 - 1.2 - 2 / 1.3)
+    assert result["product"] == pytest.approx(0.6)
+    assert result["gap"] == 0.0
 
 
 def test_classes_are_named_by_an_object_or_a_list() -> None:
     rows = [{"take": {}, "rho": None}, {"take": {"y": 2}, "rho": 1.0}]
-    by_name = told({"capacity": {"x": 1, "y": 2}, "bids": {"a": rows}})
-    by_list = told({"capacity": [1, 2], "classes": ["x", "y"], "bids": {"a": [rows[0], {"take": [0, 2], "rho": 1.0}]}})
-    for found in (by_name, by_list):
-        assert (found["classes"], found["pf"], found["leftover"]) == (["x", "y"], [[0, 2]], [1.0, 0.0])
+    by_name = result_of({"capacity": {"x": 1, "y": 2}, "bids": {"a": rows}})
+    by_list = result_of(
+        {"capacity": [1, 2], "classes": ["x", "y"], "bids": {"a": [rows[0], {"take": [0, 2], "rho": 1.0}]}}
+    )
+    for result in (by_name, by_list):
+        assert (result["classes"], result["pf"], result["leftover"]) == (["x", "y"], [[0, 2]], [1.0, 0.0])
 
 
 @pytest.mark.parametrize("mode", ["floor", "randomized", "lease"])
 def test_what_cannot_be_divided_is_granted_whole(mode: str) -> None:
-    found = told({"capacity": 4, "values": VALUES, "indivisible": mode, "seed": 3, "lease_s": 100})
-    assert all(type(n) is int for n in found["grants"])
-    assert sum(found["grants"]) + found["leftover"] == 4
-    assert found == told({"capacity": 4, "values": VALUES, "indivisible": mode, "seed": 3, "lease_s": 100}) | {
-        name: found[name] for name in ("seconds", "compile_seconds")
+    result = result_of({"capacity": 4, "values": VALUES, "indivisible": mode, "seed": 3, "lease_s": 100})
+    assert all(type(n) is int for n in result["grants"])
+    assert sum(result["grants"]) + result["leftover"] == 4
+    assert result == result_of({"capacity": 4, "values": VALUES, "indivisible": mode, "seed": 3, "lease_s": 100}) | {
+        name: result[name] for name in ("seconds", "compile_seconds")
     }
     if mode == "lease":
-        assert (found["grants"], found["leases_s"]) == ([2, 2], pytest.approx([60, 100 / 1.3]))
+        assert (result["grants"], result["leases_s"]) == ([2, 2], pytest.approx([60, 100 / 1.3]))
     if mode == "floor":
-        assert found["grants"] == [1, 1]
+        assert result["grants"] == [1, 1]
 
 
 EMPTY = {"take": 0, "rho": 5}
@@ -93,11 +95,11 @@ EMPTY = {"take": 0, "rho": 5}
         ({"capacity": 2, "bids": {"a": [EMPTY, {"take": -1, "rho": 1}]}}, 2, "a.take", "whole"),
         ({"capacity": 2, "bids": {"a": [EMPTY, {"take": [1, 1], "rho": 1}]}}, 2, "a.take", "each class"),
         ({"capacity": 2, "bids": {"a": [EMPTY, {"take": 1, "rho": 0}]}}, 2, "a.rho", "above 0"),
-        ({"capacity": 2, "bids": {"a": [EMPTY, {"take": 1}]}}, 2, "bids.a", "rho or its value"),
+        ({"capacity": 2, "bids": {"a": [EMPTY, {"take": 1}]}}, 2, "bids.a", "a rho or a value"),
         ({"capacity": 2, "bids": [{"bidder": "a", "rows": [EMPTY]}] * 2}, 2, "bids", "one table"),
         ({"capacity": 2, "bids": {"a": [{**EMPTY, "rh": 1}]}}, None, "bids.a.rh", "no such field"),
         ({"capacity": 2, "values": [[1]], "bids": {"a": [EMPTY]}}, None, "values", "another layout"),
-        ({"capacity": 2, "bids": []}, None, "bids", "nobody"),
+        ({"capacity": 2, "bids": []}, None, "bids", "names no bidder"),
         ({"capacity": -1, "values": [[1]]}, None, "capacity.0", "whole number"),
         ({"capacity": 0, "values": [[1]]}, None, "capacity", "no accelerator"),
         ({"values": [[1]]}, None, "capacity", "missing"),
@@ -106,18 +108,18 @@ EMPTY = {"take": 0, "rho": 5}
         ({"capacity": 2, "values": [[1]], "sed": 1}, None, "sed", "no such field"),
     ],
 )
-def test_what_is_wrong_is_told_by_bidder_and_row(problem: Fields, row: int | None, column: str, says: str) -> None:
+def test_errors_name_the_bidder_and_the_row(problem: Fields, row: int | None, column: str, says: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        told(problem)
+        result_of(problem)
     (found,) = caught.value.problems
     assert (found.row, found.column) == (row, column)
     assert says in found.rule
     assert found.fix
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
-        told({"capacity": 2, "bids": {"a": [{"take": 3, "rho": -1}], "b": [{"take": "x", "rho": 1}]}, "seed": 0.5})
+        result_of({"capacity": 2, "bids": {"a": [{"take": 3, "rho": -1}], "b": [{"take": "x", "rho": 1}]}, "seed": 0.5})
     assert caught.value.count == 4
 
 
@@ -130,8 +132,8 @@ def test_an_npz_file_says_the_same(tmp_path: Path) -> None:
     np.savez(tmp_path / "table.npz", capacity=4, values=np.array(VALUES))
     flat = {name: np.array(column) for name, column in FLAT.items()}
     np.savez(tmp_path / "rows.npz", capacity=np.array([4]), **flat)
-    assert told(tmp_path / "table.npz")["pf"] == [2, 2]
-    assert told(tmp_path / "rows.npz")["pf"] == [[2], [2]]
+    assert result_of(tmp_path / "table.npz")["pf"] == [2, 2]
+    assert result_of(tmp_path / "rows.npz")["pf"] == [[2], [2]]
 
 
 def test_the_command_prints_a_table_or_json_and_writes_both_kinds_of_files(tmp_path: Path) -> None:
@@ -155,8 +157,8 @@ def test_the_command_prints_a_table_or_json_and_writes_both_kinds_of_files(tmp_p
 def test_the_page_names_every_field_and_every_name_of_an_answer() -> None:
     section = (ROOT / "docs" / "solve.md").read_text().partition("## Auctions")[2].partition("\n## ")[0]
     fields, answer = section.split("| name in the answer |")
-    for said, names in ((fields, FIELDS), (answer, told({"capacity": 4, "values": VALUES}))):
+    for text, names in ((fields, FIELDS), (answer, result_of({"capacity": 4, "values": VALUES}))):
         found = [
-            name for row in re.findall(r"^\| (`.*?) \|", said, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+            name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
         ]
         assert set(found) == set(names)

@@ -97,7 +97,7 @@ def test_a_field_that_every_problem_has_is_asked_for(plain: Fields, field: str) 
 
 
 @pytest.mark.parametrize(
-    ("said", "wrong"),
+    ("fields", "wrong"),
     [
         ({"entity": ["lab", "lub"], "entity_weight": {"lab": 1}}, [(2, "entity")]),
         ({"entity": [0, 2], "entity_weight": [1, 2]}, [(2, "entity")]),
@@ -111,8 +111,8 @@ def test_a_field_that_every_problem_has_is_asked_for(plain: Fields, field: str) 
         ({"entity": [0, 1], "entities": ["a", "b"], "entity_weight": [1]}, [(None, "entity_weight")]),
     ],
 )  # fmt: skip
-def test_an_entity_that_does_not_exist_or_weighs_nothing_is_named(plain: Fields, said: Fields, wrong: Places) -> None:
-    assert places({**plain, **said}) == wrong
+def test_an_entity_that_does_not_exist_or_weighs_nothing_is_named(plain: Fields, fields: Fields, wrong: Places) -> None:
+    assert places({**plain, **fields}) == wrong
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_wrong_pair_is_named_by_record(plain: Fields, record: object, wrong: P
     assert places({**plain, "job_type": ["LM", "CNN"], "pairs": [record]}) == wrong
 
 
-def test_a_pair_that_is_said_twice_is_refused(plain: Fields) -> None:
+def test_a_pair_that_is_given_twice_is_refused(plain: Fields) -> None:
     turned = {**PAIR, "job_type": "CNN", "partner_job_type": "LM"}
     assert set(places({**plain, "job_type": ["LM", "CNN"], "pairs": [PAIR, turned]})) == {(2, "pairs")}
 

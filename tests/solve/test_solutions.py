@@ -29,7 +29,7 @@ Draw = Callable[..., Fields]
 
 @dataclass(frozen=True)
 class Says:
-    """Answers as it is told to."""
+    """A policy with a fixed answer."""
 
     answer: Answer
     needs: frozenset[str] = frozenset()
@@ -61,8 +61,8 @@ def test_every_policy_answers_a_problem_that_says_everything(full: Draw, name: s
     assert (found.effective_throughput <= problem.throughput.max(axis=1) * (1 + 1e-9)).all()
     if found.certificate is not None:
         assert found.status == "optimal"
-    told = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert (told["policy"], told["types"], len(told["why"])) == (name, list(problem.types), 7)
+    result = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert (result["policy"], result["types"], len(result["why"])) == (name, list(problem.types), 7)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -150,7 +150,7 @@ def test_all_fields_that_are_missing_are_asked_for_once(plain: Fields) -> None:
     assert [problem.column for problem in caught.value.problems] == ["price", "entity"]
 
 
-def test_the_throughput_alone_is_that_of_an_equal_part_unless_it_is_said(plain: Fields) -> None:
+def test_the_throughput_alone_is_that_of_an_equal_part_unless_it_is_given(plain: Fields) -> None:
     problem = problem_of(plain)
     assert SOURCES["isolated"].read(problem).tolist() == [2.0, 2.0]
     assert SOURCES["isolated"].read(problem_of({**plain, "isolated_throughput": [5, 6]})).tolist() == [5.0, 6.0]
@@ -170,7 +170,7 @@ def test_a_gang_that_does_not_fit_holds_up_the_queue_unless_the_policy_skips_it(
     assert solve("fifo?backfill=skip", fields).x[:, 0].tolist() == [1.0, 0.0, 1.0]
 
 
-def test_a_short_job_runs_before_a_reservation_when_the_steps_that_are_left_are_said() -> None:
+def test_a_short_job_runs_before_a_reservation_when_the_remaining_steps_are_known() -> None:
     sizes = {"types": ["gpu"], "capacity": [3], "throughput": [[1.0]] * 3, "scale_factor": [2, 3, 1]}
     for left, runs in (([10, 10, 5], 1.0), ([10, 10, 50], 0.0)):
         assert solve("fifo?backfill=easy", {**sizes, "steps_remaining": left}).x[2, 0] == runs
@@ -226,8 +226,8 @@ def test_nothing_is_called_optimal_without_its_proof(plain: Fields, bound: float
 
 def test_what_is_not_finite_is_null(plain: Fields) -> None:
     proof = Certificate(objective=1.0, bound=float("inf"))
-    told = solve(Says(Shares(np.zeros((2, 2)), certificate=proof)), plain).as_dict()
-    assert (told["bound"], told["gap"], told["status"]) == (None, None, "feasible")
+    result = solve(Says(Shares(np.zeros((2, 2)), certificate=proof)), plain).as_dict()
+    assert (result["bound"], result["gap"], result["status"]) == (None, None, "feasible")
 
 
 def test_deadlines_that_cannot_all_be_met_name_the_fewest_that_are_late() -> None:
@@ -264,10 +264,10 @@ def test_a_solution_as_arrays_says_what_it_says_as_json(tmp_path: Path, plain: F
     found = solve(Says(Shares(np.eye(2), late=(1,), certificate=proof)), plain)
     write_solution(found, tmp_path / "answer.npz")
     write_solution(found, tmp_path / "answer.json")
-    told = json.loads((tmp_path / "answer.json").read_text())
-    assert told == found.as_dict()
+    result = json.loads((tmp_path / "answer.json").read_text())
+    assert result == found.as_dict()
     with np.load(tmp_path / "answer.npz", allow_pickle=False) as arrays:
-        assert arrays["reasons"][arrays["why"]].tolist() == told["why"]
+        assert arrays["reasons"][arrays["why"]].tolist() == result["why"]
         for name in ("status", "policy", "objective", "bound", "gap", "types", "x", "prices", "late", "seconds"):
-            assert arrays[name].tolist() == told[name], name
+            assert arrays[name].tolist() == result[name], name
         assert "job_ids" not in arrays

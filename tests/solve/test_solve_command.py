@@ -55,12 +55,12 @@ def test_of_many_jobs_the_first_twenty_are_shown(ask: Ask) -> None:
 
 
 def test_a_program_reads_one_json_object(ask: Ask) -> None:
-    told = json.loads(ask("--json").stdout)
-    assert list(told) == [
+    answer = json.loads(ask("--json").stdout)
+    assert list(answer) == [
         "status", "policy", "objective", "bound", "gap", "types", "job_ids", "x", "effective_throughput", "prices",
         "point", "late", "why", "seconds", "compile_seconds",
     ]  # fmt: skip
-    assert told["x"] == [[1.0, 0.0], [0.0, 1.0]]
+    assert answer["x"] == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_an_optimum_is_shown_with_its_proof(ask: Ask) -> None:
@@ -77,8 +77,8 @@ def test_an_answer_is_written_whole_and_an_old_one_only_replaced_with_force(ask:
     assert refusal(ask("--out", name, "--json"))["column"] == "--out"
     assert Path(name).read_bytes() == before
     assert ask("--out", name, "--force", policy="isolated").exit_code == 0
-    told = json.loads(Path(name).read_text())["policy"] if name.endswith("json") else np.load(name)["policy"].item()
-    assert told == "isolated"
+    answer = json.loads(Path(name).read_text())["policy"] if name.endswith("json") else np.load(name)["policy"].item()
+    assert answer == "isolated"
     assert sorted(path.name for path in Path().iterdir()) == [name, "problem.json"]
 
 
@@ -87,7 +87,7 @@ def test_a_place_where_no_answer_can_be_is_refused_before_the_policy_is_asked(as
     assert refusal(ask("--out", out, "--json", policy="fiffo"))["column"] == "--out"
 
 
-def test_wrong_input_is_told_on_stderr(ask: Ask) -> None:
+def test_wrong_input_is_reported_on_stderr(ask: Ask) -> None:
     Path("problem.json").write_text('{"types": ["gpu"], "capacity": [1], "throughput": [[-1]], "wieght": [1]}')
     result = ask()
     assert (result.exit_code, result.stdout) == (2, "")

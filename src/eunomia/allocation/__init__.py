@@ -1,4 +1,4 @@
-"""One decision without a simulation: a problem is read and checked, a policy is asked, its answer is told."""
+"""One decision without a simulation: read and check a problem, ask a policy, return its answer."""
 
 from __future__ import annotations
 

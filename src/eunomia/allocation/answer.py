@@ -1,4 +1,4 @@
-"""What a policy said of a problem, in numbers that can be read without it."""
+"""The answer of a policy to an allocation problem."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from eunomia.model.products import row_dots
 class Solution:
     """One decision of a policy about one problem. Job rows are those of the problem."""
 
-    policy: str  # as it was asked for: fifo?backfill=skip
+    policy: str  # with its parameters: fifo?backfill=skip
     problem: AllocationProblem
-    answer: Answer  # in its own words
-    rows: Rows | None  # who shares accelerators with whom, and where; None where x says it all
+    answer: Answer
+    rows: Rows | None  # candidates of `share`; None where `share` is (job, type)
     share: Floats  # (job, type) shares of time, or (row,) with `rows`
     seconds: float  # that the policy took
-    compile_seconds: float = 0.0  # before that, to compile its code or load it
+    compile_seconds: float = 0.0  # before that, to compile or load its code
 
     @property
     def certificate(self) -> Certificate | None:
-        """What the answer reaches and what no answer can exceed; None for a policy that optimises nothing."""
+        """Objective and bound of the answer; None for a policy that optimises nothing."""
         return self.answer.certificate
 
     @property
     def status(self) -> str:
-        """optimal (gap within what its engine promises), feasible (more), or decided: there is nothing to prove."""
+        """optimal (gap within the tolerance), feasible (a larger gap), or decided (the policy optimises nothing)."""
         if self.certificate is None:
             return "decided"
         return "optimal" if self.certificate.gap <= self.certificate.tolerance else "feasible"
 
     @cached_property
     def x(self) -> Floats:
-        """(job, type) share of time of each job on each type, alone or beside another."""
+        """(job, type) share of time of each job on each type, alone or packed with a partner."""
         if self.rows is None:
             return self.share
         x = np.zeros(self.problem.throughput.shape)
@@ -56,23 +56,23 @@ class Solution:
         if self.rows is None:
             return np.asarray(row_dots(self.problem.throughput, self.share))
         speed = np.zeros(self.problem.jobs)
-        for job, beside, at in self._sides():
-            np.add.at(speed, job, self.share[at] * self._rate(job, beside, at))
+        for job, partner, at in self._sides():
+            np.add.at(speed, job, self.share[at] * self._rate(job, partner, at))
         return speed
 
     def why(self) -> list[str]:
-        """Return for each job what set its share, (job,); empty where the policy does not say."""
-        told = [""] * self.problem.jobs
+        """Return for each job what limits its share, (job,); "" where the policy gives no reason."""
+        reasons = [""] * self.problem.jobs
         if self.certificate is not None:
-            told = _told(self.certificate, self.problem)
+            reasons = _reasons(self.certificate, self.problem)
         for job, text in {**self.answer.refuse, **self.answer.why}.items():
-            told[job] = text
-        return told
+            reasons[job] = text
+        return reasons
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `eunomia solve --json` prints. What is not known is None, never nan."""
+        """Return what `eunomia solve --json` prints. Unknown values are None, never nan."""
         proof, problem = self.certificate, self.problem
-        x = self.x.tolist() if self.rows is None else self.listed()
+        x = self.x.tolist() if self.rows is None else self.row_records()
         return {
             "status": self.status,
             "policy": self.policy,
@@ -91,9 +91,9 @@ class Solution:
             "compile_seconds": self.compile_seconds,
         }
 
-    def listed(self) -> list[dict[str, Any]]:
-        """Return the rows with a share, each job by its name."""
-        assert self.rows is not None  # asked of answers with rows only
+    def row_records(self) -> list[dict[str, Any]]:
+        """Return the rows with a share above 0, jobs by name."""
+        assert self.rows is not None  # called for answers with rows only
         name, partner = self.problem.name, self.rows.filled()[0]
         return [
             {
@@ -106,42 +106,42 @@ class Solution:
         ]
 
     def partners(self, jobs: int) -> list[list[str | int]] | None:
-        """Return whom each of the first jobs shares accelerators with; None where nobody shares."""
+        """Return the partners of each of the first jobs by name; None where no jobs are packed together."""
         if self.rows is None or not (self.rows.filled()[0] >= 0).any():
             return None
-        name, found = self.problem.name, [dict[str | int, None]() for _ in range(min(jobs, self.problem.jobs))]
-        for job, beside, at in self._sides():
-            shown = np.flatnonzero((job < len(found)) & (beside >= 0) & (self.share[at] > 0))
+        name, partners = self.problem.name, [dict[str | int, None]() for _ in range(min(jobs, self.problem.jobs))]
+        for job, partner, at in self._sides():
+            shown = np.flatnonzero((job < len(partners)) & (partner >= 0) & (self.share[at] > 0))
             for row in shown.tolist():
-                found[job[row]][name(int(beside[row]))] = None
-        return [list(names) for names in found]
+                partners[job[row]][name(int(partner[row]))] = None
+        return [list(names) for names in partners]
 
     def _sides(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Return (job, partner, row) of the first of each row, then of the second where there is one."""
+        """Return (job, partner, row) of each row's job, then of each row's partner where it has one."""
         assert self.rows is not None
         partner = self.rows.filled()[0]
         every, pairs = np.arange(len(partner)), np.flatnonzero(partner >= 0)
         return [(self.rows.job, partner, every), (partner[pairs], self.rows.job[pairs], pairs)]
 
-    def _rate(self, job: Ints, beside: Ints, at: Ints) -> Floats:
-        """Return steps/s of jobs in the rows `at`, beside another where that is not -1."""
+    def _rate(self, job: Ints, partner: Ints, at: Ints) -> Floats:
+        """Return steps/s of jobs in the rows `at`, packed with `partner` where that is not -1."""
         assert self.rows is not None
         problem, type = self.problem, self.rows.type[at]
         rate = problem.throughput[job, type].copy()
         if self.rows.within is not None and problem.throughput_apart is not None:
-            assert problem.accelerators_per_node is not None  # a policy that places gangs was shown machines
+            assert problem.accelerators_per_node is not None  # a policy that places gangs needs machines
             spread = problem.scale_factor[job] > problem.accelerators_per_node[type]
             rate[spread] = problem.throughput_apart[job[spread], type[spread]]
-        paired = beside >= 0
+        paired = partner >= 0
         if paired.any():
-            assert problem.kind is not None  # a policy that pairs jobs was shown kinds and pairs
+            assert problem.kind is not None  # a policy that pairs jobs needs kinds and pairs
             assert problem.pairs is not None
             kinds = problem.kind
-            rate[paired] = problem.pairs[kinds[job[paired]], kinds[beside[paired]], type[paired]]
+            rate[paired] = problem.pairs[kinds[job[paired]], kinds[partner[paired]], type[paired]]
         return rate
 
 
-def _told(proof: Certificate, problem: AllocationProblem) -> list[str]:
+def _reasons(proof: Certificate, problem: AllocationProblem) -> list[str]:
     """Return the reason of each job; jobs with the same reason share one text."""
     if proof.binding is None:
         return [""] * problem.jobs

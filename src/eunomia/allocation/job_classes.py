@@ -1,4 +1,4 @@
-"""Jobs that are believed to behave alike, and how fast each kind goes beside each other.
+"""Kinds of jobs (same job type and scale factor), and the throughput of each kind packed with each other.
 
 `pairs` is either a list of records {type, job_type, partner_job_type, scale_factor, steps_per_s, partner_steps_per_s}
 with job types by name, or an array (kind, kind, type) with job types as its rows.
@@ -24,7 +24,7 @@ _RECORD = ("type", "job_type", "partner_job_type", "scale_factor", "steps_per_s"
 def read_kinds(
     fields: Mapping[str, object], size: Ints, names: AxisNames, problems: Problems
 ) -> tuple[Ints | None, Floats | None]:
-    """Return each job's row in the table of pairs, and the table; Nones where nothing was said, or wrongly."""
+    """Return each job's row in the table of pairs, and the table; None where a field is missing or wrong."""
     if "job_type" not in fields:
         if "pairs" in fields:
             problems.add("names pairs of job types, but no job has one", "add job_type", column="pairs")
@@ -40,15 +40,15 @@ def read_kinds(
 
 
 def _distinct(job_type: Array, size: Ints) -> tuple[list[_Kind], Ints]:
-    """Return the kinds there are, and the kind of each job."""
-    words, word = np.unique(job_type, return_inverse=True)
-    code, kind = np.unique(word * (size.max() + 1) + size, return_inverse=True)
+    """Return the distinct kinds, and the kind of each job."""
+    job_types, code = np.unique(job_type, return_inverse=True)
     base = int(size.max()) + 1
-    return [(str(words[c // base]), int(c % base)) for c in code.tolist()], kind.astype(np.int64)
+    codes, kind = np.unique(code * base + size, return_inverse=True)
+    return [(str(job_types[c // base]), int(c % base)) for c in codes.tolist()], kind.astype(np.int64)
 
 
 def _table(pairs: object, kinds: list[_Kind], names: AxisNames, problems: Problems) -> Floats | None:
-    """Return steps/s (kind, kind, type) from records; what no record names does not fit together."""
+    """Return steps/s (kind, kind, type) from records; 0 (they do not fit together) where there is no record."""
     if not isinstance(pairs, list | tuple):
         rule = "must be a list of records where job types are names"
         problems.add(rule, f"write {{{', '.join(_RECORD)}}} for each pair", column="pairs")
@@ -63,8 +63,8 @@ def _table(pairs: object, kinds: list[_Kind], names: AxisNames, problems: Proble
             _enter(table, record, row, row_of, names, problems)
     half = np.isnan(table) & ~np.isnan(table.transpose(1, 0, 2))
     for i, other, j in first_of(np.argwhere(half), problems):
-        told = f"{kinds[other][0]} beside {kinds[i][0]} on {names.types[j]} is said, but not the other half"
-        problems.add(told, "add partner_steps_per_s to the record", column="pairs")
+        rule = f"{kinds[other][0]} beside {kinds[i][0]} on {names.types[j]} is given, but not the other half"
+        problems.add(rule, "add partner_steps_per_s to the record", column="pairs")
     return np.asarray(np.nan_to_num(table))
 
 
@@ -97,7 +97,7 @@ def _check_record(record: Any, row: int, known: set[str], names: AxisNames, prob
 def _enter(
     table: Floats, record: Mapping[str, Any], row: int, row_of: dict[_Kind, int], names: AxisNames, problems: Problems
 ) -> None:
-    """Write a record into the table; a size that no job has is passed over, as a table of speeds has many."""
+    """Write a record into the table; a record of a kind that no job has is ignored."""
     size = record.get("scale_factor", 1)
     i, other = (row_of.get((record[field], size)) for field in ("job_type", "partner_job_type"))
     if i is None or other is None:
@@ -108,7 +108,7 @@ def _enter(
         entries.setdefault((other, i), record["partner_steps_per_s"])
     for (first, second), speed in entries.items():
         if not np.isnan(table[first, second, j]):
-            problems.add("this pair was said before", "say it once", row=row, column="pairs")
+            problems.add("this pair was given before", "give it once", row=row, column="pairs")
         table[first, second, j] = speed
 
 
@@ -145,7 +145,7 @@ def _check_speeds(pairs: Array, problems: Problems) -> None:
 
 
 def _check_rows(kind: Ints, count: int, size: Ints, problems: Problems) -> None:
-    """Note kinds that are out of range, and gangs of another size than the first of their kind."""
+    """Report kinds that are out of range, and gangs of another size than the first of their kind."""
     for m in first_of(np.flatnonzero(kind < 0), problems):
         rule = f"must be a row of pairs, 0 to {count - 1}"
         problems.add(rule, "count from 0", row=m + 1, column="job_type", value=int(kind[m]))

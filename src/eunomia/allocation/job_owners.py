@@ -1,4 +1,4 @@
-"""Who owns which job: entities by name or by row, with weights."""
+"""The entities (tenants) that own jobs, by name or by row, with weights."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ _OWNERS = ("entity", "entities", "entity_weight", "entity_inner")
 def read_owners(
     fields: Mapping[str, object], names: AxisNames, problems: Problems
 ) -> tuple[Ints | None, Tenants | None]:
-    """Return the row of each job's entity and the tree of entities; Nones where nothing was said, or wrongly."""
+    """Return the row of each job's entity and the tree of entities; None where a field is missing or wrong."""
     before = problems.count
     if not any(field in fields for field in _OWNERS):
         return None, None
     if "entity" not in fields:
-        told = next(field for field in _OWNERS if field in fields)
-        problems.add("says something of entities, but no job has one", "add entity, a name for each job", column=told)
+        field = next(field for field in _OWNERS if field in fields)
+        problems.add("describes entities, but no job has one", "add entity, a name for each job", column=field)
         return None, None
-    said = _said(fields, problems)
-    owner = _owners(fields["entity"], list(said), names, problems) if problems.count == before else None
+    declared = _declared(fields, problems)
+    owner = _owners(fields["entity"], list(declared), names, problems) if problems.count == before else None
     if owner is None or problems.count > before:
         return None, None
-    tree = Tenants.of(dict.fromkeys(owner.tolist()), said)
+    tree = Tenants.of(dict.fromkeys(owner.tolist()), declared)
     row_of = {name: row for row, name in enumerate(tree.names)}
     distinct, place = np.unique(owner, return_inverse=True)
     return np.array([row_of[name] for name in distinct.tolist()], dtype=np.int64)[place], tree
 
 
-def _said(fields: Mapping[str, object], problems: Problems) -> dict[str, Tenant]:
-    """Return what the problem says of entities, by name."""
+def _declared(fields: Mapping[str, object], problems: Problems) -> dict[str, Tenant]:
+    """Return the entities that have a weight, an inner policy or a place in `entities`, by name."""
     weights, inner = fields.get("entity_weight", {}), fields.get("entity_inner", {})
     listed: list[str] = []
     if "entities" in fields:
-        found = read_texts("entities", fields["entities"], None, problems, unique=True)
-        listed = [] if found is None else found.tolist()
+        texts = read_texts("entities", fields["entities"], None, problems, unique=True)
+        listed = [] if texts is None else texts.tolist()
     if isinstance(weights, np.ndarray | list | tuple):
         cells = weights.tolist() if isinstance(weights, np.ndarray) else weights
         listed = listed or [str(row) for row in range(len(cells))]
@@ -76,20 +76,17 @@ def _tenant(name: str, weight: Any, inner: Any, problems: Problems) -> Tenant:
 
 def _owners(raw: object, known: list[str], names: AxisNames, problems: Problems) -> Array | None:
     """Return the entity of each job by name, (job,)."""
-    cells = raw if isinstance(raw, np.ndarray) else np.array(raw) if _all_whole(raw) else None
+    are_rows = isinstance(raw, list | tuple) and set(map(type, raw)) == {int}
+    cells = raw if isinstance(raw, np.ndarray) else np.array(raw) if are_rows else None
     if cells is not None and cells.dtype.kind in "iu" and cells.ndim == 1:
         return _by_row(cells, known, names, problems)
-    found = read_texts("entity", raw, names.jobs, problems)
-    if found is None or not known:
-        return found
-    unknown = set(found.tolist()) - set(known)
-    for m in first_of(np.flatnonzero(np.isin(found, sorted(unknown))), problems) if unknown else ():
-        problems.add("there is no such entity", nearest(found[m], known), row=m + 1, column="entity", value=found[m])
-    return found
-
-
-def _all_whole(raw: object) -> bool:
-    return isinstance(raw, list | tuple) and set(map(type, raw)) == {int}
+    texts = read_texts("entity", raw, names.jobs, problems)
+    if texts is None or not known:
+        return texts
+    unknown = set(texts.tolist()) - set(known)
+    for m in first_of(np.flatnonzero(np.isin(texts, sorted(unknown))), problems) if unknown else ():
+        problems.add("there is no such entity", nearest(texts[m], known), row=m + 1, column="entity", value=texts[m])
+    return texts
 
 
 def _by_row(cells: Array, known: list[str], names: AxisNames, problems: Problems) -> Array | None:

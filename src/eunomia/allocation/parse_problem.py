@@ -1,4 +1,4 @@
-"""From named fields to a problem, with everything noted that is wrong with them."""
+"""Parses named fields into a problem and reports everything that is wrong with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from eunomia.allocation.name_fields import read_texts
 from eunomia.allocation.number_fields import AXES, AxisNames, first_of, read_numbers
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.inputs.problems import InvalidInput, Problems
-from eunomia.model.arrays import Array, Floats
 from eunomia.model.spelling_suggestions import nearest
 
 REQUIRED = ("types", "capacity", "throughput")
@@ -22,10 +21,7 @@ FIELDS = (*AXES, *_NAMED)
 
 
 def problem_of(fields: Mapping[str, object], file: str = "problem") -> AllocationProblem:
-    """Return the problem that named fields describe: lists, as JSON has them, or arrays.
-
-    Raises InvalidInput, which names `file`, with everything that is wrong.
-    """
+    """Return the problem that `fields` (lists or arrays) describe. Raises InvalidInput with every problem in `file`."""
     problems = Problems(file)
     names = _axes(fields, problems)
     if names is None:
@@ -37,14 +33,14 @@ def problem_of(fields: Mapping[str, object], file: str = "problem") -> Allocatio
         columns["job_ids"] = read_texts("job_ids", fields["job_ids"], names.jobs, problems, unique=True)
     columns["entity"], columns["entities"] = read_owners(fields, names, problems)
     _check_reach(columns, names, problems)
-    _whole(columns, names)
+    _add_defaults(columns, names)
     columns["kind"], columns["pairs"] = read_kinds(fields, columns["scale_factor"], names, problems)
     problems.raise_if_any()
     return AllocationProblem(types=names.types, **columns)
 
 
 def _axes(fields: Mapping[str, object], problems: Problems) -> AxisNames | None:
-    """Return what the axes are called, after noting fields that do not exist; None if no field can be read."""
+    """Return the lengths and names of the axes; None if they cannot be read. Reports unknown and missing fields."""
     for field in fields:
         if field not in FIELDS:
             problems.add("there is no such field", nearest(str(field), FIELDS), column=str(field))
@@ -64,15 +60,15 @@ def _axes(fields: Mapping[str, object], problems: Problems) -> AxisNames | None:
     return None if types is None or jobs == 0 else AxisNames(jobs, tuple(types.tolist()))
 
 
-def _whole(columns: dict[str, Any], names: AxisNames) -> None:
-    """Fill in what may be left out, and make scale factors whole numbers."""
+def _add_defaults(columns: dict[str, Any], names: AxisNames) -> None:
+    """Add the default scale factors and weights, and convert scale factors to integers."""
     size, weight = columns.get("scale_factor"), columns.get("weight")
     columns["scale_factor"] = np.ones(names.jobs, dtype=np.int64) if size is None else size.astype(np.int64)
     columns["weight"] = np.ones(names.jobs) if weight is None else weight
 
 
 def _check_reach(columns: Mapping[str, Any], names: AxisNames, problems: Problems) -> None:
-    """Note every job that could not run if it had the cluster for itself."""
+    """Report every job that could not run alone on the cluster."""
     capacity, rate, size = (columns.get(field) for field in ("capacity", "throughput", "scale_factor"))
     if capacity is None or rate is None:
         return
@@ -83,21 +79,12 @@ def _check_reach(columns: Mapping[str, Any], names: AxisNames, problems: Problem
         size = np.ones(names.jobs)
     widest = float(capacity.max())
     fix = f"the largest type has {widest:g} accelerators; leave the job out"
-    _note(size > widest, size, "scale_factor", "a gang must not be wider than every type", fix, problems)
-    for_rate = (size <= widest) & ~_serves(rate, size, capacity)
-    fix = "give steps/s above 0 on a type that can hold the gang, or leave the job out"
-    _note(for_rate, None, "throughput", "a job must be able to run on some type", fix, problems)
-
-
-def _serves(rate: Floats, size: Floats, capacity: Floats) -> Array:
-    """Return which jobs some type can run, (job,)."""
-    able = np.zeros(len(rate), dtype=bool)
+    for m in first_of(np.flatnonzero(size > widest), problems):
+        rule = "a gang must not be wider than every type"
+        problems.add(rule, fix, row=m + 1, column="scale_factor", value=f"{size[m]:g}")
+    runs = np.zeros(len(rate), dtype=bool)
     for j in range(rate.shape[1]):
-        able |= (rate[:, j] > 0) & (size <= capacity[j])
-    return able
-
-
-def _note(bad: Array, values: Array | None, column: str, rule: str, fix: str, problems: Problems) -> None:
-    for m in first_of(np.flatnonzero(bad), problems):
-        value = None if values is None else f"{values[m]:g}"
-        problems.add(rule, fix, row=m + 1, column=column, value=value)
+        runs |= (rate[:, j] > 0) & (size <= capacity[j])
+    fix = "give steps/s above 0 on a type that can hold the gang, or leave the job out"
+    for m in first_of(np.flatnonzero((size <= widest) & ~runs), problems):
+        problems.add("a job must be able to run on some type", fix, row=m + 1, column="throughput")

@@ -1,8 +1,8 @@
-"""One question to a policy: who is there, what there is to share, and what is known of it."""
+"""The input of one allocation decision: jobs, accelerators, and their throughputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from eunomia.model.tenants import Tenants
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AllocationProblem:
-    """A moment of a cluster, checked. Axes: job m, type j, kind. What is None was not said.
-
-    Built by `read_problem` and `problem_of`, which name everything that is wrong with their input.
-    """
+    """A validated problem. Axes: job m, type j, kind. None = not given. Built by `read_problem` and `problem_of`."""
 
     types: tuple[str, ...]
     capacity: Floats  # (type,) accelerators
@@ -24,11 +21,11 @@ class AllocationProblem:
     weight: Floats  # (job,) above 0
     job_ids: Array | None = None  # (job,) texts
     steps_remaining: Floats | None = None  # (job,)
-    elapsed_s: Floats | None = None  # (job,) since submission; changes no order
-    isolated_throughput: Floats | None = None  # (job,) steps/s on an equal part of the cluster
-    isolated_time_s: Floats | None = None  # (job,) what isolation would have taken for what was done so far
+    elapsed_s: Floats | None = None  # (job,) since submission; does not change the order of jobs
+    isolated_throughput: Floats | None = None  # (job,) steps/s on an equal share of the cluster
+    isolated_time_s: Floats | None = None  # (job,) time that the steps done so far take on an equal share
     attained_service: Floats | None = None  # (job,) accelerator-seconds
-    submitted_s: Floats | None = None  # (job,) on any clock; the order of rows where it is not said
+    submitted_s: Floats | None = None  # (job,) on any clock; None = rows are in order of submission
     deadline_s: Floats | None = None  # (job,) from now; inf = none
     price: Floats | None = None  # (type,) US$ per accelerator-hour
     throughput_apart: Floats | None = None  # (job, type) steps/s of the gang when spread over machines
@@ -43,17 +40,16 @@ class AllocationProblem:
         return len(self.throughput)
 
     def name(self, job: int) -> str | int:
-        """Return what a job is called: its id, or its row counted from 0 where it has none."""
+        """Return the id of a job, or its row counted from 0 where jobs have none."""
         return job if self.job_ids is None else str(self.job_ids[job])
 
-    def take(self, order: Ints) -> AllocationProblem:
-        """Return the problem with job rows in another order: row i is what row order[i] was."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved = {name: columns[name][order] for name in BY_JOB if columns[name] is not None}
-        return replace(self, **moved)
+    def reordered(self, order: Ints) -> AllocationProblem:
+        """Return the problem with row i equal to row order[i] of this one."""
+        columns = ((name, getattr(self, name)) for name in BY_JOB)
+        return replace(self, **{name: column[order] for name, column in columns if column is not None})
 
-    def arrival(self) -> Ints | None:
-        """Return the jobs in order of submission, ties by row; None if that is how the rows stand."""
+    def submission_order(self) -> Ints | None:
+        """Return the jobs in order of submission, ties by row; None if the rows are in that order."""
         if self.submitted_s is None or bool((np.diff(self.submitted_s) >= 0).all()):
             return None
         return np.argsort(self.submitted_s, kind="stable")

@@ -1,4 +1,4 @@
-"""The fields of a problem as they stand in a file, JSON or NPZ; what they mean is checked elsewhere."""
+"""Reads the fields of a problem from a JSON or NPZ file; `parse_problem` and `auctions.reading` check them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGITS = 18  # of a whole number that is read as one
 
 
 def read_problem(path: Path | str) -> AllocationProblem:
-    """Read a problem from a .json or .npz file. Raises InvalidInput with everything that is wrong with it."""
+    """Read a problem from a .json or .npz file. Raises InvalidInput with every problem in it."""
     path = Path(path)
     return problem_of(read_fields(path), str(path))
 
@@ -32,7 +32,7 @@ def read_fields(path: Path) -> Mapping[str, object]:
     """Return the fields of a file by name: lists of a JSON object, or arrays of an NPZ. Raises InvalidInput."""
     readers = {".json": _read_json, ".npz": _read_npz}
     if path.suffix not in readers:
-        _refuse(path, "a problem is a .json or .npz file", "give such a file; docs/solve.md tells what is in it")
+        _refuse(path, "a problem is a .json or .npz file", "give such a file; docs/solve.md lists its fields")
     try:
         return readers[path.suffix](path)
     except OSError as error:
@@ -41,30 +41,30 @@ def read_fields(path: Path) -> Mapping[str, object]:
 
 def _read_json(path: Path) -> Mapping[str, object]:
     try:
-        found = json.loads(path.read_bytes(), object_pairs_hook=_once, parse_int=_whole)
+        fields = json.loads(path.read_bytes(), object_pairs_hook=_unique, parse_int=_integer)
     except json.JSONDecodeError as error:
         _refuse(path, f"it is not JSON: {error.msg} (column {error.colno})", "fix this line", row=error.lineno)
-    except _Twice as twice:
-        _refuse(path, f"{twice.args[0]!r} is said twice", "say it once", column=twice.args[0])
+    except _DuplicateName as duplicate:
+        _refuse(path, f"{duplicate.args[0]!r} is given twice", "give it once", column=duplicate.args[0])
     except (UnicodeDecodeError, RecursionError) as error:
         _refuse(path, f"it is not JSON: {error}", "write one JSON object")
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         _refuse(path, "a problem is one JSON object", 'write it as in {"types": ["v100"], "capacity": [4], …}')
-    return found
+    return fields
 
 
-class _Twice(Exception):
-    """A name stands twice in one object."""
+class _DuplicateName(Exception):
+    """A name occurs twice in one object."""
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _Twice(next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1))
-    return found
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise _DuplicateName(next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1))
+    return result
 
 
-def _whole(text: str) -> int | float:
+def _integer(text: str) -> int | float:
     return int(text) if len(text) <= _DIGITS else float(text)
 
 
@@ -73,9 +73,9 @@ def _read_npz(path: Path) -> Mapping[str, object]:
         try:
             archive = np.load(file, allow_pickle=False)
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            said = "" if "allow_pickle" in str(error) else f" ({error})"  # numpy takes text for pickled objects
+            detail = "" if "allow_pickle" in str(error) else f" ({error})"  # numpy takes text for pickled objects
             fix = "write it with numpy.savez, or call a text .json if it is JSON"
-            _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{said}", fix)
+            _refuse(path, f"it is no NPZ, the arrays that numpy.savez writes{detail}", fix)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             fix = "write it with numpy.savez, each field by name"
             _refuse(path, "it holds one array, but a problem has several", fix)

@@ -1,23 +1,24 @@
-"""One decision without a simulation: a policy is asked once about a problem."""
+"""One decision without a simulation: ask a policy once about a problem."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, overload
+from typing import TypeAlias, cast, overload
 
 import numpy as np
 
 from eunomia.allocation.answer import Solution
 from eunomia.allocation.auctions.auction_result import AuctionResult
-from eunomia.allocation.auctions.auction_run import run_auction
-from eunomia.allocation.auctions.reading import is_auction
+from eunomia.allocation.auctions.problem import AuctionPolicy
+from eunomia.allocation.auctions.reading import auction_of, is_auction
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.allocation.reading import read_fields
 from eunomia.allocation.timing import timed
 from eunomia.allocation.view_from_problem import view_of
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.policy import Policy
@@ -33,11 +34,11 @@ def solve(policy: str | Policy, problem: AllocationProblem) -> Solution: ...
 @overload
 def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult: ...
 def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
-    """Ask a policy, by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
+    """Ask a policy, given by its spelling (`fifo?backfill=skip`) or itself, about a problem, its fields, or its file.
 
-    Bids are answered with `AuctionResult`, everything else with a `Solution`.
+    Returns an `AuctionResult` for bids, else a `Solution`.
 
-    Raises InvalidInput for what is wrong with either, and NoOptimum where a solver found none.
+    Raises InvalidInput for a wrong policy or problem, and NoOptimum where a solver finds no optimum.
     """
     file = str(problem) if isinstance(problem, Path | str) else "problem"
     asked, spelling = _policy(policy)
@@ -45,15 +46,15 @@ def solve(policy: str | Policy, problem: Asked) -> Solution | AuctionResult:
         problem = read_fields(Path(problem))
     if not isinstance(problem, AllocationProblem):
         if is_auction(problem):
-            return run_auction(asked, spelling, problem, file)
+            return _run_auction(asked, spelling, problem, file)
         problem = problem_of(problem, file)
-    order = problem.arrival()
-    seen = problem if order is None else problem.take(order)
-    view = view_of(seen, asked, file)
+    order = problem.submission_order()
+    ordered = problem if order is None else problem.reordered(order)
+    view = view_of(ordered, asked, file)
     answer, seconds, compile_seconds = timed(asked, lambda: asked.decide(view))
-    rows, share = _shares(answer, seen, spelling)
+    rows, share = _shares(answer, ordered, spelling)
     if order is not None:
-        answer, rows, share = _restored(answer, rows, share, order)
+        answer, rows, share = _original_order(answer, rows, share, order)
     return Solution(
         policy=spelling, problem=problem, answer=answer, rows=rows, share=share, seconds=seconds,
         compile_seconds=compile_seconds,
@@ -67,20 +68,32 @@ def _policy(policy: str | Policy) -> tuple[Policy, str]:
     return find_policy(name, parameters, Path()), policy
 
 
+def _run_auction(policy: Policy, spelling: str, fields: Mapping[str, object], file: str) -> AuctionResult:
+    problem = auction_of(fields, file)
+    if not callable(getattr(policy, "auction", None)):
+        rule, fix = f"{policy.info.name} takes no bids", "ask a policy that holds auctions, such as themis"
+        raise InvalidInput([Problem(file=file, column="bids", rule=rule, fix=fix)])
+    auctioneer = cast(AuctionPolicy, policy)
+    partial, seconds, compile_seconds = timed(policy, lambda: auctioneer.auction(problem.bids))
+    return AuctionResult(
+        policy=spelling, problem=problem, partial=partial, seconds=seconds, compile_seconds=compile_seconds
+    )
+
+
 def _shares(answer: Answer, problem: AllocationProblem, policy: str) -> tuple[Rows | None, Floats]:
-    """Return the shares of an answer; whom an order or a grant serves has all of its time, the others nothing."""
+    """Return the shares of an answer: 1 for candidates that an order or a grant starts, 0 for others."""
     match answer:
         case Shares():
             return answer.rows, answer.x
         case Order():
-            return _served(answer, problem)
+            return _place(answer, problem)
         case Grants():
             return answer.rows, np.ones(len(answer.rows))
     raise InvalidAnswer(f"{policy} answered with {type(answer).__name__}; see eunomia.model.answers")
 
 
-def _served(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floats]:
-    """Place gangs in order on the whole cluster, accelerators counted by type."""
+def _place(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floats]:
+    """Place gangs in order on the whole cluster, counting accelerators by type."""
     partner, shape, _ = order.rows.filled()
     job, type, n = order.rows.job, order.rows.type, problem.jobs
     waiting = np.full(n, -1)
@@ -93,14 +106,16 @@ def _served(order: Order, problem: AllocationProblem) -> tuple[Rows | None, Floa
         rows, np.arange(len(job)), seated, free, NO_INTS, np.zeros(n, dtype=np.int64), 1, MISFIT[order.misfit], 0.0
     )
     if (partner[chosen] >= 0).any():
-        return replace(order.rows, **_taken(order.rows, chosen)), np.ones(len(chosen))
+        columns = ((name, getattr(order.rows, name)) for name in ("job", "type", "partner", "shape", "within"))
+        kept = {name: column[chosen] for name, column in columns if column is not None}
+        return replace(order.rows, **kept), np.ones(len(chosen))
     x = np.zeros(problem.throughput.shape)
     x[job[chosen], type[chosen]] = 1.0
     return None, x
 
 
 def _run_time(rows: Rows, problem: AllocationProblem) -> Floats:
-    """Return the seconds that each row is believed to need, (row,); inf where the steps that are left are not said."""
+    """Return the remaining seconds of each row, (row,); inf where the remaining steps are unknown."""
     left = np.full(len(rows), np.inf)
     if problem.steps_remaining is not None:
         rate = problem.throughput[rows.job, rows.type]
@@ -108,19 +123,16 @@ def _run_time(rows: Rows, problem: AllocationProblem) -> Floats:
     return left
 
 
-def _taken(rows: Rows, chosen: Ints) -> dict[str, Ints]:
-    columns = {"job": rows.job, "type": rows.type, "partner": rows.partner, "shape": rows.shape, "within": rows.within}
-    return {name: column[chosen] for name, column in columns.items() if column is not None}
-
-
-def _restored(answer: Answer, rows: Rows | None, share: Floats, order: Ints) -> tuple[Answer, Rows | None, Floats]:
-    """Return the answer with row i called order[i] again."""
+def _original_order(
+    answer: Answer, rows: Rows | None, share: Floats, order: Ints
+) -> tuple[Answer, Rows | None, Floats]:
+    """Return the answer with job row i renamed to order[i]."""
     place = np.argsort(order, kind="stable")
     proof = answer.certificate
     if proof is not None:
         binding = None if proof.binding is None else proof.binding[place]
         proof = replace(proof, binding=binding)
-    why, refuse = ({int(order[m]): text for m, text in said.items()} for said in (answer.why, answer.refuse))
+    why, refuse = ({int(order[m]): text for m, text in texts.items()} for texts in (answer.why, answer.refuse))
     late = tuple(sorted(int(order[m]) for m in answer.late))
     answer = replace(answer, why=why, refuse=refuse, late=late, certificate=proof)
     if rows is None:

@@ -1,4 +1,4 @@
-"""How long a policy takes by itself: what the first question of a process pays for compiled code is told apart."""
+"""Measures how long a policy takes, apart from compiling and loading its code on the first ask of a process."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from eunomia.kernels import PROCESS
 
 Answer = TypeVar("Answer")
 
-BRIEF_S = 2.0  # what takes no longer is asked once more; of what does, loading compiled code is no part to speak of
+BRIEF_S = 2.0  # an ask that takes longer is not repeated: loading code is a small part of it
 _loaded: set[type] = set()  # policies whose code this process has loaded
 
 
 def timed(policy: object, ask: Callable[[], Answer]) -> tuple[Answer, float, float]:
-    """Return the answer, the seconds that it took, and those that compiling and loading code took before it.
+    """Return the answer, the seconds that it took, and the seconds of compiling and loading code.
 
-    The first time that a policy is asked, and when anything was compiled, a brief question is asked twice.
+    A brief ask is repeated on the first ask of a policy, and when anything was compiled.
     """
     before, began = PROCESS.compiling_s, perf_counter()
     answer = ask()

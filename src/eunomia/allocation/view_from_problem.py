@@ -1,4 +1,4 @@
-"""What a policy sees of a problem: a view at time 0, with the columns that it needs."""
+"""Builds a policy's view of a problem: time 0, with the columns that the policy needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.allocation import apps, fair_share_columns
+from eunomia.allocation import derived_columns
 from eunomia.allocation.problem import AllocationProblem
 from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Floats
@@ -23,7 +23,7 @@ Reader = Callable[[AllocationProblem], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where a column comes from: fields that must be said, and how they become the column."""
+    """How to compute a column, and the fields of the problem that this requires."""
 
     fields: tuple[str, ...]
     read: Reader
@@ -44,8 +44,13 @@ def _submitted(problem: AllocationProblem) -> Any:
     return -problem.elapsed_s
 
 
+def _hourly(problem: AllocationProblem) -> Floats:
+    assert problem.entities is not None  # `view_of` checked it
+    return np.zeros((1, len(problem.entities.names), 3))
+
+
 def _machines(problem: AllocationProblem) -> Topology:
-    """Return machines of the sizes that the problem says, the last of each type with what is left over."""
+    """Return machines of the given sizes; the last of each type has the remaining accelerators."""
     assert problem.accelerators_per_node is not None  # `view_of` checked it
     nodes = []
     for count, size in zip(problem.capacity.astype(int).tolist(), problem.accelerators_per_node.tolist(), strict=True):
@@ -84,59 +89,56 @@ SOURCES: Mapping[str, _Source] = {
     "running": _Source((), lambda p: np.zeros(p.jobs, dtype=np.bool_)),
     "on_type": _Source((), lambda p: np.full(p.jobs, -1)),
     "received": _Source((), lambda p: np.zeros(p.throughput.shape)),
-    "run_time": _Source(("attained_service",), fair_share_columns.run_time),
+    "run_time": _Source(("attained_service",), derived_columns.run_time),
     "wait": _Source(("elapsed_s",), lambda p: p.elapsed_s),
     "until": _Source((), lambda p: np.full(p.jobs, np.inf)),
-    "lease": _Source((), lambda p: np.inf),  # a single question: nobody says when there is another
+    "lease": _Source((), lambda p: np.inf),  # a single decision: there is no next one
     "started": _Source((), lambda p: np.full(p.jobs, np.inf)),
-    "first_started": _Source(("attained_service", "elapsed_s"), fair_share_columns.first_started),
-    "skew": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem names kinds of jobs, not models
+    "first_started": _Source(("attained_service", "elapsed_s"), derived_columns.first_started),
+    "skew": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem has job types, not models
     "past_service": _Source((), lambda p: np.zeros(0)),
-    "deserved": _Source(("entity", "elapsed_s"), fair_share_columns.deserved),
-    "hourly": _Source(("entity",), fair_share_columns.hourly),
+    "deserved": _Source(("entity", "elapsed_s"), derived_columns.deserved),
+    "hourly": _Source(("entity",), _hourly),
     "app": _Source((), lambda p: np.arange(p.jobs)),
-    "apps": _Source(("elapsed_s",), apps.apps),
+    "apps": _Source(("elapsed_s",), derived_columns.apps),
     "attempts": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
-    "demand": _Source((), lambda p: np.zeros((p.jobs, 2))),  # a problem tells of accelerators only
+    "demand": _Source((), lambda p: np.zeros((p.jobs, 2))),  # a problem has accelerators only
     "room": _Source((), lambda p: np.full(2, np.inf)),
-    "total": _of("steps_remaining"),  # what was done is not said
-    "slowdown": _Source((), apps.slowdown),
+    "total": _of("steps_remaining"),  # the steps done so far are unknown
+    "slowdown": _Source((), lambda p: np.ones((p.jobs, derived_columns.LEVELS))),
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
-    "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # nobody has run yet
+    "losses": _Source((), lambda p: np.zeros((p.jobs, 0, 2))),  # no job has reported a loss
     "shapes": _Source((), lambda p: p.scale_factor[:, None]),
     "shape_throughput": _Source((), lambda p: p.throughput[:, None, :]),
 }
-MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # fields that a policy may remember, by its word
-_SAID_AS = {"kind": "job_type"}  # fields of a file that have another name in the problem
+MEMORIES: Mapping[str, str] = {"alone_time": "isolated_time_s"}  # column of a policy's memory → field of the problem
+_FILE_NAMES = {"kind": "job_type"}  # attribute of the problem → field of the file, where they differ
 
 
 def view_of(problem: AllocationProblem, policy: Policy, file: str = "problem") -> View:
-    """Return what the policy sees: nobody runs, nothing was given yet.
+    """Return the policy's view: no job runs, and nothing has been allocated.
 
-    Raises InvalidInput for every field that the policy needs and the problem does not say.
+    Raises InvalidInput for every field that the policy needs and the problem does not have.
     """
     problems = Problems(file)
     needs = policy.info.needs
     for column in sorted(needs):
-        _check_said(column, problem, policy.info.name, problems)
+        for field in SOURCES[column].fields:
+            name = _FILE_NAMES.get(field, field)
+            if getattr(problem, field) is None and name not in {each.column for each in problems.kept}:
+                rule = f"is missing, and {policy.info.name} needs it"
+                problems.add(rule, f"add {name}, as in docs/solve.md", column=name)
     problems.raise_if_any()
     return View(
         at=0.0,
         types=problem.types,
         jobs=problem.jobs,
         columns={column: SOURCES[column].read(problem) for column in needs},
-        memory={name: _remembered(name, value, problem) for name, value in policy.info.remembers.items()},
+        memory={name: _memory(name, default, problem) for name, default in policy.info.remembers.items()},
     )
 
 
-def _remembered(name: str, fresh: float, problem: AllocationProblem) -> Floats:
-    """Return what the policy remembers of each job, (job,): what the problem says, else what it would of a new job."""
-    said = getattr(problem, MEMORIES[name]) if name in MEMORIES else None
-    return np.full(problem.jobs, fresh) if said is None else said
-
-
-def _check_said(column: str, problem: AllocationProblem, policy: str, problems: Problems) -> None:
-    for field in SOURCES[column].fields:
-        name = _SAID_AS.get(field, field)
-        if getattr(problem, field) is None and name not in {one.column for one in problems.kept}:
-            problems.add(f"is missing, and {policy} needs it", f"add {name}, as in docs/solve.md", column=name)
+def _memory(name: str, default: float, problem: AllocationProblem) -> Floats:
+    """Return a column of the policy's memory, (job,): from the problem, else the default of a new job."""
+    given = getattr(problem, MEMORIES[name]) if name in MEMORIES else None
+    return np.full(problem.jobs, default) if given is None else given

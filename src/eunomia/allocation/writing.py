@@ -1,4 +1,4 @@
-"""A solution as a file, JSON or NPZ, whole or not at all."""
+"""Writes a solution as a JSON or NPZ file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SUFFIXES = (".json", ".npz")
 
 
 def write_solution(solution: Solution | AuctionResult, path: Path) -> None:
-    """Write what `as_dict` says: as JSON, or as arrays where only the reasons differ (`why` rows of `reasons`).
+    """Write the fields of `as_dict` as JSON, or as NPZ arrays, in which `why` are rows of `reasons`.
 
-    Raises InvalidInput when it cannot be written; a file that stood there is then as it was.
+    Raises InvalidInput when it cannot be written; an existing file is then unchanged.
     """
     write_output(path, lambda file: _write(solution, path.suffix, file), column="--out")
 
@@ -32,11 +32,11 @@ def _write(solution: Solution | AuctionResult, suffix: str, file: BinaryIO) -> N
 
 
 def _arrays(solution: Solution | AuctionResult) -> dict[str, Array]:
-    """Return the solution as arrays; what is not known is left out."""
+    """Return the solution as arrays; unknown values are left out."""
     if isinstance(solution, AuctionResult):
         return solution.arrays()
     reasons, why = np.unique(solution.why(), return_inverse=True)
-    found: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         "status": solution.status,
         "policy": solution.policy,
         "types": solution.problem.types,
@@ -48,13 +48,13 @@ def _arrays(solution: Solution | AuctionResult) -> dict[str, Array]:
         "seconds": solution.seconds,
         "compile_seconds": solution.compile_seconds,
     }
-    found["late"] = np.array(solution.answer.late, dtype=np.int64)
+    arrays["late"] = np.array(solution.answer.late, dtype=np.int64)
     if solution.certificate is not None:
         proof = solution.certificate
-        found |= {"objective": proof.objective, "bound": proof.bound, "gap": proof.gap, "prices": proof.price}
-        found["point"] = proof.point
+        arrays |= {"objective": proof.objective, "bound": proof.bound, "gap": proof.gap, "prices": proof.price}
+        arrays["point"] = proof.point
     if solution.rows is not None:
         partner, _, within = solution.rows.filled()
-        found |= {"job": solution.rows.job, "type": solution.rows.type, "partner": partner, "within": within}
-        found["share"] = solution.share
-    return {name: np.asarray(value) for name, value in found.items() if value is not None}
+        arrays |= {"job": solution.rows.job, "type": solution.rows.type, "partner": partner, "within": within}
+        arrays["share"] = solution.share
+    return {name: np.asarray(value) for name, value in arrays.items() if value is not None}

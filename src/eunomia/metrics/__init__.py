@@ -1,4 +1,4 @@
-"""What observers hear, made into figures: JCT, queueing, utilisation, cost, finish-time fairness. Knows no world."""
+"""Observers that compute figures from moments and decisions: JCT, queueing, utilisation, cost, fairness, losses."""
 
 from eunomia.metrics.figures import Figures, Metrics
 

@@ -1,47 +1,116 @@
-"""What the jobs of each tenant asked for, and what was theirs to have, as time went by."""
+"""The accelerators that tenants' jobs asked for and were entitled to over time, and the service that jobs deserved.
+
+deserved_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · O) dt        accelerator-seconds, as `model.fair_share` has it
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.step_functions import Steps, combined, summed
+from eunomia.metrics.step_functions import Steps, at_times, combined, summed
 from eunomia.model import fair_share
 from eunomia.model.arrays import Floats, Ints
+from eunomia.model.job import Job
 
 
-def demand_of(heard: MetricsCollector, owner: Ints, ended: Floats, tenants: int) -> list[Steps]:
-    """Return the accelerators that jobs of each tenant asked for while they waited or ran, one step function each.
+def demand_of(collector: MetricsCollector, owner: Ints, ended: Floats, tenants: int) -> list[Steps]:
+    """Return the accelerators that each tenant's jobs asked for while they waited or ran; paused jobs ask for none.
 
-    `owner` and `ended` (job,) say whose a job is and until when it was there; one that rests asks for nothing.
+    `owner` (job,) is a job's tenant, `ended` (job,) the end of its presence, s.
     """
-    submitted = np.array([job.submitted for job in heard.jobs], dtype=float)
-    size = np.array([job.scale_factor for job in heard.jobs], dtype=float)
-    rests = heard.pauses.rests(heard.end_s)
-    submitted, ended = np.concatenate((submitted, rests.begin)), np.concatenate((ended, rests.end))
-    size, owner = np.concatenate((size, -size[rests.job])), np.concatenate((owner, owner[rests.job]))
+    submitted = np.array([job.submitted for job in collector.jobs], dtype=float)
+    size = np.array([job.scale_factor for job in collector.jobs], dtype=float)
+    pauses = collector.pauses.intervals(collector.end_s)
+    submitted, ended = np.concatenate((submitted, pauses.begin)), np.concatenate((ended, pauses.end))
+    size, owner = np.concatenate((size, -size[pauses.job])), np.concatenate((owner, owner[pauses.job]))
     order = np.argsort(owner, kind="stable")
     bounds = np.searchsorted(owner[order], np.arange(tenants + 1))
     every = (order[bounds[u] : bounds[u + 1]] for u in range(tenants))
-    return [_together(submitted[mine], ended[mine], size[mine]) for mine in every]
+    return [_present_size(submitted[rows], ended[rows], size[rows]) for rows in every]
 
 
-def _together(begin: Floats, end: Floats, size: Floats) -> Steps:
-    """Return the sum of sizes that are there from `begin` to `end`, 0 from the start of time."""
+def _present_size(begin: Floats, end: Floats, size: Floats) -> Steps:
+    """Return the sum of the sizes present from `begin` to `end`."""
     times, place = np.unique(np.concatenate(([0.0], begin, end)), return_inverse=True)
     change = np.bincount(place.reshape(-1), np.concatenate(([0.0], size, -size)), len(times))
     return times, np.cumsum(change)
 
 
 def owned_by(parent: Ints, quota: tuple[Floats, Floats], demand: Sequence[Steps]) -> list[Steps]:
-    """Return the accelerators that each tenant's own jobs owned, one step function each (`model.deserved`).
+    """Return the accelerators that each tenant's own jobs are entitled to (`model.fair_share`).
 
-    `quota` is a step function of time: times, and the quotas from then on, (step, tenant).
+    `quota` is a step function: times, and the quotas from then on, (step, tenant). A tenant's quota includes those of
+    its children.
     """
     owned: list[Steps] = [(quota[0], column) for column in quota[1].T]
     for u, rows in fair_share.rows_below(parent).items():
         owed = summed([combined(fair_share.of_tenants, demand[v], owned[v]) for v in rows.tolist()])
         owned[u] = combined(fair_share.left, owned[u], owed)
     return owned
+
+
+class WeightIntervals(NamedTuple):
+    """Intervals in which a job was present with the same weight."""
+
+    job: Ints  # (interval,) row
+    begin: Floats  # (interval,)
+    end: Floats  # (interval,)
+    weight: Floats  # (interval,)
+
+
+def weight_intervals(jobs: Sequence[Job], end: Floats, updates: Sequence[tuple[int, float, float]]) -> WeightIntervals:
+    """Return the intervals of jobs that were present until `end`, (job,); `updates` are row, time and new weight."""
+    job = list(range(len(jobs)))
+    begin, weight, last = [one.submitted for one in jobs], [one.weight for one in jobs], end.tolist()
+    current = list(job)  # (job,) its latest interval
+    for row, at, new in updates:
+        if at < last[current[row]]:
+            job.append(row)
+            begin.append(at)
+            last.append(last[current[row]])
+            weight.append(new)
+            last[current[row]], current[row] = at, len(job) - 1
+    columns = (np.array(column, dtype=float) for column in (begin, last, weight))
+    return WeightIntervals(np.array(job, dtype=np.int64), *columns)
+
+
+def deserved_service(intervals: WeightIntervals, size: Floats, owner: Ints, owned: Sequence[Steps]) -> Floats:
+    """Return the accelerator-seconds that each job deserved, (job,).
+
+    `size` (job,) are scale factors, `owner` (job,) tenants, `owned` (tenant) is of `owned_by`.
+    """
+    total = np.zeros(len(size))
+    tenant = owner[intervals.job]
+    order = np.argsort(tenant, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(tenant[order])) + 1) if len(order) else ():
+        job, begin, end, weight = intervals
+        part = WeightIntervals(job[rows], begin[rows], end[rows], weight[rows])
+        np.add.at(total, part.job, _deserved_in_tenant(part, size[part.job], owned[tenant[rows[0]]]))
+    return total
+
+
+def _deserved_in_tenant(intervals: WeightIntervals, size: Floats, own: Steps) -> Floats:
+    """Return what the jobs of one tenant deserved in each interval, (interval,)."""
+    begin, end, weight = intervals.begin, intervals.end, intervals.weight
+    times = np.unique(np.concatenate((begin, end, own[0])))
+    first, last = (np.searchsorted(times, at) for at in (begin, end))
+    change = np.bincount(first, weight, len(times)) - np.bincount(last, weight, len(times))
+    total_weight = np.cumsum(change)[:-1]
+    owned = at_times(own, times[:-1])
+    width, deserved = np.diff(times), np.zeros(len(size))
+    kinds, kind = np.unique(np.stack((size, weight)), axis=1, return_inverse=True)
+    order = np.argsort(kind.reshape(-1), kind="stable")
+    ends = np.cumsum(np.bincount(kind.reshape(-1), minlength=kinds.shape[1]))
+    for (z, w), rows in zip(kinds.T.tolist(), np.split(order, ends[:-1]), strict=True):
+        low, high = first[rows].min(), last[rows].max()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = fair_share.of_jobs(z, w, total_weight[low:high], owned[low:high])
+        # rounding leaves a small total where no job is present
+        amount = np.where(total_weight[low:high] > w / 2, rate * width[low:high], 0.0)
+        total = np.concatenate(([0.0], np.cumsum(amount)))
+        deserved[rows] = total[last[rows] - low] - total[first[rows] - low]
+    return deserved

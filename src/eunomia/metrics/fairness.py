@@ -1,10 +1,10 @@
-"""Finish-time fairness, each definition under a name of its own."""
+"""Finish-time fairness, each definition under its own name, and Jain's index."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from eunomia.metrics.step_functions import integral, overlap
+from eunomia.metrics.step_functions import Steps, integral, overlap
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 
@@ -14,9 +14,9 @@ def rho_themis(
 ) -> Floats:
     """Return ρ = T_sh / (T_cluster · N_avg) of each app, (app,); nan where it did not finish.
 
-    T_sh is the time from an app's first submission, `begin`, to its end, T_cluster its time on the whole cluster with
-    nobody around, N_avg the mean number of apps present meanwhile. `app` says whose each job is, `size` and `needed_s`
-    (job,) are its accelerators and its run time on its fastest type; `left` (app,) is when an app was gone.
+    T_sh is the time from an app's first submission, `begin`, to its end, T_cluster its time alone on the whole cluster,
+    N_avg the mean number of apps present meanwhile. `app`, `size` and `needed_s` (job,) are a job's app, accelerators
+    and run time on its fastest type; `left` (app,) is when the last job of an app left.
     Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, section 3.2.
     """
     apps = len(begin)
@@ -38,26 +38,26 @@ def rho_isolated(
     steps: Floats,
     rate: Floats,
     capacity: Floats,
-    present: tuple[Floats, Floats],
+    present: Steps,
 ) -> Floats:
-    """Return ρ = JCT / time on an nth of the cluster, (job,), n the jobs present; nan for one that did not finish.
+    """Return ρ = JCT / time on 1/n of the cluster, (job,), n the jobs present; nan for a job that did not finish.
 
-    An nth is C[j] / (n z) of the time on each type j, or less where that would be more than all of it. As n changes,
-    the speed there is averaged over the job's life, so ρ is the steps that it would have done meanwhile over those it
-    did. `present` is a step function of time: times, and how many jobs there were from each on.
+    1/n is C[j] / (n z) of the time on each type j, capped where that would be more than all of it. As n changes, the
+    speed is averaged from submission to finish: ρ is the steps possible in that time over the steps done.
+    `present` is a step function: times, and the number of jobs present from each on.
     Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
     OSDI 2020, section 4.2.
     """
     done = ~np.isnan(finished)
     share = np.full(len(size), np.nan)  # ∫ 1 / max(n, C / z) dt
     for z in np.unique(size[done]):
-        mine = done & (size == z)
+        rows = done & (size == z)
         part = present[0], 1.0 / np.maximum(present[1], capacity.sum() / z)
-        share[mine] = _within(part, submitted[mine], finished[mine])
+        share[rows] = _within(part, submitted[rows], finished[rows])
     return np.asarray(dot(rate, capacity) / size * share / steps)
 
 
-def _within(steps: tuple[Floats, Floats], begin: Floats, end: Floats) -> Floats:
+def _within(steps: Steps, begin: Floats, end: Floats) -> Floats:
     """Return ∫ of a step function over each [begin, end]."""
     edges, place = np.unique(np.concatenate((steps[0][:1], begin, end)), return_inverse=True)
     total = integral(steps, edges)[place.reshape(-1)[1:]]
@@ -65,10 +65,10 @@ def _within(steps: tuple[Floats, Floats], begin: Floats, end: Floats) -> Floats:
 
 
 def rho_astraea(jct: Floats, run_s: Floats, ltgf: Floats) -> Floats:
-    """Return ρ = life / (run · LTGF + life - run) of each finished job, (job,); 1 where nothing was deserved.
+    """Return ρ = JCT / (run · LTGF + JCT - run) of each finished job, (job,); 1 where nothing was deserved.
 
-    What ASTRAEA's public artifact orders by as finish-time fairness, at the job's end: life is JCT, run the time on
-    accelerators. Reference: Z. Ye et al., "ASTRAEA", TPDS 2022, and its artifact.
+    `run_s` is the time on accelerators. Reference: Z. Ye et al., "ASTRAEA", TPDS 2022; the formula is that of its
+    public artifact at a job's end.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = jct / (run_s * ltgf + jct - run_s)
@@ -76,7 +76,7 @@ def rho_astraea(jct: Floats, run_s: Floats, ltgf: Floats) -> Floats:
 
 
 def jain(values: Floats) -> float:
-    """Return (Σ x)² / (n Σ x²): 1 when all are alike, 1/n when one has it all; nan of nothing.
+    """Return (Σ x)² / (n Σ x²): 1 when all are equal, 1/n when all but one are 0; nan without values.
 
     Reference: R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984.
     """

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.metrics import user_outcomes
 from eunomia.metrics.apps import AppOutcomes
 from eunomia.metrics.collector import STATUSES, MetricsCollector
 from eunomia.metrics.job_summary import app_numbers, job_numbers, tenant_numbers
-from eunomia.metrics.job_timelines import FINISHED
+from eunomia.metrics.job_timelines import CANCELLED, FAILED, FINISHED, REJECTED
 from eunomia.metrics.sharing import Sharing
 from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import integral
@@ -29,13 +29,13 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Everything that was measured of one run; `jobs` has one column per name of jobs.csv."""
+    """The figures of one run."""
 
     types: tuple[str, ...]
-    summary: Mapping[str, float | int | None]
-    jobs: Mapping[str, Array]
-    apps: Mapping[str, Array]  # a column for each name of apps.csv; none where no app has several jobs
-    tenants: Mapping[str, Array]  # a column for each name of tenants.csv but `policy`
+    summary: Mapping[str, float | int | None]  # fields of summary.json
+    jobs: Mapping[str, Array]  # columns of jobs.csv
+    apps: Mapping[str, Array]  # columns of apps.csv; none where no app has several jobs
+    tenants: Mapping[str, Array]  # columns of tenants.csv but `policy`
     sharing: Sharing
     alone_s: Floats  # (job,) run time on the fastest type
     bin_start_s: Floats  # (bin,)
@@ -45,10 +45,10 @@ class Figures:
 
 
 class Metrics(MetricsCollector):
-    """The observer that most runs want: it hears, and then gives figures.
+    """The observer that returns the figures of a run.
 
-    `prices` are US$ per accelerator-hour by type, None = not known. With `waits` the waits of jobs are split by cause.
-    `tenants` are what is known of who owns jobs.
+    `prices` are US$ per accelerator-hour by type, None = unknown. With `waits` the waits of jobs are split by cause.
+    `tenants` are the declared tenants by name.
     """
 
     def __init__(
@@ -63,88 +63,75 @@ class Metrics(MetricsCollector):
         self._speeds, self._prices, self._waits, self._tenants = speeds, prices, waits, tenants or {}
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Note what happened and what was decided."""
+        """Record the events of a moment and the decisions that followed."""
         super().hear(moment, decisions)
         if self._waits is not None:
             self._waits.hear(moment, decisions)
 
     def figures(self, bins: int = 400) -> Figures:
-        """Return the figures of the run, which is over."""
-        split = {} if self._waits is None else self._waits.columns(self.end_s)
-        return figures_of(self, self._speeds, self._prices, bins, split, self._tenants)
+        """Return the figures of the run, which is over; curves have at most so many bins."""
+        alone = StandaloneSpeeds.of(self.jobs, self._speeds, self.topology.capacity())
+        apps, usage = _apps(self, alone), TenantUsage.of(self, self._tenants)
+        jobs = _columns(self, apps)
+        jobs |= usage.of_jobs(self, alone, jobs)
+        jobs |= ({} if self._waits is None else self._waits.columns(self.end_s)) | _outcome_columns(self)
+        table = apps.table(self.jobs, self.app_ends, jobs["attained_service_s"])
+        begin = float(np.min(jobs["submitted_s"])) if self.jobs else 0.0
+        edges = _bins(begin, max(self.end_s, begin), bins)
+        types = range(len(self.topology.types))
+        busy = np.stack([integral(self.busy(j), edges) for j in types])
+        change = np.stack([integral(self.capacity_change(j), edges) for j in types])
+        available = self.topology.capacity()[:, None] * (edges - begin) + change
+        running, present = integral(self.running(), edges), integral(self.present(), edges)
+        by_tenant, sharing = usage.table(self, alone, jobs, available[:, -1])
+        width = max(edges[1] - edges[0], 1e-12)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.diff(busy) / np.diff(available)
+        return Figures(
+            types=self.topology.types,
+            summary=_summary(self, jobs, busy[:, -1], available[:, -1], self._prices)
+            | app_numbers(table, int(apps.empty.sum()))
+            | tenant_numbers(by_tenant),
+            jobs=jobs,
+            apps=table,
+            tenants=by_tenant,
+            sharing=sharing,
+            alone_s=alone.seconds,
+            bin_start_s=edges[:-1],
+            utilization=np.where(np.diff(available) > 0, share, np.nan),
+            running_jobs=np.diff(running) / width,
+            waiting_jobs=(np.diff(present) - np.diff(running)) / width,
+        )
 
 
 def _bins(begin: float, end: float, bins: int) -> Floats:
-    """Return the edges of so many bins, fewer where numbers are too coarse; a run of no length has one bin."""
+    """Return the edges of the bins: fewer where floats are too coarse, one bin for a run of no length."""
     edges = np.unique(np.linspace(begin, end, bins + 1))
     return edges if len(edges) > 1 else np.array([begin, end])
 
 
-def figures_of(
-    heard: MetricsCollector,
-    speeds: Speeds,
-    prices: Mapping[str, float | None],
-    bins: int,
-    split: Mapping[str, Array],
-    tenants: Mapping[str, Tenant],
-) -> Figures:
-    """Return the figures of a run that is over; `split` are further columns of jobs.csv."""
-    alone = StandaloneSpeeds.of(heard.jobs, speeds, heard.topology.capacity())
-    apps = _apps(heard, alone)
-    jobs, accounts = _columns(heard, apps), TenantUsage.of(heard, tenants)
-    jobs |= accounts.of_jobs(heard, alone, jobs) | dict(split) | user_outcomes.of_jobs(heard)
-    table = apps.table(heard.jobs, heard.app_ends, jobs["attained_service_s"])
-    begin = float(np.min(jobs["submitted_s"])) if heard.jobs else 0.0
-    edges = _bins(begin, max(heard.end_s, begin), bins)
-    types = range(len(heard.topology.types))
-    busy = np.stack([integral(heard.busy(j), edges) for j in types])
-    change = np.stack([integral(heard.gone(j), edges) for j in types])
-    available = heard.topology.capacity()[:, None] * (edges - begin) + change
-    running, present = integral(heard.running(), edges), integral(heard.present(), edges)
-    by_tenant, sharing = accounts.table(heard, alone, jobs, available[:, -1])
-    width = max(edges[1] - edges[0], 1e-12)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.diff(busy) / np.diff(available)
-    return Figures(
-        types=heard.topology.types,
-        summary=_summary(heard, jobs, busy[:, -1], available[:, -1], prices)
-        | app_numbers(table, int(apps.empty.sum()))
-        | tenant_numbers(by_tenant),
-        jobs=jobs,
-        apps=table,
-        tenants=by_tenant,
-        sharing=sharing,
-        alone_s=alone.seconds,
-        bin_start_s=edges[:-1],
-        utilization=np.where(np.diff(available) > 0, share, np.nan),
-        running_jobs=np.diff(running) / width,
-        waiting_jobs=(np.diff(present) - np.diff(running)) / width,
-    )
-
-
-def _apps(heard: MetricsCollector, alone: StandaloneSpeeds) -> AppOutcomes:
-    """Return the apps, judged by what their jobs needed."""
-    ended = heard.column("ended")
-    return AppOutcomes.judged(
-        heard.jobs,
-        heard.app_ends,
+def _apps(collector: MetricsCollector, alone: StandaloneSpeeds) -> AppOutcomes:
+    ended = collector.column("ended")
+    return AppOutcomes.of_jobs(
+        collector.jobs,
+        collector.app_ends,
         ended=ended,
-        finished=np.where(heard.column("status") == FINISHED, ended, np.nan),
+        finished=np.where(collector.column("status") == FINISHED, ended, np.nan),
         alone_s=alone.seconds,
-        done_s=(heard.served()[0] * alone.worth).sum(axis=1),
-        devices=heard.topology.devices,
-        end_s=heard.end_s,
+        done_s=(collector.served()[0] * alone.worth).sum(axis=1),
+        devices=collector.topology.devices,
+        end_s=collector.end_s,
     )
 
 
-def _columns(heard: MetricsCollector, apps: AppOutcomes) -> dict[str, Array]:
+def _columns(collector: MetricsCollector, apps: AppOutcomes) -> dict[str, Array]:
     """Return the columns of jobs.csv, jobs in order of submission."""
-    jobs = heard.jobs
+    jobs = collector.jobs
     submitted = np.array([job.submitted for job in jobs])
-    status = heard.column("status")
-    finished = np.where(status == FINISHED, heard.column("ended"), np.nan)
+    status = collector.column("status")
+    finished = np.where(status == FINISHED, collector.column("ended"), np.nan)
     size = np.array([job.scale_factor for job in jobs], dtype=np.int64)
-    received, service = heard.served()
+    received, service = collector.served()
     columns: dict[str, Array] = {
         "job_id": _texts(job.job_id for job in jobs),
         "tenant": _texts(job.tenant for job in jobs),
@@ -152,15 +139,36 @@ def _columns(heard: MetricsCollector, apps: AppOutcomes) -> dict[str, Array]:
         "job_type": _texts(job.job_type for job in jobs),
         "scale_factor": size,
         "submitted_s": submitted,
-        "first_started_s": heard.column("first").copy(),
+        "first_started_s": collector.column("first").copy(),
         "finished_s": finished,
         "jct_s": finished - submitted,
         "attained_service_s": service,
-        "preemptions": heard.column("preemptions").astype(np.int64),
+        "preemptions": collector.column("preemptions").astype(np.int64),
         "status": np.array(STATUSES, dtype=object)[status],
         "rho_themis": apps.rho[apps.of],
     }
-    return columns | {f"received_{name}_s": received[:, j] for j, name in enumerate(heard.topology.types)}
+    return columns | {f"received_{name}_s": received[:, j] for j, name in enumerate(collector.topology.types)}
+
+
+def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
+    """Return the columns of jobs.csv on pauses, cancellations and deadlines.
+
+    A deadline is missed by a job that finished later, failed, was refused, or was present at it; not by one that its
+    user cancelled before.
+    """
+    status, ended = collector.column("status"), collector.column("ended")
+    deadline = np.array([job.deadline for job in collector.jobs], dtype=float)
+    until = np.where(np.isnan(ended), np.nextafter(collector.end_s, math.inf), ended)  # nan: present at the end
+    missed = (until > deadline) | np.isin(status, (FAILED, REJECTED))
+    cancelled_by = np.where(status == CANCELLED, "user", "").astype(object)
+    cancelled_by[[row for row in collector.cancelled_by_tuner if status[row] == CANCELLED]] = "tuner"
+    has_deadline = np.isfinite(deadline)
+    return {
+        "paused_s": collector.pauses.seconds(collector.end_s, len(collector.jobs)),
+        "cancelled_by": cancelled_by,
+        "deadline_s": np.where(has_deadline, deadline, np.nan),
+        "deadline_missed": np.where(has_deadline, missed.astype(float), np.nan),
+    }
 
 
 def _texts(values: Iterable[str]) -> Array:
@@ -168,27 +176,27 @@ def _texts(values: Iterable[str]) -> Array:
 
 
 def _summary(
-    heard: MetricsCollector,
+    collector: MetricsCollector,
     jobs: Mapping[str, Array],
     busy_s: Floats,
     available_s: Floats,
     prices: Mapping[str, float | None],
 ) -> dict[str, float | int | None]:
-    """Return the numbers of summary.json; what has no value is None."""
+    """Return the fields of summary.json; None = no value."""
     of_jobs = job_numbers(jobs)
     names = list(of_jobs)
     last = {name: of_jobs.pop(name) for name in names[names.index("preemptions") :]}
     summary = of_jobs
-    summary["end_s"] = heard.end_s
+    summary["end_s"] = collector.end_s
     summary["utilization"] = _ratio(busy_s.sum(), available_s.sum())
-    for j, name in enumerate(heard.topology.types):
+    for j, name in enumerate(collector.topology.types):
         summary[f"utilization_{name}"] = _ratio(busy_s[j], available_s[j])
-    summary["cost_usd"] = _cost(heard.topology.types, busy_s, prices)
+    summary["cost_usd"] = _cost(collector.topology.types, busy_s, prices)
     return summary | last
 
 
 def _cost(types: tuple[str, ...], busy_s: Floats, prices: Mapping[str, float | None]) -> float | None:
-    """Return what the busy accelerators cost; None when a type that was used has no price."""
+    """Return the cost of the busy accelerators, US$; None when a type that was used has no price."""
     total = 0.0
     for name, seconds in zip(types, busy_s.tolist(), strict=True):
         price = prices.get(name)

@@ -1,4 +1,4 @@
-"""The numbers of summary.json that are about jobs, from the columns of jobs.csv: of all jobs, or of those measured."""
+"""The fields of summary.json about jobs, apps and tenants, from the columns of the CSV files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDS = ("finished", "failed", "cancelled", "rejected", "unfinished")
 
 
 def job_numbers(jobs: Mapping[str, Array]) -> dict[str, float | int | None]:
-    """Return the numbers; what has no value is None. Completion times and makespan are of finished jobs."""
+    """Return the fields about jobs; None = no value. Completion times and makespan are of finished jobs."""
     status = jobs["status"]
     done = status == "finished"
     jct, finished = jobs["jct_s"][done], jobs["finished_s"][done]
@@ -47,9 +47,9 @@ def job_numbers(jobs: Mapping[str, Array]) -> dict[str, float | int | None]:
 
 
 def app_numbers(apps: Mapping[str, Array], empty: int) -> dict[str, float | int | None]:
-    """Return the numbers about apps, from the columns of apps.csv; None without any.
+    """Return the fields about apps, from the columns of apps.csv; None without apps.
 
-    `empty` counts those whose search ended without a model.
+    `empty` counts apps whose search ended without a model.
     """
     if not apps:
         return dict.fromkeys(("apps_submitted", "apps_finished", "apps_without_model", "app_jct_mean_s"))
@@ -63,14 +63,14 @@ def app_numbers(apps: Mapping[str, Array], empty: int) -> dict[str, float | int 
 
 
 def tenant_numbers(tenants: Mapping[str, Array]) -> dict[str, float | int | None]:
-    """Return the numbers about tenants, from the columns of tenants.csv; None with fewer than two that deserved any."""
+    """Return the fields about tenants, from the columns of tenants.csv; None with fewer than two that deserved any."""
     ltgf = tenants["ltgf"][~np.isnan(tenants["ltgf"])]
     several = len(ltgf) > 1 and ltgf.min() > 0
     return {"max_min_ratio": value(ltgf.max() / ltgf.min()) if several else None}
 
 
 def _first_of_apps(app: Array) -> Bools:
-    """Say of each job whether it is the first of its app, (job,); one that names none is an app by itself."""
+    """Return whether each job is the first of its app, (job,); a job without an app is an app of its own."""
     first: dict[str, int] = {}
     return np.array([not name or first.setdefault(name, m) == m for m, name in enumerate(app.tolist())], dtype=bool)
 
@@ -81,5 +81,5 @@ def value(number: float) -> float | None:
 
 
 def mean(values: Floats) -> float | None:
-    """Return the average, or None of nothing."""
+    """Return the average, or None without values."""
     return value(values.mean()) if len(values) else None

@@ -1,12 +1,12 @@
-"""What is heard of each job, one row each, and how many are present, run and keep accelerators busy at each time.
+"""What happened to each job, one row each, and curves of how many are present, run and hold accelerators over time.
 
-Each function takes a whole decision in one compiled call. The first arguments are always the same: `lives` (`LIFE`, a
-row per job), `received` (job, type) seconds, `waiting` (scale factor,) jobs, `now` (curve,) the present values, the
-`points` (`POINT`) of all curves in order of time, and `last` (curve + 1,), which says where each curve has its last
-point and, at its end, how many points there are.
+The kernels handle one decision or event per call. They take the arrays of `Timelines` last, one by one, because a tuple
+takes longer to unpack than a step takes.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,19 +14,19 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats, Ints
 
 UNFINISHED, FINISHED, FAILED, CANCELLED, REJECTED = range(5)
-# Curves: jobs; the narrowest gang that waits, 0 = none; from BUSY on one per type, then one per type of what went, then
-# for each tenant one per type of what its jobs hold.
+# Curves: jobs present; jobs running; scale factor of the narrowest waiting gang, 0 = none; from BUSY on accelerators in
+# use by type; then changes of the capacity by type; then for each tenant the accelerators that its jobs hold by type.
 PRESENT, RUNNING, NARROWEST, BUSY = 0, 1, 2, 3
 
 # Numbers that are handed on are as wide as those of arrays, so that what takes them is compiled once.
-LIFE = np.dtype(
+JOB = np.dtype(
     [
         ("first", np.float64),  # its first start, nan = never
         ("ended", np.float64),
-        ("since", np.float64),  # of its present seats
+        ("since", np.float64),  # start of its present lease
         ("service", np.float64),  # accelerator-seconds up to `since`
         ("epoch", np.int64),
-        ("mate", np.int64),  # who shares its seats, -1 = nobody
+        ("partner", np.int64),  # row of the job that shares its seats, -1 = none
         ("size", np.int64),  # scale factor
         ("held", np.int64),  # accelerators, 0 = it has no seats
         ("type", np.int64),  # of its seats
@@ -34,252 +34,215 @@ LIFE = np.dtype(
         ("failures", np.int32),
         ("status", np.int32),
         ("owner", np.int32),  # number of its tenant
-        ("paused", np.int32),  # 1 = its user wants it to rest
+        ("paused", np.int32),
     ]
 )
 POINT = np.dtype([("at", np.float64), ("value", np.int32), ("curve", np.int32)])
 
 
-@kernel(allocates=False, forceinline=True)
-def change(points: Array, last: Ints, now: Ints, at: float, curve: int, by: int) -> None:
-    """Let a curve rise or fall; what happens to it at one instant is one point."""
-    now[curve] += by
-    place = last[curve]
-    if place < 0 or points[place]["at"] != at:
-        place = last[-1]
-        last[-1] += 1
-        last[curve] = place
-        points[place]["at"], points[place]["curve"] = at, curve
-    points[place]["value"] = now[curve]
+class Timelines(NamedTuple):
+    """The arrays that every kernel changes in place."""
+
+    jobs: Array  # (job,) of `JOB`
+    received: Floats  # (job, type) seconds
+    waiting: Ints  # (scale factor,) gangs that wait
+    now: Ints  # (curve,) present values
+    points: Array  # of `POINT`, of all curves in order of time
+    last: Ints  # (curve + 1,) index of each curve's last point, -1 = none; at its end, how many points there are
 
 
 @kernel(allocates=False, forceinline=True)
-def _wait(waiting: Ints, now: Ints, points: Array, last: Ints, at: float, size: int, by: int) -> None:
-    """One more gang of that size waits, or one less."""
-    waiting[size] += by
-    least = now[NARROWEST]
-    if by > 0 and (least == 0 or size < least):
-        change(points, last, now, at, NARROWEST, size - least)
-    elif size == least and waiting[size] == 0:
-        wider = size + 1
-        while wider < len(waiting) and waiting[wider] == 0:
-            wider += 1
-        change(points, last, now, at, NARROWEST, (wider if wider < len(waiting) else 0) - least)
+def _change(t: Timelines, at: float, curve: int, by: int) -> None:
+    """Change a curve by `by`; changes of it at one instant are one point."""
+    t.now[curve] += by
+    point = t.last[curve]
+    if point < 0 or t.points[point]["at"] != at:
+        point = t.last[-1]
+        t.last[-1] += 1
+        t.last[curve] = point
+        t.points[point]["at"], t.points[point]["curve"] = at, curve
+    t.points[point]["value"] = t.now[curve]
 
 
 @kernel(allocates=False)
-def submit(
-    lives: Array,
-    received: Floats,
-    waiting: Ints,
-    now: Ints,
-    points: Array,
-    last: Ints,
-    at: float,
-    row: int,
-    size: int,
-    owner: int,
-) -> None:
-    """A job comes, and waits."""
-    lives[row]["size"], lives[row]["owner"] = size, owner
-    change(points, last, now, at, PRESENT, 1)
-    _wait(waiting, now, points, last, at, size, 1)
+def change(at: float, curve: int, by: int, *arrays: Any) -> None:
+    """Change a curve by `by`."""
+    _change(Timelines(*arrays), at, curve, by)
 
 
 @kernel(allocates=False, forceinline=True)
-def _owned(life: Array, types: int, type: int) -> int:
-    """Return the curve of what the job's tenant holds of a type."""
-    return int(BUSY + (2 + life["owner"]) * types + type)
+def _wait(t: Timelines, at: float, size: int, by: int) -> None:
+    """Count one more gang of that size as waiting, or one less."""
+    t.waiting[size] += by
+    least = t.now[NARROWEST]
+    if by > 0 and (least == 0 or size < least):
+        _change(t, at, NARROWEST, size - least)
+    elif size == least and t.waiting[size] == 0:
+        wider = size + 1
+        while wider < len(t.waiting) and t.waiting[wider] == 0:
+            wider += 1
+        _change(t, at, NARROWEST, (wider if wider < len(t.waiting) else 0) - least)
+
+
+@kernel(allocates=False)
+def submit(at: float, row: int, size: int, owner: int, *arrays: Any) -> None:
+    """Add a job, which waits."""
+    t = Timelines(*arrays)
+    t.jobs[row]["size"], t.jobs[row]["owner"] = size, owner
+    _change(t, at, PRESENT, 1)
+    _wait(t, at, size, 1)
 
 
 @kernel(allocates=False, forceinline=True)
-def _unseat(lives: Array, received: Floats, now: Ints, points: Array, last: Ints, at: float, row: int) -> None:
-    life = lives[row]
-    type, mate = life["type"], life["mate"]
-    received[row, type] += at - life["since"]
-    life["service"] += (at - life["since"]) * life["held"]
-    change(points, last, now, at, RUNNING, -1)
-    change(points, last, now, at, _owned(life, received.shape[1], type), -life["held"])
-    if mate >= 0:  # it keeps the seats
-        lives[mate]["mate"] = -1
-        life["mate"] = -1
+def _owned(t: Timelines, row: int, type: int) -> int:
+    """Return the curve of the accelerators of a type that the job's tenant holds."""
+    return int(BUSY + (2 + t.jobs[row]["owner"]) * t.received.shape[1] + type)
+
+
+@kernel(allocates=False, forceinline=True)
+def _release(t: Timelines, at: float, row: int) -> None:
+    """Take the seats of a running job; a partner keeps them."""
+    job = t.jobs[row]
+    type, partner = job["type"], job["partner"]
+    t.received[row, type] += at - job["since"]
+    job["service"] += (at - job["since"]) * job["held"]
+    _change(t, at, RUNNING, -1)
+    _change(t, at, _owned(t, row, type), -job["held"])
+    if partner >= 0:
+        t.jobs[partner]["partner"] = -1
+        job["partner"] = -1
     else:
-        change(points, last, now, at, BUSY + type, -life["held"])
-    life["held"] = 0
+        _change(t, at, BUSY + type, -job["held"])
+    job["held"] = 0
 
 
 @kernel(allocates=False, forceinline=True)
-def _seat(
-    life: Array,
-    waiting: Ints,
-    now: Ints,
-    points: Array,
-    last: Ints,
-    at: float,
-    epoch: int,
-    size: int,
-    types: int,
-    type: int,
-    mate: int,
-) -> None:
-    _wait(waiting, now, points, last, at, int(life["size"]), -1)
-    change(points, last, now, at, RUNNING, 1)
-    change(points, last, now, at, _owned(life, types, type), size)
-    if np.isnan(life["first"]):
-        life["first"] = at
-    life["since"], life["epoch"], life["held"], life["type"], life["mate"] = at, epoch, size, type, mate
+def _allocate(t: Timelines, at: float, row: int, epoch: int, size: int, type: int, partner: int) -> None:
+    """Give a waiting job `size` accelerators of a type."""
+    job = t.jobs[row]
+    _wait(t, at, int(job["size"]), -1)
+    _change(t, at, RUNNING, 1)
+    _change(t, at, _owned(t, row, type), size)
+    if np.isnan(job["first"]):
+        job["first"] = at
+    job["since"], job["epoch"], job["held"], job["type"], job["partner"] = at, epoch, size, type, partner
 
 
 @kernel(allocates=False)
 def start(
-    lives: Array,
-    received: Floats,
-    waiting: Ints,
-    now: Ints,
-    points: Array,
-    last: Ints,
     at: float,
     rows: Ints,
     epochs: Ints,
     first: Ints,
     seats: Ints,
-    mates: Ints,
-    mate_epochs: Ints,
+    partners: Ints,
+    partner_epochs: Ints,
     type_of: Ints,
+    *arrays: Any,
 ) -> None:
-    """Gangs sit down, alone or with a partner, whose accelerators are busy once."""
+    """Start gangs as `model.decisions.Starts` says; the accelerators of a pair are busy once."""
+    t = Timelines(*arrays)
     for g in range(len(rows)):
-        row, mate, size, type = rows[g], mates[g], first[g + 1] - first[g], type_of[seats[first[g]]]
-        types = received.shape[1]
-        _seat(lives[row], waiting, now, points, last, at, epochs[g], size, types, type, mate)
-        change(points, last, now, at, BUSY + type, size)
-        if mate >= 0:
-            _seat(lives[mate], waiting, now, points, last, at, mate_epochs[g], size, types, type, row)
+        row, partner, size, type = rows[g], partners[g], first[g + 1] - first[g], type_of[seats[first[g]]]
+        _allocate(t, at, row, epochs[g], size, type, partner)
+        _change(t, at, BUSY + type, size)
+        if partner >= 0:
+            _allocate(t, at, partner, partner_epochs[g], size, type, row)
 
 
 @kernel(allocates=False)
-def stop(
-    lives: Array,
-    received: Floats,
-    waiting: Ints,
-    now: Ints,
-    points: Array,
-    last: Ints,
-    at: float,
-    rows: Ints,
-    save: bool,
-) -> None:
-    """Gangs leave their seats; with a checkpoint that is a preemption."""
-    for m in range(len(rows)):
-        if lives[rows[m]]["held"] > 0:
-            _unseat(lives, received, now, points, last, at, rows[m])
-            _wait(waiting, now, points, last, at, int(lives[rows[m]]["size"]), 1)
-            lives[rows[m]]["preemptions"] += save
-
-
-@kernel(allocates=False)
-def add_service(
-    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
-) -> None:
-    """Jobs begin to receive time without seats."""
+def stop(at: float, rows: Ints, save: bool, *arrays: Any) -> None:
+    """Stop gangs; with a checkpoint (`save`) that counts as a preemption."""
+    t = Timelines(*arrays)
     for row in rows:
-        _wait(waiting, now, points, last, at, int(lives[row]["size"]), -1)
-        change(points, last, now, at, RUNNING, 1)
-        if np.isnan(lives[row]["first"]):
-            lives[row]["first"] = at
+        if t.jobs[row]["held"] > 0:
+            _release(t, at, row)
+            _wait(t, at, int(t.jobs[row]["size"]), 1)
+            t.jobs[row]["preemptions"] += save
 
 
 @kernel(allocates=False)
-def end_run(
-    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, rows: Ints
-) -> None:
-    """Jobs receive nothing more, and wait."""
+def start_service(at: float, rows: Ints, *arrays: Any) -> None:
+    """Count waiting jobs as running without seats, on shares of time."""
+    t = Timelines(*arrays)
     for row in rows:
-        change(points, last, now, at, RUNNING, -1)
-        _wait(waiting, now, points, last, at, int(lives[row]["size"]), 1)
+        _wait(t, at, int(t.jobs[row]["size"]), -1)
+        _change(t, at, RUNNING, 1)
+        if np.isnan(t.jobs[row]["first"]):
+            t.jobs[row]["first"] = at
 
 
 @kernel(allocates=False)
-def _withdraw(
-    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
-) -> None:
-    """A job is no longer present, whether it runs or waits."""
-    if lives[row]["held"] > 0:
-        _unseat(lives, received, now, points, last, at, row)
+def end_service(at: float, rows: Ints, *arrays: Any) -> None:
+    """Count jobs that ran without seats as waiting."""
+    t = Timelines(*arrays)
+    for row in rows:
+        _change(t, at, RUNNING, -1)
+        _wait(t, at, int(t.jobs[row]["size"]), 1)
+
+
+@kernel(allocates=False)
+def _withdraw(t: Timelines, at: float, row: int) -> None:
+    """Count a running or waiting job as present no longer."""
+    if t.jobs[row]["held"] > 0:
+        _release(t, at, row)
     else:
-        _wait(waiting, now, points, last, at, int(lives[row]["size"]), -1)
-    change(points, last, now, at, PRESENT, -1)
+        _wait(t, at, int(t.jobs[row]["size"]), -1)
+    _change(t, at, PRESENT, -1)
 
 
 @kernel(allocates=False)
-def pause(
-    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
-) -> bool:
-    """Let a job rest; say whether it did not before and is not over."""
-    if lives[row]["status"] != UNFINISHED or lives[row]["paused"]:
+def pause(at: float, row: int, *arrays: Any) -> bool:
+    """Pause a job; return False if it is paused already or has ended."""
+    t = Timelines(*arrays)
+    if t.jobs[row]["status"] != UNFINISHED or t.jobs[row]["paused"]:
         return False
-    _withdraw(lives, received, waiting, now, points, last, at, row)
-    lives[row]["paused"] = 1
+    _withdraw(t, at, row)
+    t.jobs[row]["paused"] = 1
     return True
 
 
 @kernel(allocates=False)
-def resume(
-    lives: Array, received: Floats, waiting: Ints, now: Ints, points: Array, last: Ints, at: float, row: int
-) -> bool:
-    """Let a job that rests wait for seats again; say whether it rested."""
-    if not lives[row]["paused"]:
+def resume(at: float, row: int, *arrays: Any) -> bool:
+    """Count a paused job as waiting; return False if it is not paused."""
+    t = Timelines(*arrays)
+    if not t.jobs[row]["paused"]:
         return False
-    change(points, last, now, at, PRESENT, 1)
-    _wait(waiting, now, points, last, at, int(lives[row]["size"]), 1)
-    lives[row]["paused"] = 0
+    _change(t, at, PRESENT, 1)
+    _wait(t, at, int(t.jobs[row]["size"]), 1)
+    t.jobs[row]["paused"] = 0
     return True
 
 
 @kernel(allocates=False)
-def end(
-    lives: Array,
-    received: Floats,
-    waiting: Ints,
-    now: Ints,
-    points: Array,
-    last: Ints,
-    at: float,
-    row: int,
-    status: int,
-    epoch: int,
-) -> bool:
-    """Say whether the job is over now: it was not before, and it sits in that epoch; -1 = whether it sits or not."""
-    life = lives[row]
-    if life["status"] != UNFINISHED or (epoch >= 0 and (epoch != life["epoch"] or life["held"] == 0)):
+def _end(t: Timelines, at: float, row: int, status: int, epoch: int) -> bool:
+    job = t.jobs[row]
+    if job["status"] != UNFINISHED or (epoch >= 0 and (epoch != job["epoch"] or job["held"] == 0)):
         return False
-    if not life["paused"]:
-        _withdraw(lives, received, waiting, now, points, last, at, row)
-    life["status"], life["ended"], life["paused"] = status, at, 0
+    if not job["paused"]:
+        _withdraw(t, at, row)
+    job["status"], job["ended"], job["paused"] = status, at, 0
     return True
 
 
 @kernel(allocates=False)
-def fail(
-    lives: Array,
-    received: Floats,
-    waiting: Ints,
-    now: Ints,
-    points: Array,
-    last: Ints,
-    at: float,
-    row: int,
-    epoch: int,
-    over: bool,
-) -> bool:
-    """A gang that sits in that epoch fails; with `over` that is the end of the job. Say whether the job is over."""
-    life = lives[row]
-    if life["held"] == 0 or life["epoch"] != epoch:
+def end(at: float, row: int, status: int, epoch: int, *arrays: Any) -> bool:
+    """End a job; return False if it has ended already, or does not run in `epoch` (-1 = whether it runs or not)."""
+    ended: bool = _end(Timelines(*arrays), at, row, status, epoch)
+    return ended
+
+
+@kernel(allocates=False)
+def fail(at: float, row: int, epoch: int, over: bool, *arrays: Any) -> bool:
+    """Fail a gang if it runs in `epoch`; with `over` the job ends. Return whether it has ended."""
+    t = Timelines(*arrays)
+    job = t.jobs[row]
+    if job["held"] == 0 or job["epoch"] != epoch:
         return False
-    life["failures"] += 1
+    job["failures"] += 1
     if over:
-        ended: bool = end(lives, received, waiting, now, points, last, at, row, FAILED, epoch)
+        ended: bool = _end(t, at, row, FAILED, epoch)
         return ended
-    _unseat(lives, received, now, points, last, at, row)
-    _wait(waiting, now, points, last, at, int(life["size"]), 1)
+    _release(t, at, row)
+    _wait(t, at, int(job["size"]), 1)
     return False

@@ -1,4 +1,4 @@
-"""When jobs rested because their users wanted it: neither running nor waiting for the cluster."""
+"""When jobs were paused by their users: neither running nor waiting."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from eunomia.model.arrays import Floats, Ints
 
 
 class PauseIntervals(NamedTuple):
-    """Stretches of time in which jobs were paused."""
+    """Intervals in which jobs were paused."""
 
-    job: Ints  # (rest,) row
-    begin: Floats  # (rest,) seconds
-    end: Floats  # (rest,)
+    job: Ints  # (pause,) row
+    begin: Floats  # (pause,) seconds
+    end: Floats  # (pause,)
 
 
 class Pauses:
-    """Who was paused, and from when to when."""
+    """Records the pauses of jobs, by row."""
 
     def __init__(self) -> None:
-        self._over: list[tuple[int, float, float]] = []
+        self._ended: list[tuple[int, float, float]] = []
         self._since: dict[int, float] = {}  # of jobs that are paused now
 
     def __contains__(self, row: int) -> bool:
         return row in self._since
 
     def begin(self, row: int, at: float) -> None:
-        """A job is paused."""
+        """Begin a pause."""
         self._since[row] = at
 
     def end(self, row: int, at: float) -> None:
-        """A job goes on, or is over; nothing happens to one that is not paused."""
+        """End a pause as the job is resumed or ends; does nothing if it is not paused."""
         if row in self._since:
-            self._over.append((row, self._since.pop(row), at))
+            self._ended.append((row, self._since.pop(row), at))
 
-    def rests(self, end_s: float) -> PauseIntervals:
-        """Return all rests of a run that ended then."""
-        still = [(row, since, max(end_s, since)) for row, since in self._since.items()]
-        columns = np.array([*self._over, *still], dtype=float).reshape(-1, 3).T
+    def intervals(self, end_s: float) -> PauseIntervals:
+        """Return all pauses of a run that ended at `end_s`."""
+        open_ = [(row, since, max(end_s, since)) for row, since in self._since.items()]
+        columns = np.array([*self._ended, *open_], dtype=float).reshape(-1, 3).T
         return PauseIntervals(columns[0].astype(np.int64), columns[1], columns[2])
 
     def seconds(self, end_s: float, jobs: int) -> Floats:
-        """Return how long each job was paused in all, (job,), in a run that ended then."""
-        rests = self.rests(end_s)
-        return np.bincount(rests.job, rests.end - rests.begin, jobs).astype(float)
+        """Return the total paused time of each job, (job,), in a run that ended at `end_s`."""
+        pauses = self.intervals(end_s)
+        return np.bincount(pauses.job, pauses.end - pauses.begin, jobs).astype(float)

@@ -1,4 +1,4 @@
-"""How tenants shared the cluster: what each was owed and got, who gave to whom, and who would rather be another."""
+"""How tenants shared the cluster: what each deserved and received, loans and payments between them, and envy."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ POINTS = 500  # of a series, at most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Tenants over a whole run; accelerator-seconds unless it says otherwise."""
+    """Tenants over a whole run; accelerator-seconds unless the comment says otherwise."""
 
     names: tuple[str, ...]
-    refused: Ints  # (tenant,) jobs that the policy refused, and so never served
-    entitled: Floats  # (tenant,) its own, asked for or not
-    deserved: Floats  # (tenant,) of what its jobs asked for, what was its own
+    refused: Ints  # (tenant,) count of jobs that the policy refused
+    entitled: Floats  # (tenant,) what it owned, asked for or not
+    deserved: Floats  # (tenant,) the part of what its jobs asked for within what it owned
     received: Floats  # (tenant,)
-    lent: Floats  # (lender, borrower) what the lender did not ask for and the borrower used beyond its own
-    paid: Floats  # (payer, gainer) what the payer asked for, was owed and did not get, and the gainer used instead
+    lent: Floats  # (lender, borrower) what the lender did not ask for and the borrower used beyond what it deserved
+    paid: Floats  # (payer, gainer) what the payer deserved and did not get, and the gainer used instead
     at_s: Floats  # (point,)
     ltgf: Floats  # (tenant, point) received ÷ deserved in the 24 hours before; nan where nothing was deserved
 
 
 def sharing_of(names: tuple[str, ...], hours: Hours, refused: Ints) -> Sharing:
-    """Return what the hours add up to; `refused` (tenant,) counts jobs."""
+    """Return the sums over all hours; `refused` (tenant,) counts jobs."""
     lent, paid = loans(hours)
     at_s, ltgf = ltgf_over_time(hours)
     return Sharing(
@@ -49,8 +49,8 @@ def sharing_of(names: tuple[str, ...], hours: Hours, refused: Ints) -> Sharing:
 def loans(hours: Hours) -> tuple[Floats, Floats]:
     """Return what was lent and what was paid, (from, to).
 
-    In each hour, what some used beyond what they were owed comes first from what nobody asked for of its owners, and
-    then from those who got less than they were owed; among each of them in proportion.
+    In each hour, what tenants used beyond what they deserved comes first from tenants that did not ask for all they
+    owned, and then from tenants that got less than they deserved; in proportion within each group.
     """
     over = hours.held.sum(axis=2) - hours.deserved
     gained, short = np.maximum(over, 0.0), np.maximum(-over, 0.0)
@@ -58,12 +58,12 @@ def loans(hours: Hours) -> tuple[Floats, Floats]:
     free = np.minimum(gained.sum(axis=1), spare.sum(axis=1))
     taken = np.minimum(gained.sum(axis=1) - free, short.sum(axis=1))
     part = _parts(gained)
-    others = 1.0 - np.eye(gained.shape[1])  # to itself nobody lends, though an hour may have both in it
+    others = 1.0 - np.eye(gained.shape[1])  # a tenant may both gain and lack in an hour; it lends nothing to itself
     return dot((_parts(spare) * free[:, None]).T, part) * others, dot((_parts(short) * taken[:, None]).T, part) * others
 
 
 def _parts(amount: Floats) -> Floats:
-    """Return each tenant's part of an hour's sum, (hour, tenant); 0 of nothing."""
+    """Return each tenant's part of an hour's sum, (hour, tenant); 0 where the sum is 0."""
     total = amount.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(amount, total, out=np.zeros_like(amount), where=total > 0))
 
@@ -71,7 +71,7 @@ def _parts(amount: Floats) -> Floats:
 def ltgf_over_time(hours: Hours) -> tuple[Floats, Floats]:
     """Return times, (point,), and received ÷ deserved in the 24 hours before each, (tenant, point).
 
-    Where a stretch of time is longer than that, it is those of the stretch.
+    Where merged hours are longer than that, they are the window.
     """
     ends = hours.edges[1:]
     kept = np.unique(np.linspace(0, max(len(ends) - 1, 0), min(POINTS, len(ends))).round().astype(int))
@@ -81,25 +81,25 @@ def ltgf_over_time(hours: Hours) -> tuple[Floats, Floats]:
         for each in (hours.held.sum(axis=2), hours.deserved)
     ]
     received, deserved = (total[kept + 1] - total[first] for total in sums)
-    least = 1e-9 * sums[1][-1]  # below it is what rounding leaves
+    least = 1e-9 * sums[1][-1]  # smaller amounts are rounding errors
     ltgf = np.divide(received, deserved, out=np.full_like(received, np.nan), where=deserved > least)
     return ends[kept], ltgf.T
 
 
 def envy(hours: Hours, quota: Floats, worth: Floats) -> Floats:
-    """Return how much each tenant would rather have had what another had, (tenant,): a part of what it asked for.
+    """Return how much more each tenant would have had with another's accelerators, as a part of what it asked for.
 
         E[u] = max_v (W[u,v] - W[u,u]) / Σ_h asked[h,u]
         W[u,v] = Σ_h min(asked[h,u], Q[u] / Q[v] Σ_j e[u,j] held[h,v,j])
 
-    `worth` e (tenant, type) is what an accelerator-second of each type is worth to its jobs, in those of their fastest.
-    At least 0; nan where nothing was asked for or owned, and nobody who owns nothing is envied.
+    `worth` e (tenant, type) is an accelerator-second of each type in accelerator-seconds of the fastest type of its
+    jobs. Shape (tenant,), at least 0; nan where a tenant asked for nothing or has no quota. v has a quota above 0.
     """
     tenants = len(quota)
-    found = np.full(tenants, np.nan)
+    result = np.full(tenants, np.nan)
     total = hours.asked.sum(axis=0)
     for u in np.flatnonzero((quota > 0) & (total > 0)).tolist():
         scale = np.divide(quota[u], quota, out=np.zeros(tenants), where=quota > 0)
         done = np.minimum(hours.asked[:, [u]], dot(hours.held, worth[u]) * scale).sum(axis=0)
-        found[u] = max(float(done.max() - done[u]), 0.0) / total[u]
-    return found
+        result[u] = max(float(done.max() - done[u]), 0.0) / total[u]
+    return result

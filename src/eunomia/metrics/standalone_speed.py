@@ -1,4 +1,4 @@
-"""How fast jobs are with nobody around: what every measure of sharing is held against."""
+"""How fast jobs run alone on the cluster: the reference of every measure of sharing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eunomia.model.speeds import Speeds
 
 @dataclass(frozen=True, slots=True)
 class StandaloneSpeeds:
-    """Jobs by themselves on the whole cluster."""
+    """Speeds of jobs that run alone on the whole cluster."""
 
     rate: Floats  # (job, type) steps/s of the whole gang
     best: Floats  # (job,) steps/s on the fastest type that can hold the gang
@@ -22,7 +22,7 @@ class StandaloneSpeeds:
 
     @classmethod
     def of(cls, jobs: Sequence[Job], speeds: Speeds, capacity: Floats) -> StandaloneSpeeds:
-        """Look up jobs on a cluster with so many accelerators of each type."""
+        """Look up jobs on a cluster of `capacity` (type,) accelerators."""
         kinds: dict[tuple[str, int], int] = {}
         kind = np.array([kinds.setdefault((job.job_type, job.scale_factor), len(kinds)) for job in jobs], dtype=int)
         table = np.array([speeds.alone(*key) for key in kinds], dtype=float).reshape(len(kinds), len(capacity))
@@ -38,5 +38,5 @@ class StandaloneSpeeds:
 
     @property
     def worth(self) -> Floats:
-        """Return what a second on each type is worth in seconds on the fastest, (job, type)."""
+        """Return the seconds on the fastest type that a second on each type is worth, (job, type)."""
         return np.divide(self.rate, self.best[:, None], out=np.zeros_like(self.rate), where=self.best[:, None] > 0)

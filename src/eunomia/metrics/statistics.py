@@ -1,8 +1,8 @@
-"""How sure a difference is: averages over seeds, and differences paired by seed, with confidence intervals.
+"""Averages over seeds, and differences paired by seed, with confidence intervals.
 
-Two policies are compared by their ratio under each seed: one seed draws hours where another draws days, and what stays
-alike is by what part one is faster. Intervals are Student's t, of ratios on a log scale. Seeds are few, three to ten: a
-bootstrap, BCa too, would draw from those few values alone and come out too narrow.
+Two policies are compared by their ratio under each seed: durations differ much between seeds, the ratio of two policies
+little. Intervals are Student's t, of ratios on a log scale. Seeds are few, three to ten: bootstrap intervals, BCa
+included, would resample those few values and be too narrow.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.rounding import rounded
 
-NEGLIGIBLE = 0.01  # a relative difference that nobody should act on
+NEGLIGIBLE = 0.01  # relative difference that does not matter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """An average over seeds, and how far it may be off; with one seed nobody knows."""
+    """An average over seeds, and its confidence interval."""
 
     mean: float
-    half: float | None  # half the width of the confidence interval
+    half: float | None  # half the width of the interval; None with one seed
     seeds: int
 
     @property
@@ -42,33 +42,33 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
-    """How one differs from another on the same seeds."""
+    """The difference between two settings on the same seeds."""
 
-    change: Estimate  # this one less the other
-    log_ratio: Estimate | None  # ln(this one ÷ the other); None where one of them is not above 0
+    change: Estimate  # this less the other
+    log_ratio: Estimate | None  # ln(this ÷ the other); None unless all values are above 0
 
     @property
     def alike(self) -> bool:
-        """Whether the two differ by less than 1 % and that is sure: the interval leaves out 0, or all beyond 1 %.
+        """Whether the two differ by less than 1 %, with an interval that excludes 0 or lies within 1 %.
 
-        Where there is no ratio: whether they do not differ at all. One seed makes nothing sure.
+        Without a ratio: whether they are equal under every seed. False with one seed.
         """
-        found = self.log_ratio
-        if found is None:
+        ratio = self.log_ratio
+        if ratio is None:
             return self.change.mean == 0 == self.change.half
-        if found.half is None:
+        if ratio.half is None:
             return False
-        return abs(found.mean) <= NEGLIGIBLE and (bool(self.real) or abs(found.mean) + found.half <= NEGLIGIBLE)
+        return abs(ratio.mean) <= NEGLIGIBLE and (bool(self.real) or abs(ratio.mean) + ratio.half <= NEGLIGIBLE)
 
     @property
     def real(self) -> bool | None:
-        """Whether the interval leaves no room for no difference; None when one seed cannot tell."""
+        """Whether the interval excludes 0; None with one seed."""
         judged = self.log_ratio or self.change
         return None if judged.half is None else abs(judged.mean) > judged.half
 
 
 def estimate(values: Floats, confidence: float = 0.95) -> Estimate | None:
-    """Return average and interval of one value for each seed; None of nothing."""
+    """Return average and interval of `values` (seed,); None without values."""
     n = len(values)
     if n == 0:
         return None
@@ -80,9 +80,9 @@ def estimate(values: Floats, confidence: float = 0.95) -> Estimate | None:
 
 
 def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: float = 0.95) -> PairedDifference | None:
-    """Return this less the other, by seed; what only one of them has is left out, and None when they share none.
+    """Return this less the other over the seeds that both have; None without such seeds.
 
-    Both met the same jobs under one seed, so what the jobs did to both cancels out.
+    Under one seed both run the same jobs, so the effect of the jobs on both cancels out.
     """
     seeds = sorted(this.keys() & other.keys())
     one, two = (np.array([values[seed] for seed in seeds]) for values in (this, other))
@@ -94,7 +94,7 @@ def paired(this: Mapping[int, float], other: Mapping[int, float], confidence: fl
 
 
 def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:
-    """Return whether several seeds gave the very same numbers, name by name: nothing is drawn, and they are one run."""
+    """Return whether several seeds gave identical numbers, name by name: nothing is random, so they are one run."""
     seeds = {seed for by_seed in values.values() for seed in by_seed}
     same = all(by_seed.keys() == seeds and len(set(by_seed.values())) == 1 for by_seed in values.values())
     return len(seeds) > 1 and same
@@ -102,20 +102,20 @@ def one_run(values: Mapping[str, Mapping[int, float]]) -> bool:
 
 @lru_cache
 def student_t(confidence: float, degrees: int) -> float:
-    """Return t such that Student's distribution with so many degrees of freedom has `confidence` within ± t."""
+    """Return t such that Student's distribution with `degrees` degrees of freedom has `confidence` within ± t."""
     low, high = 0.0, 1.0
     while _within(high, degrees) < confidence:
         low, high = high, 2 * high
     return float(rounded(_root(lambda t: _within(t, degrees) - confidence, low, high), bits=40))  # of libm's arctangent
 
 
-def _root(rises: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that rises crosses zero, by halving as far as numbers go."""
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the zero of an increasing function, by bisection down to neighbouring floats."""
     while True:
         middle = (low + high) / 2
         if middle in (low, high):
             return middle
-        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
 
 
 def _within(t: float, degrees: int) -> float:

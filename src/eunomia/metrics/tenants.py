@@ -1,4 +1,4 @@
-"""The tenants of a run that is over: the columns of jobs.csv that rest on them, and those of tenants.csv."""
+"""The tenants of a run that is over: the columns of jobs.csv that depend on them, and those of tenants.csv."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eunomia.metrics.collector import MetricsCollector
-from eunomia.metrics.entitlement import demand_of, owned_by
-from eunomia.metrics.fair_share_spans import of_jobs, spans_of
+from eunomia.metrics.entitlement import demand_of, deserved_service, owned_by, weight_intervals
 from eunomia.metrics.fairness import rho_astraea, rho_isolated
 from eunomia.metrics.hourly_usage import Hours, hours_of
 from eunomia.metrics.job_summary import BENEFIT, LOSS
@@ -23,34 +22,36 @@ from eunomia.model.tenants import NOBODY, Tenant, Tenants
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantUsage:
-    """Who owns the jobs of a run, and of what."""
+    """The tenants of a run's jobs, their quotas, demand and entitlement."""
 
     tree: Tenants
     owner: Ints  # (job,) row of the tenant
-    ended: Floats  # (job,) until when it was there
-    quota: tuple[Floats, Floats]  # step function: times, and what is each tenant's from then on, (step, tenant)
+    ended: Floats  # (job,) end of its presence, s
+    quota: tuple[Floats, Floats]  # step function: times, and each tenant's quota from then on, (step, tenant)
     demand: list[Steps]  # (tenant) accelerators that its jobs asked for
-    owned: list[Steps]  # (tenant) accelerators that its own jobs had a right to
+    owned: list[Steps]  # (tenant) accelerators that its own jobs were entitled to
 
     @classmethod
-    def of(cls, heard: MetricsCollector, said: Mapping[str, Tenant]) -> TenantUsage:
-        """Open the accounts of all that was heard."""
-        tree = Tenants.of(dict.fromkeys(job.tenant for job in heard.jobs), said)
+    def of(cls, collector: MetricsCollector, declared: Mapping[str, Tenant]) -> TenantUsage:
+        """Return the tenants of the collected jobs; `declared` are tenants by name."""
+        tree = Tenants.of(dict.fromkeys(job.tenant for job in collector.jobs), declared)
         row_of = {name: row for row, name in enumerate(tree.names)}
-        owner = np.array([row_of[job.tenant or NOBODY] for job in heard.jobs], dtype=np.int64)
-        ended, began = heard.column("ended"), np.array([job.submitted for job in heard.jobs], dtype=float)
-        until = np.maximum(np.where(np.isnan(ended), heard.end_s, ended), began)
-        demand, quota = demand_of(heard, owner, until, len(tree.names)), _quota(tree, _in_service(heard))
+        owner = np.array([row_of[job.tenant or NOBODY] for job in collector.jobs], dtype=np.int64)
+        ended, began = collector.column("ended"), np.array([job.submitted for job in collector.jobs], dtype=float)
+        until = np.maximum(np.where(np.isnan(ended), collector.end_s, ended), began)
+        demand, quota = demand_of(collector, owner, until, len(tree.names)), _quota(tree, _in_service(collector))
         owned = owned_by(tree.parent, quota, demand)
         return cls(tree=tree, owner=owner, ended=until, quota=quota, demand=demand, owned=owned)
 
-    def of_jobs(self, heard: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array]) -> dict[str, Array]:
+    def of_jobs(
+        self, collector: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array]
+    ) -> dict[str, Array]:
         """Return further columns of jobs.csv."""
         size, service = jobs["scale_factor"].astype(float), jobs["attained_service_s"]
-        due = of_jobs(spans_of(heard.jobs, self.ended, heard.weights), size, self.owner, self.owned)
-        ltgf = np.divide(service, due, out=np.full(len(due), np.nan), where=due > 0)
-        run_s = running(jobs, heard.topology.types)
-        capacity, present = heard.topology.capacity(), heard.present()
+        intervals = weight_intervals(collector.jobs, self.ended, collector.weights)
+        ltgf = ratio(service, deserved_service(intervals, size, self.owner, self.owned))
+        run_s = running(jobs, collector.topology.types)
+        capacity, present = collector.topology.capacity(), collector.present()
         isolated = rho_isolated(
             jobs["submitted_s"], jobs["finished_s"], size, alone.steps, alone.rate, capacity, present
         )
@@ -61,15 +62,15 @@ class TenantUsage:
             "rho_astraea": rho_astraea(jobs["jct_s"], run_s, ltgf),
             "ltgf": ltgf,
             "slowdown": slowdown,
-            "wait_fair_share_s": np.full(len(run_s), np.nan),  # not known, unless the policy tells
+            "wait_fair_share_s": np.full(len(run_s), np.nan),  # unknown, unless the policy explains waits
             "wait_fragmentation_s": np.full(len(run_s), np.nan),
-            "wait_other_s": self._waited(heard, jobs),
+            "wait_other_s": self._waited(collector, jobs),
         }
 
     def table(
-        self, heard: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array], available_s: Floats
+        self, collector: MetricsCollector, alone: StandaloneSpeeds, jobs: Mapping[str, Array], available_s: Floats
     ) -> tuple[dict[str, Array], Sharing]:
-        """Return the columns of tenants.csv, and who shared with whom; `available_s` (type,) accelerator-seconds."""
+        """Return the columns of tenants.csv, and what tenants shared; `available_s` (type,) accelerator-seconds."""
         tree, count = self.tree, len(self.tree.names)
         jobs_of = np.bincount(self.owner, minlength=count)
         parents = np.isin(np.arange(count), tree.parent)
@@ -77,13 +78,13 @@ class TenantUsage:
         row = np.zeros(count, dtype=np.int64)
         row[shown] = np.arange(len(shown))
         owner, count = row[self.owner], len(shown)
-        hours = _among(hours_of(heard, tree, self.demand, self.owned, self.quota), shown)
-        refused = heard.column("status") == REJECTED
+        hours = _among(hours_of(collector, tree, self.demand, self.owned, self.quota), shown)
+        refused = collector.column("status") == REJECTED
         sharing = sharing_of(
             tuple(tree.names[u] for u in shown.tolist()), hours, np.bincount(owner[refused], minlength=count)
         )
-        quota = tree.quota(float(heard.topology.capacity().sum()))[shown]
-        waits = np.where(refused, np.nan, self._waited(heard, jobs))
+        quota = tree.quota(float(collector.topology.capacity().sum()))[shown]
+        waits = np.where(refused, np.nan, self._waited(collector, jobs))
         with np.errstate(divide="ignore", invalid="ignore"):
             dominant = np.max(hours.held.sum(axis=0) / available_s, axis=1, initial=0.0)
         columns: dict[str, Array] = {
@@ -104,11 +105,11 @@ class TenantUsage:
         }
         return columns, sharing
 
-    def _waited(self, heard: MetricsCollector, jobs: Mapping[str, Array]) -> Floats:
-        """Return the seconds that each job neither ran nor was paused while it was there, (job,)."""
-        rested = heard.pauses.seconds(heard.end_s, len(self.ended))
-        there = self.ended - jobs["submitted_s"]
-        return np.maximum(there - running(jobs, heard.topology.types) - rested, 0.0)
+    def _waited(self, collector: MetricsCollector, jobs: Mapping[str, Array]) -> Floats:
+        """Return the seconds that each job was present, not running and not paused, (job,)."""
+        paused_s = collector.pauses.seconds(collector.end_s, len(self.ended))
+        present_s = self.ended - jobs["submitted_s"]
+        return np.maximum(present_s - running(jobs, collector.topology.types) - paused_s, 0.0)
 
 
 def running(jobs: Mapping[str, Array], types: tuple[str, ...]) -> Floats:
@@ -117,28 +118,28 @@ def running(jobs: Mapping[str, Array], types: tuple[str, ...]) -> Floats:
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
-    """Return part ÷ whole; nan of nothing."""
+    """Return part ÷ whole; nan where the whole is 0."""
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))
 
 
 def _quota(tree: Tenants, capacity: Steps) -> tuple[Floats, Floats]:
-    """Return what each tenant owns: times, and accelerators from then on, (step, tenant)."""
+    """Return the quotas: times, and accelerators from then on, (step, tenant)."""
     times, in_service = capacity
     known = {each: tree.quota(each) for each in set(in_service.tolist())}
     return times, np.stack([known[each] for each in in_service.tolist()])
 
 
-def _in_service(heard: MetricsCollector) -> Steps:
-    """Return the accelerators that were in service."""
-    curves = [heard.gone(type) for type in range(len(heard.topology.types))]
+def _in_service(collector: MetricsCollector) -> Steps:
+    """Return the number of accelerators in service."""
+    curves = [collector.capacity_change(type) for type in range(len(collector.topology.types))]
     times = np.unique(np.concatenate([[0.0], *(at for at, _ in curves)]))
-    away = sum(value[np.maximum(np.searchsorted(at, times, side="right") - 1, 0)] for at, value in curves)
-    before = sum(np.where(times < at[0], value[0], 0.0) for at, value in curves)  # not gone yet
-    return times, np.asarray(float(heard.topology.capacity().sum()) + away - before)
+    change = sum(value[np.maximum(np.searchsorted(at, times, side="right") - 1, 0)] for at, value in curves)
+    before = sum(np.where(times < at[0], value[0], 0.0) for at, value in curves)  # no change yet
+    return times, np.asarray(float(collector.topology.capacity().sum()) + change - before)
 
 
 def _worth(alone: StandaloneSpeeds, size: Ints, owner: Ints, tenants: int) -> Floats:
-    """Return what an accelerator-second is worth to each tenant's jobs, by their work, (tenant, type)."""
+    """Return the worth of an accelerator-second to each tenant's jobs, averaged by their work, (tenant, type)."""
     work = np.where(np.isfinite(alone.seconds), alone.seconds, 0.0) * size
     total = np.zeros((tenants, alone.rate.shape[1]))
     np.add.at(total, owner, alone.worth * work[:, None])
@@ -147,10 +148,10 @@ def _worth(alone: StandaloneSpeeds, size: Ints, owner: Ints, tenants: int) -> Fl
 
 
 def _worst(values: Floats, owner: Ints, tenants: int) -> Floats:
-    found = np.full(tenants, -np.inf)
+    worst = np.full(tenants, -np.inf)
     known = ~np.isnan(values)
-    np.maximum.at(found, owner[known], values[known])
-    return np.where(np.isinf(found), np.nan, found)
+    np.maximum.at(worst, owner[known], values[known])
+    return np.where(np.isinf(worst), np.nan, worst)
 
 
 def _mean(values: Floats, owner: Ints, tenants: int) -> Floats:

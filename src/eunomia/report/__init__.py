@@ -1,4 +1,4 @@
-"""The gallery: one self-contained page, and pictures, from what runs measured. See `docs/report.md`."""
+"""A self-contained HTML report and picture files of its charts, from the figures of runs. See `docs/report.md`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ReportContent", "RunFigures", "TenantFigures", "export_charts", "wri
 
 
 def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Write every chart of the report as a picture and return the files; matplotlib is loaded only now."""
+    """Write every chart of the report as picture files and return their paths; imports matplotlib on the first call."""
     from eunomia.report.image_export import export_charts as export
 
     return export(content, folder, formats)

@@ -1,4 +1,4 @@
-"""All charts of a report, in the order in which they hang."""
+"""All charts of a report, in the order in which they are shown."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from eunomia.report.summary_charts import totals
 
 
 def charts(content: ReportContent) -> tuple[Chart, ...]:
-    """Return what there is to show. With several loads, a chart of one load says which in its name."""
-    styles = {label: place for place, label in enumerate(labels(content))}
-    every, at = seed_groups(content), loads(content)
-    overall = totals(every, at, styles)
-    shown = [chart for chart in overall if chart.kind == "line"]
-    for load in at:
-        group = [setting for setting in every if setting.load == load]
-        found = [*distributions(group, styles), *classes(group, styles), *fairness(group), *over_time(group, styles)]
-        found += losses(group, styles)
-        shown += found if len(at) == 1 else [replace(c, name=f"{c.name}_load_{load:g}", load=load) for c in found]
-    return (*shown, *(chart for chart in overall if chart.kind == "bars"))
+    """Return the charts that have data. With several loads, the name of a chart of one load ends with that load."""
+    styles = {label: style for style, label in enumerate(labels(content))}
+    settings, every_load = seed_groups(content), loads(content)
+    overall = totals(settings, every_load, styles)
+    result = [chart for chart in overall if chart.kind == "line"]
+    for load in every_load:
+        group = [setting for setting in settings if setting.load == load]
+        own = [*distributions(group, styles), *classes(group, styles), *fairness(group), *over_time(group, styles)]
+        own += losses(group, styles)
+        several = len(every_load) > 1
+        result += [replace(c, name=f"{c.name}_load_{load:g}", load=load) for c in own] if several else own
+    return (*result, *(chart for chart in overall if chart.kind == "bars"))

@@ -1,4 +1,4 @@
-"""A chart as a value: what is drawn, before anybody draws it. The page and the pictures draw the same charts."""
+"""A chart as a value: the data that the HTML page and the picture files draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_VALUES: Floats = np.empty(0)
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One axis: what it measures, in which unit, and its ends where they are fixed."""
+    """One axis: its label, its unit, and its ends where they are fixed."""
 
     label: str
     unit: Unit
@@ -34,7 +34,7 @@ class Series:
     y: Floats  # same rows; nan = nothing there
     low: Floats = field(default_factory=lambda: NO_VALUES)  # least and most over the seeds, or empty
     high: Floats = field(default_factory=lambda: NO_VALUES)
-    details: tuple[str, ...] = ()  # words beside each value, or empty
+    details: tuple[str, ...] = ()  # text beside each value, or empty
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,5 +57,5 @@ class Chart:
     y: Axis
     panels: tuple[Panel, ...]
     categories: tuple[str, ...] = ()  # of bars
-    load: float | None = None  # the one load it shows, where the report has several
-    mark: tuple[float, str] | None = None  # a line across at this x, and what it means
+    load: float | None = None  # the load that it shows, where the report has several
+    mark: tuple[float, str] | None = None  # x of a vertical line, and its label

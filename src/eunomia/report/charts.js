@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("eunomia-data").textContent);
   const namespace = document.getElementById("svg").namespaceURI;
 
-  /* ---- numbers as people read them (the same words as quantities.py) ---- */
+  /* ---- numbers as people read them (the same text as number_format.py) ---- */
   const grouped = (value, places) =>
     value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
 
@@ -225,7 +225,7 @@
     one.x.forEach((at, k) => {
       if (one.y[k] === null) { open = false; return; }
       const px = x.place(Math.max(at, x.low)).toFixed(1), py = y.place(one.y[k]).toFixed(1);
-      const rises = chart.kind === "cdf" && !(at <= chart.x.low);  // what lies below a fixed left end rose before it
+      const rises = chart.kind === "cdf" && !(at <= chart.x.low);  // values below a fixed left end are in the first point
       d += !open ? (rises ? `M${px} ${y.place(0)}V${py}` : `M${px} ${py}`) : chart.kind === "line" ? `L${px} ${py}` : `H${px}V${py}`;
       open = true;
       if (one.high && one.high[k] !== null) line(group, "span", px, y.place(one.low[k]), px, y.place(one.high[k]));

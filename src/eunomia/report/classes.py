@@ -35,8 +35,8 @@ def by_gang_size(group: Sequence[SeedGroup], styles: dict[str, int]) -> Chart:
     return Chart(
         name="jct_by_gang_size",
         title="Completion time by gang size",
-        how_to_read="Average completion time of jobs that need so many accelerators at once; "
-        "bars that grow to the right say that wide jobs wait for room.",
+        how_to_read="Average completion time of jobs by the number of accelerators they hold at once; "
+        "bars that grow to the right mean that wide jobs wait for free accelerators.",
         kind="bars",
         x=Axis(label="accelerators in the gang", unit="plain"),
         y=Axis(label="average completion time", unit="s", low=0.0),
@@ -99,7 +99,7 @@ def bars(
 
 
 def detail(part: Floats, column: str) -> str:
-    """Return how many jobs an average stands on, and how far the slowest are from it."""
+    """Return how many jobs an average covers, and their 99th percentile."""
     if not part.size:
         return "no job"
     tail = float(np.quantile(part, 0.99))

@@ -1,22 +1,29 @@
-"""How much of its work each setting finished, of jobs and of apps, in words: averages are of what finished."""
+"""Sentences about the jobs and apps that each setting finished, and how the others ended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eunomia.report.number_format import shown
 from eunomia.report.seed_groups import Kind, SeedGroup
-from eunomia.report.unfinished_text import other_ends
+
+OTHER_OUTCOMES: Mapping[str, tuple[str, str]] = {  # field of summary.json → verb for several jobs, for one
+    "jobs_failed": ("failed", "failed"),
+    "jobs_cancelled": ("were cancelled", "was cancelled"),
+    "jobs_cancelled_by_tuner": ("were ended by their searches", "was ended by its search"),
+    "jobs_rejected": ("were rejected", "was rejected"),
+    "jobs_unfinished": ("were left unfinished", "was left unfinished"),
+}
 
 
 @dataclass(frozen=True)
 class Average:
-    """An average over what finished by which settings are compared."""
+    """An average over finished jobs or apps by which settings are compared."""
 
     kind: Kind
     name: str  # in summary.json
-    what: str
+    what: str  # in sentences
 
 
 JOBS = Average("jobs", "jct_mean_s", "average completion time")
@@ -24,7 +31,7 @@ APPS = Average("apps", "app_jct_mean_s", "average time of an app")
 
 
 def averages(group: Sequence[SeedGroup]) -> tuple[Average, ...]:
-    """Return those to compare by, the foremost first: a user of a search waits for its model and not for its trials."""
+    """Return the averages to compare by; where there are apps, theirs comes first: users wait for the model."""
     return (APPS, JOBS) if any(setting.mean("apps_submitted") for setting in group) else (JOBS,)
 
 
@@ -35,48 +42,56 @@ def count(setting: SeedGroup, kind: Kind) -> str:
 
 
 def others(setting: SeedGroup, kind: Kind) -> str:
-    """Return `; 12 failed, 8 were cancelled`, averaged over seeds; nothing when all finished."""
-    told = other_ends(setting.mean) if kind == "jobs" else without_model(setting.mean("apps_without_model") or 0)
-    return f"; {told}" if told else ""
+    """Return `; 12 failed, 8 were cancelled`, averaged over seeds; "" when all finished."""
+    text = other_outcomes(setting.mean) if kind == "jobs" else without_model(setting.mean("apps_without_model") or 0)
+    return f"; {text}" if text else ""
 
 
-def given_up(setting: SeedGroup, kind: Kind) -> str:
-    """Return ` and its searches ended 41`, trials that nobody left behind; nothing where there are none."""
+def other_outcomes(number: Callable[[str], float | int | None]) -> str:
+    """Return `12 failed, 8 were cancelled`, or "" when all finished; `number` returns a field of summary.json."""
+    counts = {name: number(name) or 0 for name in OTHER_OUTCOMES}
+    counts["jobs_cancelled"] -= counts["jobs_cancelled_by_tuner"]
+    verbs = ((count, OTHER_OUTCOMES[name]) for name, count in counts.items() if count)
+    return ", ".join(f"{shown(count, 'count')} {verb[count == 1]}" for count, verb in verbs)
+
+
+def ended_by_searches(setting: SeedGroup, kind: Kind) -> str:
+    """Return ` and its searches ended 41`, or "" when tuners cancelled no job."""
     trials = setting.mean("jobs_cancelled_by_tuner") if kind == "jobs" else None
     return f" and its searches ended {shown(trials, 'count')}" if trials else ""
 
 
 def without_model(searches: float) -> str:
-    """Return `3 searches ended without a model`; nothing where none did."""
+    """Return `3 searches ended without a model`, or "" when none did."""
     return f"{shown(searches, 'count')} search{'es' * (searches != 1)} ended without a model" if searches else ""
 
 
 def how_many(group: Sequence[SeedGroup], average: Average) -> list[str]:
-    """Return what finished and what became of the rest, in one sentence for those that fared alike.
-
-    Nothing of jobs where all of them finished.
-    """
-    labels: dict[str, list[SeedGroup]] = {}
+    """Return how many jobs or apps ended how, one sentence for equal settings; none where all jobs finished."""
+    settings_by_text: dict[str, list[SeedGroup]] = {}
     for setting in group:
         if average is APPS or others(setting, "jobs"):
-            said = f"finished {count(setting, average.kind)}{others(setting, average.kind)}"
-            labels.setdefault(said, []).append(setting)
-    told = (f"{joined(alike)} {'each ' * (len(alike) > 1)}{said}" for said, alike in labels.items())
-    return [f"Averages are of finished {average.kind}: {'. '.join(told)}."] if labels else []
+            text = f"finished {count(setting, average.kind)}{others(setting, average.kind)}"
+            settings_by_text.setdefault(text, []).append(setting)
+    parts = (f"{joined(equal)} {'each ' * (len(equal) > 1)}{text}" for text, equal in settings_by_text.items())
+    return [f"Averages are of finished {average.kind}: {'. '.join(parts)}."] if settings_by_text else []
 
 
 def left_out(group: Sequence[SeedGroup], able: Sequence[SeedGroup], average: Average) -> list[str]:
     """Return a warning for each setting that did not finish its jobs, or apps."""
-    return [
-        f"{setting.label} finished only {count(setting, average.kind)}{given_up(setting, average.kind)}, fewer than "
-        f"others{' in all' * bool(given_up(setting, average.kind))}: its averages leave "
-        f"out the {average.kind} it left behind, so it is not compared."
-        for setting in group
-        if setting not in able
-    ]
+    warnings = []
+    for setting in group:
+        if setting not in able:
+            ended = ended_by_searches(setting, average.kind)
+            warnings.append(
+                f"{setting.label} finished only {count(setting, average.kind)}{ended}, fewer than "
+                f"others{' in all' * bool(ended)}: its averages leave "
+                f"out the {average.kind} that it did not finish, so it is not compared."
+            )
+    return warnings
 
 
 def joined(group: Sequence[SeedGroup]) -> str:
-    """Return the labels as English lists them."""
+    """Return the labels as an English list: `a, b and c`."""
     names = [setting.label for setting in group]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""What a report is made from: the figures of one or several runs."""
+"""The input of a report: the figures of one or several runs."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ BIN_COLUMNS = ("utilization_at_s", "running_jobs", "waiting_jobs")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TenantFigures:
-    """The tenants of one run, (tenant,) each; accelerator-seconds unless it says otherwise."""
+    """The tenants of one run, (tenant,) each; accelerator-seconds unless the comment says otherwise."""
 
     names: tuple[str, ...]
-    quota: Floats  # accelerators that are its own
+    quota: Floats  # accelerators
     jobs: Array
-    wait_s: Floats  # of a job that was not refused, on average; nan = it has none
-    deserved: Floats  # of what its jobs asked for, what was its own
+    wait_s: Floats  # mean over its jobs that were not refused; nan = no such job
+    deserved: Floats  # the part of its demand within its quota
     received: Floats
     lent: Floats  # (lender, borrower) what the lender did not ask for
     paid: Floats  # (payer, gainer) what the payer asked for and the gainer had
     at_s: Floats  # (point,)
     ltgf: Floats  # (tenant, point) received ÷ deserved in the day before
-    refused: Array | None = None  # of its jobs, how many were never served as the policy refused them; None = not told
+    refused: Array | None = None  # jobs that the policy refused, and so never ran; None = unknown
 
     def refusals(self) -> Ints:
-        """Return how many jobs of each tenant were refused, as far as it is told, (tenant,)."""
+        """Return how many jobs of each tenant were refused, (tenant,); 0 where it is unknown."""
         return np.zeros(len(self.names), dtype=np.int64) if self.refused is None else np.asarray(self.refused)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunFigures:
-    """One run, measured. Job columns have one row per finished job, in order of submission; nan = not known.
+    """The figures of one run. Job columns have one row per finished job, in order of submission; nan = unknown.
 
-    Bin columns have one row per stretch of time. Raises `InvalidInput` when the columns do not fit each other.
+    Bin columns have one row per bin of time. Raises InvalidInput when the shapes of columns disagree.
     """
 
     label: str  # the policy as the user wrote it: "fifo?backfill=skip"
     policy: str
     load: float  # submission times were divided by it
     seed: int
-    summary: Mapping[str, float | int | None]  # the names of summary.json, `utilization_<type>` among them
+    summary: Mapping[str, float | int | None]  # the fields of summary.json, `utilization_<type>` included
     jct_s: Floats  # (job,)
     queueing_s: Floats  # (job,) submission to first start
     slowdown: Floats  # (job,) JCT / time alone
@@ -71,9 +71,9 @@ class RunFigures:
         shape_by_column.update(dict.fromkeys(JOB_COLUMNS, (jobs,)))
         shape_by_column.update(dict.fromkeys(BIN_COLUMNS, (bins,)))
         for column, shape in shape_by_column.items():
-            found = np.shape(getattr(self, column))
-            if found != shape:
-                problems.add(f"has shape {shape}", "give one row per job or bin", column=column, value=found)
+            actual = np.shape(getattr(self, column))
+            if actual != shape:
+                problems.add(f"has shape {shape}", "give one row per job or bin", column=column, value=actual)
         if np.ndim(self.utilization_at_s) == 1 and not (np.diff(self.utilization_at_s) > 0).all():
             problems.add("grows from bin to bin", "sort the bins by their start", column="utilization_at_s")
         problems.raise_if_any()
@@ -81,12 +81,12 @@ class RunFigures:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportContent:
-    """A report to write. All text is for display only: it is escaped, whatever it holds."""
+    """A report to write. All text is escaped."""
 
     title: str
     subtitle: str
-    scenario_toml: str  # shown as it is, so that the runs can be made again
-    notes: tuple[str, ...]  # what a reader must know to trust the numbers
+    scenario_toml: str  # shown verbatim, so that the runs can be repeated
+    notes: tuple[str, ...]  # caveats about the numbers
     runs: tuple[RunFigures, ...]
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
 

@@ -1,4 +1,4 @@
-"""Long columns made short enough to send, without bending the curve."""
+"""Downsampling of long columns to at most `MOST_POINTS` points."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ MOST_POINTS = 400
 
 
 def cdf(values: Floats, floor: float = 0.0) -> tuple[Floats, Floats]:
-    """Return points of the distribution of the finite `values`: x, and the share of them that is at most x.
+    """Return points of the empirical distribution of the finite `values`: x, and the share of values at most x.
 
-    Every point lies on the true curve; at most `MOST_POINTS` are kept. Values below `floor` count as `floor`,
-    so that a log axis can show jobs that did not wait at all.
+    Values below `floor` count as `floor`, so that a log axis can show jobs that did not wait.
     """
     finite = np.asarray(values, dtype=np.float64)
     finite = np.sort(np.maximum(finite[np.isfinite(finite)], floor))
@@ -25,9 +24,9 @@ def cdf(values: Floats, floor: float = 0.0) -> tuple[Floats, Floats]:
 
 
 def thinned(at_s: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Return bins wide enough to be at most `MOST_POINTS`: their starts and one more point to end the last.
+    """Merge neighbouring bins until there are at most `MOST_POINTS`; return their starts and the end of the last.
 
-    `rows` has shape (row, bin); neighbours are averaged over what is known, and the last value is repeated.
+    `rows` has shape (row, bin); merged bins hold the mean of the finite values, and the last value is repeated.
     """
     bins = at_s.size
     if bins == 0:
@@ -39,7 +38,7 @@ def thinned(at_s: Floats, rows: Floats) -> tuple[Floats, Floats]:
     parts = padded.reshape(rows.shape[0], groups, together)
     known = np.isfinite(parts)
     count = known.sum(axis=2)
-    means = np.full(count.shape, np.nan)  # where nothing of a group is known, it stays unknown
+    means = np.full(count.shape, np.nan)
     np.divide(np.where(known, parts, 0.0).sum(axis=2), count, out=means, where=count > 0)
     width = at_s[-1] - at_s[-2] if bins > 1 else 1.0
     return np.append(at_s[::together], at_s[-1] + width), np.concatenate([means, means[:, -1:]], axis=1)

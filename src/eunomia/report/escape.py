@@ -1,4 +1,4 @@
-"""Text from outside made safe to show: names from traces and policies are words here, never markup."""
+"""Escaping of untrusted text, such as names from traces and policies, for HTML and JSON."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ import json
 import unicodedata
 
 REPLACEMENT = "\ufffd"
-TURNS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # orders to write backwards
+BIDI_CONTROLS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def plain(text: str) -> str:
-    """Return `text` without what is not seen: controls, halves of characters, and orders to write backwards."""
-    return "".join(REPLACEMENT if unseen(character) else character for character in text)
+    """Return `text` with control characters, surrogates and bidirectional controls replaced."""
+    return "".join(REPLACEMENT if is_invisible(character) else character for character in text)
 
 
-def unseen(character: str) -> bool:
-    """Return whether a character is no text: a control, half of a pair, or a turn of the direction."""
+def is_invisible(character: str) -> bool:
+    """Return whether a character is a control (but for newline and tab), a surrogate or a bidirectional control."""
     control = unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\r\t"
-    return control or character in TURNS
+    return control or character in BIDI_CONTROLS
 
 
 def escaped(text: str) -> str:
-    """Return `text` for the inside of an element or a quoted attribute.
-
-    An address is written so that it reads the same but is not one, since the page must hold none.
-    """
+    """Return `text` for an element or a quoted attribute; `://` is written with entities, so the page has no URL."""
     return html.escape(plain(text), quote=True).replace("://", ":&#47;&#47;")
 
 
 def json_block(value: object) -> str:
-    """Return JSON that may stand inside a script element: pure ASCII, no `<` in it. Raises ValueError on NaN."""
+    """Return JSON for a script element: ASCII without `<`, `>` and `&`. Raises ValueError on NaN."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

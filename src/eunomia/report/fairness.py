@@ -1,4 +1,4 @@
-"""Charts of long-term fairness among tenants. Of several seeds only the first is drawn: days do not average."""
+"""The chart of long-term fairness among tenants, of the first seed: curves over time are not averaged over seeds."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from eunomia.report.content import TenantFigures
 from eunomia.report.over_time import SINCE_START
 from eunomia.report.seed_groups import SeedGroup
 
-MOST = 8  # tenants that are drawn: as many as there are colours
+MOST = 8  # tenants: as many as there are colours
 
 
 def fairness(group: Sequence[SeedGroup]) -> list[Chart]:
     """Return the chart of one load; none with fewer than two tenants, or where nothing was deserved."""
-    found = [(setting.label, setting.runs[0].tenants) for setting in group]
-    runs = [(label, one) for label, one in found if one is not None and len(one.names) > 1]
-    names = largest([one for _, one in runs])
-    panels = tuple(Panel(title=label, series=lines(one, names)) for label, one in runs)
+    every = [(setting.label, setting.runs[0].tenants) for setting in group]
+    runs = [(label, tenants) for label, tenants in every if tenants is not None and len(tenants.names) > 1]
+    names = largest([tenants for _, tenants in runs])
+    panels = tuple(Panel(title=label, series=lines(tenants, names)) for label, tenants in runs)
     panels = tuple(panel for panel in panels if panel.series)
     if not panels:
         return []
@@ -28,7 +28,7 @@ def fairness(group: Sequence[SeedGroup]) -> list[Chart]:
             name="ltgf_over_time",
             title="Long-term fairness of tenants",
             how_to_read="Accelerator-time that a tenant got over what it was owed, in the day before "
-            f"({len(names)} largest tenants): 1 is all of it, above 1 it also used what was others'.",
+            f"({len(names)} largest tenants): 1 is all of it, above 1 it also used accelerators of others.",
             kind="steps",
             x=SINCE_START,
             y=Axis(label="got ÷ owed in 24 hours", unit="ratio", low=0.0),
@@ -38,15 +38,16 @@ def fairness(group: Sequence[SeedGroup]) -> list[Chart]:
 
 
 def largest(runs: Sequence[TenantFigures]) -> tuple[str, ...]:
-    """Return the tenants that were owed most."""
+    """Return the names of the tenants that were owed most."""
     owed: dict[str, float] = {}
-    for one in runs:
-        for name, amount in zip(one.names, one.deserved.tolist(), strict=True):
+    for tenants in runs:
+        for name, amount in zip(tenants.names, tenants.deserved.tolist(), strict=True):
             owed[name] = max(owed.get(name, 0.0), amount)
     return tuple(sorted(owed, key=lambda name: (-owed[name], name))[:MOST])
 
 
-def lines(one: TenantFigures, names: Sequence[str]) -> tuple[Series, ...]:
+def lines(tenants: TenantFigures, names: Sequence[str]) -> tuple[Series, ...]:
     """Return one line for each tenant that was ever owed anything."""
-    rows = [(style, name, one.ltgf[one.names.index(name)]) for style, name in enumerate(names) if name in one.names]
-    return tuple(Series(name=n, style=s, x=one.at_s, y=y) for s, n, y in rows if np.isfinite(y).any())
+    known = [(style, name) for style, name in enumerate(names) if name in tenants.names]
+    rows = [(style, name, tenants.ltgf[tenants.names.index(name)]) for style, name in known]
+    return tuple(Series(name=n, style=s, x=tenants.at_s, y=y) for s, n, y in rows if np.isfinite(y).any())

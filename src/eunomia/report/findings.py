@@ -1,4 +1,4 @@
-"""What the runs say, in words, with the numbers in them: who wins, who pays, and how sure that is."""
+"""The verdict of a report: sentences that say which policy is best, at what price, and how certain that is."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ Ranked = list[tuple[float, SeedGroup]]
 
 
 def findings(content: ReportContent) -> tuple[str, ...]:
-    """Return the sentences; of several loads the highest is told in full, for there policies differ most."""
-    every, at = seed_groups(content), loads(content)
-    if len(every) == 1:
-        return (*alone(every[0]), "One policy at one load: there is nothing to compare it with.")
-    if len({setting.label for setting in every}) == 1:
-        return growth(every)
-    group = tuple(setting for setting in every if setting.load == at[-1])
-    where = f"At load {at[-1]:g}, " if len(at) > 1 else ""
-    sentences = winners_by_load(every, at) if len(at) > 1 else []
-    return (*sentences, *compare(group, where), certainty(every))
+    """Return the sentences; of several loads, policies are compared in full at the highest."""
+    settings, every_load = seed_groups(content), loads(content)
+    if len(settings) == 1:
+        return (*summarise(settings[0]), "One policy at one load: there is nothing to compare it with.")
+    if len({setting.label for setting in settings}) == 1:
+        return growth(settings)
+    group = tuple(setting for setting in settings if setting.load == every_load[-1])
+    where = f"At load {every_load[-1]:g}, " if len(every_load) > 1 else ""
+    sentences = winners_by_load(settings, every_load) if len(every_load) > 1 else []
+    return (*sentences, *compare(group, where), certainty(settings))
 
 
-def alone(setting: SeedGroup) -> list[str]:
-    """Return what one setting did."""
-    told = {name: shown(setting.mean(name), unit) for name, unit in TOLD.items()}
-    times = "once" if told["preemptions"] == "1" else f"{told['preemptions']} times"
-    took = f"Average completion time {told['jct_mean_s']}, 99th percentile {told['jct_p99_s']}, average"
+def summarise(setting: SeedGroup) -> list[str]:
+    """Return the sentences about one setting by itself."""
+    text = {name: shown(setting.mean(name), unit) for name, unit in SUMMARISED.items()}
+    times = "once" if text["preemptions"] == "1" else f"{text['preemptions']} times"
+    took = f"Average completion time {text['jct_mean_s']}, 99th percentile {text['jct_p99_s']}, average"
     return [
-        *of_apps(setting),
+        *summarise_apps(setting),
         f"{setting.label} finished {count(setting, 'jobs')}{others(setting, 'jobs')}. "
         f"{took if setting.mean('jct_mean_s') is not None else 'Average'} "
-        f"wait before the first start {told['queueing_mean_s']}.",
-        f"Accelerators were busy {told['utilization']} of the time, jobs were preempted {times}, "
-        f"and the worst finish-time fairness ρ was {told['rho_themis_max']}.",
+        f"wait before the first start {text['queueing_mean_s']}.",
+        f"Accelerators were busy {text['utilization']} of the time, jobs were preempted {times}, "
+        f"and the worst finish-time fairness ρ was {text['rho_themis_max']}.",
     ]
 
 
-def of_apps(setting: SeedGroup) -> list[str]:
+def summarise_apps(setting: SeedGroup) -> list[str]:
     """Return how many apps finished and how long they took; nothing where there are none."""
     if APPS not in averages([setting]):
         return []
-    took = shown(setting.mean(APPS.name), "s")
-    told = "" if setting.mean(APPS.name) is None else f" Average time of an app, from its first job on: {took}."
-    return [f"{setting.label} finished {count(setting, 'apps')}{others(setting, 'apps')}.{told}"]
+    took = setting.mean(APPS.name)
+    average = "" if took is None else f" Average time of an app, from its first job on: {shown(took, 's')}."
+    return [f"{setting.label} finished {count(setting, 'apps')}{others(setting, 'apps')}.{average}"]
 
 
-TOLD: dict[str, Unit] = {
+SUMMARISED: dict[str, Unit] = {
     "jct_mean_s": "s",
     "jct_p99_s": "s",
     "queueing_mean_s": "s",
@@ -59,19 +59,19 @@ TOLD: dict[str, Unit] = {
 }
 
 
-def growth(every: Sequence[SeedGroup]) -> tuple[str, ...]:
-    """Return how one policy fares as the load grows."""
-    low, high, average = every[0], every[-1], averages(every)[0]
+def growth(settings: Sequence[SeedGroup]) -> tuple[str, ...]:
+    """Return the sentences about one policy at several loads."""
+    low, high, average = settings[0], settings[-1], averages(settings)[0]
     first, last = (shown(setting.mean(average.name), "s") for setting in (low, high))
     change = f"from {first} at load {low.load:g} to {last} at load {high.load:g}"
-    return (*alone(high), f"The {average.what} of {low.label} goes {change}. There is no other policy here.")
+    return (*summarise(high), f"The {average.what} of {low.label} goes {change}. There is no other policy here.")
 
 
-def winners_by_load(every: Sequence[SeedGroup], at: tuple[float, ...]) -> list[str]:
-    """Return who has the lowest average at each load, of the foremost kind, ties named."""
-    parts, average = [], averages(every)[0]
-    for load in at:
-        ranked = ranking(comparable([s for s in every if s.load == load], average.kind), average.name)
+def winners_by_load(settings: Sequence[SeedGroup], every_load: tuple[float, ...]) -> list[str]:
+    """Return the policies with the lowest first average at each load, ties included."""
+    parts, average = [], averages(settings)[0]
+    for load in every_load:
+        ranked = ranking(comparable([s for s in settings if s.load == load], average.kind), average.name)
         if ranked:
             (least, best), *_ = ranked
             names = joined(level_with(best, ranked, average.name))
@@ -92,7 +92,7 @@ def compare(group: tuple[SeedGroup, ...], where: str) -> list[str]:
             sentences.append(where + fastest(ranked, average))
     able = comparable(group)
     if not winners:
-        return [*sentences, *(line for setting in able for line in alone(setting))]
+        return [*sentences, *(line for setting in able for line in summarise(setting))]
     winner = winners[0]
     tails = (worst(able, winner, name, what, unit) for name, what, unit in TAILS)
     return [*sentences, *filter(None, tails), *filter(None, (price(able, winner, *item) for item in PRICES))]
@@ -106,18 +106,18 @@ PRICES: tuple[tuple[str, str, Unit], ...] = (("preemptions", "Preemptions", "cou
 
 
 def ranking(group: Sequence[SeedGroup], name: str) -> Ranked:
-    """Return the settings that know `name`, least first; equals keep their order."""
+    """Return the settings that have a value of `name`, least first; equal ones keep their order."""
     known = [(value, setting) for setting in group if (value := setting.mean(name)) is not None]
     return sorted(known, key=lambda pair: pair[0])
 
 
 def level_with(setting: SeedGroup, ranked: Ranked, name: str) -> list[SeedGroup]:
-    """Return `setting` and those that tie with it."""
+    """Return `setting` and the settings that tie with it."""
     return [other for _, other in ranked if other is setting or tied(setting, other, name)]
 
 
 def fastest(ranked: Ranked, average: Average) -> str:
-    """Return the sentence about an average of times."""
+    """Return the sentence that ranks the settings by an average time."""
     (least, best), (most, last) = ranked[0], ranked[-1]
     first = level_with(best, ranked, average.name)
     if len(first) == len(ranked):
@@ -134,7 +134,7 @@ def fastest(ranked: Ranked, average: Average) -> str:
 
 
 def worst(group: Sequence[SeedGroup], winner: SeedGroup, name: str, what: str, unit: Unit) -> str | None:
-    """Return who treats the unluckiest jobs worst; plainly so when it is the winner of the averages."""
+    """Return the sentence about a tail metric, and whether the setting with the best average is worst in it."""
     ranked = ranking(group, name)
     if len(ranked) < 2:
         return None
@@ -143,42 +143,42 @@ def worst(group: Sequence[SeedGroup], winner: SeedGroup, name: str, what: str, u
         return f"{what}: a tie ({span(least, most, unit)})."
     losers = [s for s in level_with(last, ranked, name) if not tied(s, best, name)]
     gainers = [s for s in level_with(best, ranked, name) if not tied(s, last, name)]
-    bad, good = (f"{joined(some)} {'are' if len(some) > 1 else 'is'}" for some in (losers, gainers))
+    bad, good = (f"{joined(names)} {'are' if len(names) > 1 else 'is'}" for names in (losers, gainers))
     numbers = f"{bad} worst with {shown(most, unit)}, {good} best with {shown(least, unit)}"
     if winner in losers:
-        return f"{what}: {numbers}; the best average is paid for here."
+        return f"{what}: {numbers}; the best average comes at this price."
     if winner in gainers:
-        return f"{what}: {numbers}, so the best average is not bought with it."
-    between = winner.mean(name) if winner in group else None  # else it left jobs out of this number
+        return f"{what}: {numbers}, so the best average does not come at this price."
+    between = winner.mean(name) if winner in group else None  # else its number leaves out unfinished jobs
     also = f"; {winner.label} has {shown(between, unit)}" if between is not None else ""
     return f"{what}: {numbers}{also}."
 
 
 def price(group: Sequence[SeedGroup], winner: SeedGroup, name: str, what: str, unit: Unit) -> str | None:
-    """Return what the winner spends more of than the most frugal; nothing when it spends no more, or left jobs."""
+    """Return what the winner spends and the least that any spends; None where they tie or the winner left out jobs."""
     ranked, spent = ranking(group, name), winner.mean(name)
     if winner not in group or spent is None or len(ranked) < 2 or tied(ranked[0][1], winner, name):
         return None
-    least, frugal = ranked[0]
-    return f"{what}: {winner.label} has {shown(spent, unit)}, {frugal.label} the least with {shown(least, unit)}."
+    least, cheapest = ranked[0]
+    return f"{what}: {winner.label} has {shown(spent, unit)}, {cheapest.label} the least with {shown(least, unit)}."
 
 
-def certainty(every: Sequence[SeedGroup]) -> str:
+def certainty(settings: Sequence[SeedGroup]) -> str:
     """Return how far the differences can be trusted."""
-    seeds = min(len(setting.runs) for setting in every)
+    seeds = min(len(setting.runs) for setting in settings)
     if seeds > 1:
         return f"Averages over {seeds} seeds; differences below 1 %, or within what seeds vary by (95 %), are ties."
     return "One seed: differences below 1 % are called ties, and how much another seed would move them is not known."
 
 
 def above(value: float, least: float) -> str:
-    """Return how far `value` is above `least`: in per cent, or in times when it is far."""
+    """Return how far `value` is above `least`: in per cent, or as a multiple from 2 on."""
     if least <= 0:
         return "against none"
     return f"{value / least:.1f} times as long" if value >= 2 * least else f"{100 * (value / least - 1):.0f} % more"
 
 
 def span(least: float, most: float, unit: Unit) -> str:
-    """Return both ends, or the one number that both read as."""
+    """Return `least to most`, or one number where both are shown alike."""
     first, last = shown(least, unit), shown(most, unit)
     return first if first == last else f"{first} to {last}"

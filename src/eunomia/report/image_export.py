@@ -32,7 +32,7 @@ HATCHES = ("", "///", "---", "\\\\\\")
 TIME_TICKS = (0.01, 0.1, 1, 10, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 100 * DAY, 1000 * DAY)
 TIME_STEPS = (1, 10, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 50 * DAY)
 
-# Names are shown letter by letter (`$` is no formula), and one content gives the same bytes each time.
+# Names are shown verbatim (`$` starts no formula), and the same content gives the same bytes.
 STYLE: Any = {"text.parse_math": False, "svg.hashsalt": "eunomia", "font.size": 9, "axes.spines.top": False,
          "axes.spines.right": False, "axes.grid": True, "grid.color": "#e8ebef", "axes.axisbelow": True}  # fmt: skip
 
@@ -55,20 +55,20 @@ def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] =
 def pictures(chart: Chart, formats: Sequence[str]) -> dict[str, bytes]:
     """Return the bytes of a chart in each format."""
     with mpl.rc_context(STYLE):
-        figure = drawn(chart)
-        return {name: saved(figure, name) for name in formats}
+        figure = draw_chart(chart)
+        return {name: encode(figure, name) for name in formats}
 
 
-def saved(figure: Figure, form: str) -> bytes:
-    """Return the bytes of a picture, without the date it was made."""
+def encode(figure: Figure, form: str) -> bytes:
+    """Return the bytes of a picture, without its date."""
     buffer = io.BytesIO()
-    stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[form]
-    figure.savefig(buffer, format=form, dpi=150, metadata=stamp)
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[form]
+    figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
     return buffer.getvalue()
 
 
-def drawn(chart: Chart) -> Figure:
-    """Return the figure of a chart: panels two abreast, one legend below."""
+def draw_chart(chart: Chart) -> Figure:
+    """Return the figure of a chart: panels in two columns, one legend below."""
     columns = min(2, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
     figure = Figure(
@@ -76,54 +76,54 @@ def drawn(chart: Chart) -> Figure:
     )
     panes = figure.subplots(rows, columns, squeeze=False, sharex=chart.kind != "bars").ravel()
     for pane, panel in zip(panes, chart.panels, strict=False):
-        draw(pane, chart, panel)
+        draw_panel(pane, chart, panel)
     for pane in panes[len(chart.panels) :]:
         pane.set_visible(False)
-    place = "" if chart.load is None else f" at load {chart.load:g}"
-    figure.suptitle(chart.title + place, fontsize=11, fontweight="bold")
-    legend(figure, chart, panes)
+    at_load = "" if chart.load is None else f" at load {chart.load:g}"
+    figure.suptitle(chart.title + at_load, fontsize=11, fontweight="bold")
+    draw_legend(figure, chart, panes)
     return figure
 
 
-def legend(figure: Figure, chart: Chart, panes: Iterable[Axes]) -> None:
-    """Name every series once. A name that begins with `_` is shifted, for such are left out otherwise."""
+def draw_legend(figure: Figure, chart: Chart, panes: Iterable[Axes]) -> None:
+    """Name every series once. A space precedes a name that begins with `_`: matplotlib would leave it out."""
     handle_by_name: dict[str, Any] = {}
     for pane, panel in zip(panes, chart.panels, strict=False):
         bars = [mark for mark in pane.containers if isinstance(mark, BarContainer)]
         marks = bars if chart.kind == "bars" else pane.lines
-        handle_by_name.update(zip((one.name for one in panel.series), marks, strict=False))
+        handle_by_name.update(zip((series.name for series in panel.series), marks, strict=False))
     names = [plain(name) for name in handle_by_name]
     shifted = [f" {name}" if name.startswith("_") else name for name in names]
     columns = max(1, min(len(names), 100 // (8 + max(map(len, names), default=0))))
     figure.legend(list(handle_by_name.values()), shifted, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def draw(pane: Axes, chart: Chart, panel: Panel) -> None:
+def draw_panel(pane: Axes, chart: Chart, panel: Panel) -> None:
     """Draw one panel."""
-    for place, one in enumerate(panel.series):
+    for number, series in enumerate(panel.series):
         if chart.kind == "bars":
-            bar(pane, one, place, len(panel.series))
+            draw_bars(pane, series, number, len(panel.series))
         else:
-            curve(pane, chart, one)
+            draw_curve(pane, chart, series)
     if chart.mark:
         pane.axvline(chart.mark[0], color="#57606a", linestyle="--", linewidth=1)
-        words = pane.annotate(chart.mark[1], (chart.mark[0], 0.02), (3, 0), xycoords=("data", "axes fraction"),
+        label = pane.annotate(chart.mark[1], (chart.mark[0], 0.02), (3, 0), xycoords=("data", "axes fraction"),
                       textcoords="offset points", va="bottom", color="#57606a")  # fmt: skip
-        words.set_in_layout(False)
+        label.set_in_layout(False)
     pane.set_title(plain(panel.title), fontsize=9, loc="left")
     pane.set_ylabel(chart.y.label)
     pane.set_xlabel(chart.x.label)
-    ruled(pane, "y", chart.y)
+    scale_axis(pane, "y", chart.y)
     if chart.kind == "bars":
-        named(pane, chart)
+        label_categories(pane, chart)
     else:
-        ruled(pane, "x", chart.x)
+        scale_axis(pane, "x", chart.x)
     if chart.kind == "line":
         pane.set_xticks(panel.series[0].x)
 
 
-def named(pane: Axes, chart: Chart) -> None:
-    """Write the categories below the bars; one alone says nothing."""
+def label_categories(pane: Axes, chart: Chart) -> None:
+    """Write the categories below the bars, where there are several."""
     pane.grid(visible=False, axis="x")
     if len(chart.categories) > 1:
         pane.set_xticks(range(len(chart.categories)), [plain(name) for name in chart.categories])
@@ -132,29 +132,29 @@ def named(pane: Axes, chart: Chart) -> None:
         pane.set_xlabel("")
 
 
-def bar(pane: Axes, one: Series, place: int, count: int) -> None:
+def draw_bars(pane: Axes, s: Series, number: int, count: int) -> None:
     """Draw one series of bars beside the others."""
     width = 0.84 / count
-    span = np.abs(np.vstack([one.y - one.low, one.high - one.y])) if one.low.size else None
-    pane.bar(one.x + width * (place - (count - 1) / 2), one.y, width * 0.92, color=COLOURS[one.style % 8],
-             hatch=HATCHES[one.style % 4], edgecolor="white", yerr=span)  # fmt: skip
+    span = np.abs(np.vstack([s.y - s.low, s.high - s.y])) if s.low.size else None
+    pane.bar(s.x + width * (number - (count - 1) / 2), s.y, width * 0.92, color=COLOURS[s.style % 8],
+             hatch=HATCHES[s.style % 4], edgecolor="white", yerr=span)  # fmt: skip
 
 
-def curve(pane: Axes, chart: Chart, one: Series) -> None:
-    """Draw one line, and what it spans over the seeds."""
-    look = {"color": COLOURS[one.style % 8], "linestyle": DASHES[(one.style + one.style // 8) % 8], "linewidth": 1.6}
+def draw_curve(pane: Axes, chart: Chart, s: Series) -> None:
+    """Draw one line, and its range over the seeds."""
+    style = {"color": COLOURS[s.style % 8], "linestyle": DASHES[(s.style + s.style // 8) % 8], "linewidth": 1.6}
     if chart.kind in ("steps", "cdf"):
-        rises = chart.kind == "cdf" and not (chart.x.low is not None and one.x[0] <= chart.x.low)
-        x, y = (np.append(one.x[:1], one.x), np.append(0.0, one.y)) if rises else (one.x, one.y)
-        pane.plot(x, y, drawstyle="steps-post", **look)
+        from_zero = chart.kind == "cdf" and not (chart.x.low is not None and s.x[0] <= chart.x.low)
+        x, y = (np.append(s.x[:1], s.x), np.append(0.0, s.y)) if from_zero else (s.x, s.y)
+        pane.plot(x, y, drawstyle="steps-post", **style)
         return
-    pane.plot(one.x, one.y, marker="o", markersize=4, **look)
-    if one.low.size:
-        pane.fill_between(one.x, one.low, one.high, color=look["color"], alpha=0.14, linewidth=0)
-        pane.vlines(one.x, one.low, one.high, color=look["color"])
+    pane.plot(s.x, s.y, marker="o", markersize=4, **style)
+    if s.low.size:
+        pane.fill_between(s.x, s.low, s.high, color=style["color"], alpha=0.14, linewidth=0)
+        pane.vlines(s.x, s.low, s.high, color=style["color"])
 
 
-def ruled(pane: Axes, side: str, axis: Axis) -> None:
+def scale_axis(pane: Axes, side: str, axis: Axis) -> None:
     """Scale one axis and write its ticks in its unit."""
     ruler = pane.xaxis if side == "x" else pane.yaxis
     (pane.set_xscale if side == "x" else pane.set_yscale)(axis.scale)
@@ -171,7 +171,7 @@ def ruled(pane: Axes, side: str, axis: Axis) -> None:
 
 
 def time_ticks(low: float, high: float, log: bool) -> list[float]:
-    """Return the times to write on an axis: round ones, at most eight when they are evenly spaced."""
+    """Return the ticks of a time axis: round numbers, at most eight on a linear axis."""
     if log:
         return [time for time in TIME_TICKS if low <= time <= high]
     step = next((step for step in TIME_STEPS if (high - low) / step <= 8), math.ceil((high - low) / 8))
@@ -179,7 +179,7 @@ def time_ticks(low: float, high: float, log: bool) -> list[float]:
 
 
 def tick(value: float, unit: Unit) -> str:
-    """Return what is written at a tick: no more digits than a round number has."""
+    """Return the label of a tick: no more digits than a round number has."""
     if unit == "share":
         return f"{100 * value:.0f} %"
     if unit == "s":

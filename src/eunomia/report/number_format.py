@@ -1,4 +1,4 @@
-"""Numbers as people read them: three digits, a unit, and a dash for what is not known."""
+"""Numbers for people: three significant digits, a unit, and a dash for unknown values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ABSENT = "–"
 
 
 def three_digits(value: float) -> str:
-    """Return `value` with three significant digits or all its whole ones: 0.0123, 4.20, 42.1, 4,213."""
+    """Return `value` with three significant digits, or more before the point: 0.0123, 4.20, 42.1, 4,213."""
     size = abs(value)
     if size >= 100 or value == 0:
         return f"{value:,.0f}"
@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 
 def shown(value: float | None, unit: Unit) -> str:
-    """Return `value` for the eye; what is absent or not finite is a dash."""
+    """Return `value` with its unit; a dash where it is None or not finite."""
     if value is None or not math.isfinite(value):
         return ABSENT
     match unit:

@@ -1,19 +1,20 @@
-"""The numbers of the report as JSON: summaries as they were measured, and the points of every chart."""
+"""The numbers of the report as JSON: unrounded summaries, and the points of every chart."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 
 import numpy as np
 
-from eunomia.report.chart import Axis, Chart, Panel, Series
+from eunomia.report.chart import Chart, Series
 from eunomia.report.content import ReportContent, RunFigures
 from eunomia.report.escape import plain
 
 
 def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object]:
-    """Return the content of the block `eunomia-data`. What is not known or not finite is null."""
+    """Return the content of the block `eunomia-data`. Unknown and non-finite values are None."""
     return {
         "version": 1,
         "title": content.title,
@@ -25,53 +26,51 @@ def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object
 
 
 def run_numbers(run: RunFigures) -> dict[str, object]:
-    """Return who ran and the summary, exactly."""
+    """Return the key and the unrounded summary of a run."""
     summary = {name: known(value) for name, value in run.summary.items()}
     return {"label": run.label, "policy": run.policy, "load": run.load, "seed": run.seed, "summary": summary}
 
 
 def chart_numbers(chart: Chart) -> dict[str, object]:
-    """Return a chart for the page's own renderer."""
+    """Return a chart for charts.js."""
     return {
         "name": chart.name,
         "title": chart.title,
         "kind": chart.kind,
         "load": chart.load,
-        "x": axis(chart.x),
-        "y": axis(chart.y),
+        "x": asdict(chart.x),
+        "y": asdict(chart.y),
         "categories": [plain(name) for name in chart.categories],
         "mark": list(chart.mark) if chart.mark else None,
-        "panels": [panel_numbers(panel) for panel in chart.panels],
+        "panels": [
+            {"title": plain(panel.title), "series": [series_numbers(series) for series in panel.series]}
+            for panel in chart.panels
+        ],
     }
 
 
-def axis(one: Axis) -> dict[str, object]:
-    """Return an axis."""
-    return {"label": one.label, "unit": one.unit, "scale": one.scale, "low": one.low, "high": one.high}
-
-
-def panel_numbers(panel: Panel) -> dict[str, object]:
-    """Return a panel with its series."""
-    return {"title": plain(panel.title), "series": [series(one) for one in panel.series]}
-
-
-def series(one: Series) -> dict[str, object]:
-    """Return the points of a series; the span and the words only where there are any."""
-    points: dict[str, object] = {"name": plain(one.name), "style": one.style, "x": rounded(one.x), "y": rounded(one.y)}
-    if one.low.size:
-        points |= {"low": rounded(one.low), "high": rounded(one.high)}
-    if any(one.details):
-        points["details"] = list(one.details)
+def series_numbers(series: Series) -> dict[str, object]:
+    """Return the points of a series; ranges and details only where it has them."""
+    points: dict[str, object] = {
+        "name": plain(series.name),
+        "style": series.style,
+        "x": rounded(series.x),
+        "y": rounded(series.y),
+    }
+    if series.low.size:
+        points |= {"low": rounded(series.low), "high": rounded(series.high)}
+    if any(series.details):
+        points["details"] = list(series.details)
     return points
 
 
 def rounded(values: Iterable[float]) -> list[float | None]:
-    """Return six significant digits of each value: more than a screen shows, in half the bytes."""
+    """Return each value with six significant digits: more than a screen shows, in half the bytes."""
     return [known(float(f"{value:.6g}")) for value in values]
 
 
 def known(value: float | int | None) -> float | int | None:
-    """Return a plain number, or None for what is not known or not finite."""
+    """Return a plain number, or None for an unknown or non-finite one."""
     if value is None or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, (int, np.integer)) else float(value)

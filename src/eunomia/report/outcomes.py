@@ -1,4 +1,4 @@
-"""The jobs of a real run: how each ended, why, and the last lines of its log."""
+"""The table of the jobs of a real run: how each ended, why, and the last lines of its log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eunomia.report.escape import escaped
 from eunomia.report.number_format import ABSENT, shown
 
 MOST = 500  # rows; jobs.csv has the others
-URGENT = ("failed", "unfinished", "rejected", "cancelled", "finished")  # statuses, those to look at first in front
+URGENT = ("failed", "unfinished", "rejected", "cancelled", "finished")  # statuses, most urgent first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class JobOutcome:
     starts: int = 0
     jct_s: float = math.nan
     log: str = ""  # path
-    last_lines: tuple[str, ...] = ()  # of the log, where there is something to look into
+    last_lines: tuple[str, ...] = ()  # of the log, of a job that did not end well
 
     @property
     def done(self) -> bool:
@@ -32,18 +32,18 @@ class JobOutcome:
 
 
 def by_urgency(outcomes: Sequence[JobOutcome]) -> list[JobOutcome]:
-    """Return the jobs, those that need a look first."""
-    return sorted(outcomes, key=lambda one: URGENT.index(one.status))
+    """Return the jobs, most urgent status first."""
+    return sorted(outcomes, key=lambda outcome: URGENT.index(outcome.status))
 
 
 def job_table(outcomes: Sequence[JobOutcome]) -> str:
-    """Return the section of the jobs as HTML; nothing where there are none."""
+    """Return the section of the jobs as HTML; "" where there are none."""
     if not outcomes:
         return ""
     rows = "".join(_row(outcome) for outcome in by_urgency(outcomes)[:MOST])
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("Job", "Outcome", "Starts", "JCT", "Reason and log"))
     more = len(outcomes) - MOST
-    hint = f'<p class="hint">{more:,} jobs more are in jobs.csv.</p>' if more > 0 else ""
+    hint = f'<p class="hint">{more:,} more jobs are in jobs.csv.</p>' if more > 0 else ""
     return (
         '<section aria-label="Jobs" class="jobs"><h2>Jobs</h2>\n'
         '<div class="wide" tabindex="0" role="region" aria-label="Table of the jobs">'

@@ -1,4 +1,4 @@
-"""Charts of what the cluster did, hour by hour. Of several seeds only the first is drawn: days do not average."""
+"""Charts of utilisation and queue over time, of the first seed: curves over time are not averaged over seeds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def utilization(runs: Sequence[RunFigures], which: str) -> Chart:
     return Chart(
         name="utilization",
         title="Utilisation by accelerator type",
-        how_to_read="The share of each type's accelerators that was busy; gaps beside a long queue are "
+        how_to_read="The share of each type's accelerators that was busy; idle time during a long queue is "
         f"capacity that the policy could not, or would not, use.{which}",
         kind="steps",
         x=SINCE_START,
@@ -48,23 +48,23 @@ def type_series(run: RunFigures, types: tuple[str, ...]) -> tuple[Series, ...]:
 
 
 def jobs(runs: Sequence[RunFigures], styles: dict[str, int], which: str) -> Chart:
-    """Return the jobs that ran and that waited."""
+    """Return the numbers of running and of waiting jobs."""
     return Chart(
         name="jobs_over_time",
         title="Running and waiting jobs",
-        how_to_read="How many jobs held accelerators and how many waited, on average in each stretch of time; "
-        f"a queue that does not come down again means more work than capacity.{which}",
+        how_to_read="How many jobs held accelerators and how many waited, averaged over each bin of time; "
+        f"a queue that does not shrink again means more work than capacity.{which}",
         kind="steps",
         x=SINCE_START,
         y=Axis(label="jobs", unit="count", low=0.0),
         panels=(
-            Panel(title="running", series=tuple(one(run, run.running_jobs, styles) for run in runs)),
-            Panel(title="waiting", series=tuple(one(run, run.waiting_jobs, styles) for run in runs)),
+            Panel(title="running", series=tuple(job_series(run, run.running_jobs, styles) for run in runs)),
+            Panel(title="waiting", series=tuple(job_series(run, run.waiting_jobs, styles) for run in runs)),
         ),
     )
 
 
-def one(run: RunFigures, values: Floats, styles: dict[str, int]) -> Series:
-    """Return one run's line."""
+def job_series(run: RunFigures, values: Floats, styles: dict[str, int]) -> Series:
+    """Return the line of one run; `values` (bin,) are numbers of jobs."""
     at_s, rows = thinned(run.utilization_at_s, values[None, :])
     return Series(name=run.label, style=styles[run.label], x=at_s, y=rows[0])

@@ -1,4 +1,4 @@
-"""The report as one HTML file that opens anywhere: no address in it, and nothing but its own style and script runs."""
+"""The report as one self-contained HTML file: no URL in it, and only its own style and script are allowed to run."""
 
 from __future__ import annotations
 
@@ -30,38 +30,39 @@ def write_report(content: ReportContent, path: Path) -> None:
 
 
 def page(content: ReportContent) -> str:
-    """Return the HTML. Without JavaScript the words and the tables still show."""
-    found = charts(content)
+    """Return the HTML. Without JavaScript the text and the tables are still shown."""
+    drawn = charts(content)
     parts = (
-        words(content),
+        f"{sentences('Verdict', findings(content))}\n{sentences('Notes', content.notes)}",
         tables(content),
         job_table(content.outcomes),
         tenants_section(content),
-        frames(content, found),
+        chart_frames(content, drawn),
         appendix(content),
     )
     main = "\n".join(filter(None, parts))
-    return document(content.title, content.subtitle, main, numbers(content, found))
+    return document(content.title, content.subtitle, main, numbers(content, drawn))
 
 
-def document(title: str, subtitle: str, main: str, block: object) -> str:
-    """Return a whole page around what is shown, with the numbers behind it as JSON."""
-    style, script = part("report.css"), part("charts.js")
+def document(title: str, subtitle: str | None, main: str, block: object) -> str:
+    """Return a whole page: `main` is HTML, `block` the numbers for charts.js, written as JSON."""
+    style, script = asset("report.css"), asset("charts.js")
+    header = f"<h1>{escaped(title)}</h1>" + ("" if subtitle is None else f"<p>{escaped(subtitle)}</p>")
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{escaped(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escaped(title)}</h1><p>{escaped(subtitle)}</p></header>\n"
+        f"<header>{header}</header>\n"
         f"<main>\n{main}\n</main>\n"
         f'<script type="application/json" id="{BLOCK}">{json_block(block)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def part(name: str) -> str:
-    """Return a file that lies beside this one."""
+def asset(name: str) -> str:
+    """Return the text of a file of this package."""
     return files("eunomia.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -72,30 +73,25 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the source expression that names an inline text."""
+    """Return the CSP source expression of an inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def words(content: ReportContent) -> str:
-    """Return the verdict and the notes."""
-    return f"{told('Verdict', findings(content))}\n{told('Notes', content.notes)}"
-
-
-def told(heading: str, sentences: Sequence[str]) -> str:
-    """Return a section of sentences; nothing without any."""
-    if not sentences:
+def sentences(heading: str, lines: Sequence[str]) -> str:
+    """Return a section with a list of sentences; "" without any."""
+    if not lines:
         return ""
-    items = "".join(f"<li>{held_together(escaped(sentence))}</li>" for sentence in sentences)
+    items = "".join(f"<li>{keep_units(escaped(line))}</li>" for line in lines)
     return f'<section aria-label="{heading}" class="{heading.lower()}"><h2>{heading}</h2><ul>{items}</ul></section>'
 
 
-def held_together(markup: str) -> str:
+def keep_units(markup: str) -> str:
     """Return the sentence with no line break between a number and its unit."""
     return re.sub(r"(?<=\d) (?=(?:s|min|h|d|%)(?!\w))", "&nbsp;", markup)
 
 
 def tables(content: ReportContent) -> str:
-    """Return the table of the runs in a box that scrolls by itself when the page is narrow."""
+    """Return the table of the runs, which scrolls by itself on a narrow page."""
     return (
         '<section aria-label="Runs"><h2>Runs</h2>\n'
         f'<div class="wide" tabindex="0" role="region" aria-label="Table of the runs">{run_table(content)}</div>\n'
@@ -104,40 +100,40 @@ def tables(content: ReportContent) -> str:
     )
 
 
-def frames(content: ReportContent, found: tuple[Chart, ...]) -> str:
-    """Return a frame for each chart; the script draws in it."""
-    at = loads(content)
-    options = "".join(f'<option value="{place}">{load:g}</option>' for place, load in enumerate(at))
+def chart_frames(content: ReportContent, drawn: Sequence[Chart]) -> str:
+    """Return the section of the charts, with a choice of the load where there are several."""
+    every_load = loads(content)
+    options = "".join(f'<option value="{number}">{load:g}</option>' for number, load in enumerate(every_load))
     choice = f'<p class="choice" hidden><label>Charts at load <select id="load">{options}</select></label></p>'
-    return gallery(found, at, choice if len(at) > 1 else "")
+    return charts_section(drawn, every_load, choice if len(every_load) > 1 else "")
 
 
-def gallery(found: Sequence[Chart], at: tuple[float, ...] = (), choice: str = "") -> str:
-    """Return the section of the charts."""
-    drawn = "\n".join(frame(chart, at) for chart in found)
+def charts_section(drawn: Sequence[Chart], every_load: tuple[float, ...] = (), choice: str = "") -> str:
+    """Return the section of the charts: an empty frame for each, which charts.js fills."""
+    frames = "\n".join(frame(chart, every_load) for chart in drawn)
     return (
         f'<section aria-label="Charts"><h2>Charts</h2>\n{choice}'
         "<noscript><p>The charts are drawn by the page's own script, which is switched off here. "
-        "The words and tables are complete without it.</p></noscript>\n"
+        "The text and tables are complete without it.</p></noscript>\n"
         '<p class="hint">Point, touch, or focus a chart and use the arrow keys to read values; '
         "press a name to hide or show it.</p>\n"
-        f'<div class="charts">{drawn}</div></section>\n<svg id="svg" hidden></svg>'
+        f'<div class="charts">{frames}</div></section>\n<svg id="svg" hidden></svg>'
     )
 
 
-def frame(chart: Chart, at: tuple[float, ...]) -> str:
+def frame(chart: Chart, every_load: tuple[float, ...]) -> str:
     """Return the frame of one chart."""
-    place = "" if chart.load is None else f' data-load="{at.index(chart.load)}"'
+    data_load = "" if chart.load is None else f' data-load="{every_load.index(chart.load)}"'
     title = chart.title if chart.load is None else f"{chart.title} at load {chart.load:g}"
     size = " full" if len(chart.panels) > 1 else ""
     return (
-        f'<figure class="chart{size}" data-chart="{escaped(chart.name)}"{place}><h3>{escaped(title)}</h3>'
+        f'<figure class="chart{size}" data-chart="{escaped(chart.name)}"{data_load}><h3>{escaped(title)}</h3>'
         f'<figcaption>{escaped(chart.how_to_read)}</figcaption><div class="plot"></div></figure>'
     )
 
 
 def appendix(content: ReportContent) -> str:
-    """Return what only some readers open: every number, and the scenario."""
+    """Return the folded details: every number, and the scenario."""
     return (
         '<section aria-label="Details"><h2>Details</h2>\n<details><summary>Every number of every run</summary>'
         '<div class="wide" tabindex="0" role="region" aria-label="Every number">'

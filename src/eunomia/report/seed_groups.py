@@ -1,4 +1,4 @@
-"""Runs that differ only by their seed are one setting: they are averaged, and they show the noise."""
+"""Settings: runs that differ only by their seed. They are averaged, and their spread is the noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eunomia.metrics.statistics import NEGLIGIBLE, paired
 from eunomia.model.arrays import Array, Floats
 from eunomia.report.content import ReportContent, RunFigures
 
-WHOLE = 0.99  # a run that finished less than this part of what the best one did is not compared
+MOSTLY = 0.99  # a setting that finished less than this part of what the best one did is not compared
 Kind = Literal["jobs", "apps"]
 ENDED_WELL = {"jobs": ("jobs_finished", "jobs_cancelled_by_tuner"), "apps": ("apps_finished",)}
 
@@ -27,26 +27,26 @@ class SeedGroup:
     runs: tuple[RunFigures, ...]
 
     def values(self, name: str) -> Floats:
-        """Return the known values of a summary name, one per seed that has it."""
+        """Return the known values of a field of summary.json, one per seed that has it."""
         return np.array(list(self.by_seed(name).values()), dtype=np.float64)
 
     def by_seed(self, name: str) -> dict[int, float]:
-        """Return the known values of a summary name by seed."""
-        found = ((run.seed, run.summary.get(name)) for run in self.runs)
-        return {seed: float(v) for seed, v in found if v is not None and math.isfinite(v)}
+        """Return the known values of a field of summary.json by seed."""
+        every = ((run.seed, run.summary.get(name)) for run in self.runs)
+        return {seed: float(v) for seed, v in every if v is not None and math.isfinite(v)}
 
     def mean(self, name: str) -> float | None:
-        """Return the average over the seeds; None when no run knows it."""
+        """Return the average of a field of summary.json over the seeds; None when no run has it."""
         values = self.values(name)
         return float(values.mean()) if values.size else None
 
     def pooled(self, column: str) -> Array:
-        """Return a job column of all seeds, one after the other."""
+        """Return a job column of all seeds, concatenated."""
         return np.concatenate([np.asarray(getattr(run, column)) for run in self.runs])
 
 
 def seed_groups(content: ReportContent) -> tuple[SeedGroup, ...]:
-    """Return the settings in order of load, then as the runs came."""
+    """Return the settings in order of load, then of their first run."""
     runs_by_key: dict[tuple[float, str], list[RunFigures]] = {}
     for run in content.runs:
         runs_by_key.setdefault((run.load, run.label), []).append(run)
@@ -60,39 +60,39 @@ def loads(content: ReportContent) -> tuple[float, ...]:
 
 
 def labels(content: ReportContent) -> tuple[str, ...]:
-    """Return the labels as they first came; the place of a label is its colour in every chart."""
+    """Return the labels in order of their first run; the index of a label is its colour in every chart."""
     return tuple(dict.fromkeys(run.label for run in content.runs))
 
 
 def part_done(number: Callable[[str], float | int | None], kind: Kind = "jobs") -> float:
-    """Return the part of its jobs or apps that a run finished; `number` gives a number of the summary, None = unknown.
+    """Return the part of its jobs or apps that a run finished; `number` returns a field of summary.json or None.
 
-    A trial that its own search gave up is none that was left behind.
+    A trial that its own search cancelled counts as finished.
     """
     done = sum(number(name) or 0.0 for name in ENDED_WELL[kind])
     return done / (number(f"{kind}_submitted") or 1.0)
 
 
-def whole(parts: Sequence[float]) -> list[bool]:
-    """Say of the parts that runs of one workload finished which are (nearly) as great as the greatest.
+def finished_enough(parts: Sequence[float]) -> list[bool]:
+    """Return which runs of one workload may be compared: the part that they finished is within 1 % of the greatest.
 
-    Averages are over what finished, so a run that left its long jobs behind would look good for it.
+    Averages cover finished jobs only, so a run that does not finish its long jobs would look better than it is.
     """
-    return [part >= WHOLE * max(parts) for part in parts]
+    return [part >= MOSTLY * max(parts) for part in parts]
 
 
 def comparable(group: Sequence[SeedGroup], kind: Kind = "jobs") -> tuple[SeedGroup, ...]:
-    """Return those settings of one load that finished (nearly) as great a part of their jobs, or apps, as the best."""
-    enough = whole([part_done(setting.mean, kind) for setting in group])
+    """Return the settings of one load that finished within 1 % of the greatest part of their jobs, or apps."""
+    enough = finished_enough([part_done(setting.mean, kind) for setting in group])
     return tuple(setting for setting, able in zip(group, enough, strict=True) if able)
 
 
 def tied(a: SeedGroup, b: SeedGroup, name: str) -> bool:
-    """Return whether two settings differ by less than 1 %, or than their seeds vary by (95 %, paired by seed)."""
-    one, other = a.mean(name), b.mean(name)
-    if one is None or other is None:
+    """Return whether two settings differ by less than 1 %, or not significantly (95 %, paired by seed)."""
+    first, second = a.mean(name), b.mean(name)
+    if first is None or second is None:
         return False
-    if abs(one - other) <= NEGLIGIBLE * max(abs(one), abs(other)):
+    if abs(first - second) <= NEGLIGIBLE * max(abs(first), abs(second)):
         return True
-    found = paired(a.by_seed(name), b.by_seed(name))
-    return found is not None and found.real is False
+    difference = paired(a.by_seed(name), b.by_seed(name))
+    return difference is not None and difference.real is False

@@ -1,4 +1,4 @@
-"""Charts of one number per run: cost, preemptions, and the average completion time as the load grows."""
+"""Charts of one number per run: cost, preemptions, and the average completion time against load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eunomia.report.seed_groups import SeedGroup
 
 
 def totals(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> list[Chart]:
-    """Return the charts over all loads; those that nothing is known for are left out."""
+    """Return the charts over all loads that have data."""
     charts = [cost(every, loads, styles), preemptions(every, loads, styles)]
     if len(loads) > 1:
         charts.insert(0, against_load(every, loads, styles))
@@ -21,12 +21,12 @@ def totals(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[st
 
 
 def against_load(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int]) -> Chart:
-    """Return average completion times as the load grows."""
+    """Return average completion times against load."""
     return Chart(
         name="jct_against_load",
         title="Average completion time against load",
         how_to_read="Load 1 is the trace as recorded, 2 the same jobs arriving twice as fast; a curve that turns up "
-        "early is a policy that runs out of capacity early. Bars, if any, span the seeds.",
+        "at a low load is a policy that runs out of capacity early. Bars, if any, span the seeds.",
         kind="line",
         x=Axis(label="load", unit="plain"),
         y=Axis(label="average completion time", unit="s", low=0.0),
@@ -39,7 +39,7 @@ def cost(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str,
     return Chart(
         name="cost",
         title="Cost",
-        how_to_read="What the accelerator-hours that jobs held would have cost at list prices; "
+        how_to_read="The list price of the accelerator-hours that jobs held; "
         "between policies that finish the same jobs, lower means faster or cheaper accelerators for the same work.",
         kind="bars",
         x=Axis(label="load", unit="plain"),
@@ -54,7 +54,7 @@ def preemptions(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: di
     return Chart(
         name="preemptions",
         title="Preemptions",
-        how_to_read="How often jobs were stopped before their end, moves included: "
+        how_to_read="How often running jobs were stopped before their end, migrations included: "
         "each costs a checkpoint and a restart, so fewer is better at equal completion times.",
         kind="bars",
         x=Axis(label="load", unit="plain"),
@@ -67,7 +67,7 @@ def preemptions(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: di
 def by_load(
     every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int], column: tuple[str, Unit], x: Floats
 ) -> tuple[Panel, ...]:
-    """Return, for each label, the average of a summary name at each load, and its least and most over the seeds."""
+    """Return, for each label, the average of a summary field at each load, and its least and most over the seeds."""
     (name, unit), series = column, []
     for label, style in styles.items():
         at_load = {setting.load: setting.values(name) for setting in every if setting.label == label}
@@ -82,7 +82,7 @@ def by_load(
 
 
 def over_seeds(values: Floats, unit: Unit) -> str:
-    """Return the least and the most of several seeds; nothing for one."""
+    """Return the least and the most of several seeds; "" for one."""
     if values.size < 2:
         return ""
     return f"{shown(values.min(), unit)} to {shown(values.max(), unit)} over {values.size} seeds"

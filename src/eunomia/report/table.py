@@ -14,7 +14,7 @@ from eunomia.report.seed_groups import Kind, SeedGroup, comparable, seed_groups
 
 @dataclass(frozen=True)
 class Column:
-    """One number of the summary: its name there, its heading, and which end of it is good."""
+    """One field of summary.json: its name, its heading, and whether low or high is better."""
 
     name: str
     heading: str
@@ -44,11 +44,11 @@ MARK = '<b class="best" title="best in its column">★<span class="unseen"> best
 
 
 def run_table(content: ReportContent) -> str:
-    """Return the table of the settings: one row each, the best of each column starred among those of one load."""
+    """Return the table of the settings: one row each, the best of each column starred among settings of one load."""
     every = seed_groups(content)
     several = len({setting.load for setting in every}) > 1
     known = [column for column in COLUMNS if any(setting.values(column.name).size for setting in every)]
-    if len({setting.mean("jobs_submitted") for setting in every}) == 1:  # as the head of the page says
+    if len({setting.mean("jobs_submitted") for setting in every}) == 1:  # the subtitle says it
         known = [column for column in known if column.name != "jobs_submitted"]
     heads = ["Policy", *(["Load"] if several else []), *(column.heading for column in known)]
     group_by_load = {at: tuple(s for s in every if s.load == at) for at in (s.load for s in every)}
@@ -66,7 +66,7 @@ def row(setting: SeedGroup, group: tuple[SeedGroup, ...], known: list[Column], s
 
 
 def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> str:
-    """Return one number, its span over the seeds beside it, and a star when none of its load is better."""
+    """Return one number, its range over the seeds beside it, and a star when none of its load is better."""
     values, text = setting.values(column.name), shown(setting.mean(column.name), column.unit)
     span = ""
     if values.size > 1 and values.min() < values.max():
@@ -76,18 +76,18 @@ def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> st
 
 
 def is_best(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column, text: str) -> bool:
-    """Return whether the number reads as the best of its load; alone, or all alike, nobody is best."""
+    """Return whether the shown number is the best of its load; none is best where all are shown alike."""
     able = [other for other in comparable(group, column.kind) if other.values(column.name).size]
     if column.better is None or setting not in able:
         return False
     sign = 1 if column.better == "low" else -1
     best = min((other.mean(column.name) or 0.0 for other in able), key=lambda value: sign * value)
-    reads = {shown(other.mean(column.name), column.unit) for other in able}
-    return len(reads) > 1 and text == shown(best, column.unit)
+    texts = {shown(other.mean(column.name), column.unit) for other in able}
+    return len(texts) > 1 and text == shown(best, column.unit)
 
 
 def summary_table(content: ReportContent) -> str:
-    """Return every number of every run, one row for each name of the summary."""
+    """Return every number of every run, one row for each field of summary.json."""
     names = dict.fromkeys(name for run in content.runs for name in run.summary)
     several = len({(run.load, run.seed) for run in content.runs}) > 1
     heads = [f"{run.label}, load {run.load:g}, seed {run.seed}" if several else run.label for run in content.runs]
@@ -100,7 +100,7 @@ def summary_table(content: ReportContent) -> str:
 
 
 def exact(value: float | int | None) -> str:
-    """Return a number as it was measured, to six digits; a dash for what is not known."""
+    """Return a number with six significant digits, an integer in full; a dash for an unknown one."""
     if value is None or not math.isfinite(value):
         return ABSENT
     return f"{value:,d}" if isinstance(value, int) else f"{value:,.6g}"

@@ -1,4 +1,4 @@
-"""The section for those who share a cluster and read no formulas: what tenants were owed and got, who paid for whom."""
+"""The section about tenants, without formulas: what each was owed and got, what it lent and what it paid."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from eunomia.report.number_format import HOUR, duration, plural, three_digits
 from eunomia.report.numbers import known
 from eunomia.report.seed_groups import seed_groups
 
-MOST_TENANTS = 40  # that get a row
-MOST_LINES = 6  # told of each policy
-NEARLY = 0.005  # of all that was owed: a smaller sum is not worth a sentence
+MOST_TENANTS = 40  # rows of the table
+MOST_LINES = 6  # of each policy
+NEGLIGIBLE = 0.005  # of all that was owed: a smaller amount gets no sentence
 
 INTRODUCTION = (
-    "Each tenant owns a part of the cluster. It is <b>owed</b> that part for as long as its jobs ask for it: nobody is "
-    "owed what nobody asked for. The bar is what it <b>got</b>, the upright line what it was owed. A bar that ends "
-    "before the line got less than its own; one that goes past it also used what belonged to others. All amounts are "
-    "accelerator-hours: one accelerator, held for one hour."
+    "Each tenant owns a part of the cluster. It is <b>owed</b> that part for as long as its jobs ask for it; what no "
+    "job asks for is owed to no tenant. The bar is what it <b>got</b>, the upright line what it was owed. A tenant "
+    "whose bar ends before the line got less than its part; one whose bar passes it also used the parts of others. All "
+    "amounts are accelerator-hours: one accelerator, held for one hour."
 )
-BELOW = (
-    "Different policies owe different amounts, as a job that waits long goes on asking. What a tenant <b>lent</b> it "
-    "did not ask for, and giving it cost nothing. What it <b>paid</b> it asked for, and somebody else had it. Both are "
-    "counted hour by hour, also when it came back on another day. A job that was <b>refused</b> is never served: "
-    "nothing is owed for it and it waits for nothing, so look first at who was refused."
+FOOTNOTE = (
+    "Different policies owe different amounts, as a job asks for accelerators for as long as it waits. What a tenant "
+    "<b>lent</b> it did not ask for, so lending it cost nothing. What it <b>paid</b> it asked for, and another tenant "
+    "had it. Both are counted hour by hour, even if the tenant got as much back on another day. A job that was "
+    "<b>refused</b> never runs: nothing is owed for it and its wait does not count, so look first for refused jobs."
 )
 
 
 def tenants_section(content: ReportContent) -> str:
-    """Return the section; nothing when fewer than two tenants share."""
-    every = seed_groups(content)
-    load = every[0].load
-    runs = [setting.runs[0] for setting in every if setting.load == load]
+    """Return the section of the first load and seed; "" with fewer than two tenants."""
+    settings = seed_groups(content)
+    load = settings[0].load
+    runs = [setting.runs[0] for setting in settings if setting.load == load]
     shown = [(run, run.tenants) for run in runs if run.tenants is not None and len(run.tenants.names) > 1]
     if not shown:
         return ""
     only = len(content.runs) > len(runs)
     which = f'<p class="hint">Load {load:g}, seed {runs[0].seed}: one run of each policy.</p>' if only else ""
-    told = "".join(
-        f"<div><h3>Who paid for whom under {escaped(run.label)}</h3><ul>"
+    lists = "".join(
+        f"<div><h3>Loans and payments under {escaped(run.label)}</h3><ul>"
         f"{''.join(f'<li>{escaped(line)}</li>' for line in loans(tenants))}</ul></div>"
         for run, tenants in shown
     )
@@ -50,7 +50,7 @@ def tenants_section(content: ReportContent) -> str:
         '<section aria-label="For the committee" class="committee"><h2>For the committee: what each tenant was owed, '
         f"and what it got</h2><p>{INTRODUCTION}</p>{which}\n"
         f'<div class="wide" tabindex="0" role="region" aria-label="Table of the tenants">{table(shown)}</div>\n'
-        f'<p class="hint">{BELOW}</p>\n<div class="loans">{told}</div></section>'
+        f'<p class="hint">{FOOTNOTE}</p>\n<div class="loans">{lists}</div></section>'
     )
 
 
@@ -67,13 +67,17 @@ def table(shown: Sequence[tuple[RunFigures, TenantFigures]]) -> str:
 
 
 def size(name: str, shown: Sequence[tuple[RunFigures, TenantFigures]]) -> float:
-    """Return the most that a tenant was owed or got."""
-    found = [max(t.deserved[t.names.index(name)], t.received[t.names.index(name)]) for _, t in shown if name in t.names]
-    return float(max(found, default=0.0))
+    """Return the most that a tenant was owed or got under any policy."""
+    return float(
+        max(
+            (max(t.deserved[u], t.received[u]) for _, t in shown for u, n in enumerate(t.names) if n == name),
+            default=0.0,
+        )
+    )
 
 
 def row(name: str, shown: Sequence[tuple[RunFigures, TenantFigures]], most: float) -> str:
-    """Return one tenant: its part, and how it fared under each policy."""
+    """Return the row of one tenant: its quota, and a cell for each policy."""
     first = shown[0][1]
     at = first.names.index(name)
     shared = " with those below it" if any(other.startswith(f"{name}/") for other in first.names) else ""
@@ -88,32 +92,27 @@ def accelerators(quota: float) -> str:
 
 
 def cell(tenants: TenantFigures, name: str, most: float) -> str:
-    """Return what a tenant got under one policy, as a bar and in words."""
+    """Return what a tenant got under one policy, as a bar and as text."""
     if name not in tenants.names:
         return "<td>–</td>"
     at = tenants.names.index(name)
     owed, got, refused = float(tenants.deserved[at]), float(tenants.received[at]), int(tenants.refusals()[at])
     return (
-        f"<td>{bar(got, owed, most)}<b>{judged(got, owed, refused)}</b>"
-        f"<small>got {hours(got)} of {hours(owed)} owed; {fate(tenants, at, refused)}</small></td>"
+        f"<td>{bar(got, owed, most)}<b>{compare(got, owed, refused)}</b>"
+        f"<small>got {hours(got)} of {hours(owed)} owed; {describe_jobs(tenants, at, refused)}</small></td>"
     )
 
 
-def fate(tenants: TenantFigures, at: int, refused: int) -> str:
+def describe_jobs(tenants: TenantFigures, at: int, refused: int) -> str:
     """Return how long a tenant's jobs waited, and how many were refused."""
     wait = known(float(tenants.wait_s[at]))
     waited = "" if wait is None else f"a job waited {duration(wait)}" if wait >= 1 else "jobs did not wait"
-    away = f"{refused_of(refused, int(tenants.jobs[at]))} refused" if refused else ""
-    return "; ".join(filter(None, (waited, away))) or "no job"
-
-
-def refused_of(refused: int, jobs: int) -> str:
-    """Return `1 of 2 jobs was`, `2 of 2 jobs were`."""
-    return f"{refused:,} of {plural(jobs, 'job')} {'was' if refused == 1 else 'were'}"
+    count = f"{refused:,} of {plural(int(tenants.jobs[at]), 'job')} {'was' if refused == 1 else 'were'} refused"
+    return "; ".join(filter(None, (waited, count if refused else ""))) or "no job"
 
 
 def bar(got: float, owed: float, most: float) -> str:
-    """Return a bar and the line up to which it should reach."""
+    """Return a bar of what was got, and a line at what was owed."""
     width, line = (200 * value / most if most > 0 else 0.0 for value in (got, owed))
     return (
         '<svg class="share" viewBox="0 0 202 14" preserveAspectRatio="none" aria-hidden="true">'
@@ -122,8 +121,8 @@ def bar(got: float, owed: float, most: float) -> str:
     )
 
 
-def judged(got: float, owed: float, refused: int) -> str:
-    """Return how what was got compares with what was owed, in words; `refused` counts jobs."""
+def compare(got: float, owed: float, refused: int) -> str:
+    """Return how `got` compares with `owed`, as text; `refused` counts jobs."""
     if owed <= 0 and got <= 0:
         return "never served" if refused else "nothing was owed"
     if owed <= 0:
@@ -138,28 +137,28 @@ def hours(seconds: float) -> str:
 
 
 def loans(tenants: TenantFigures) -> list[str]:
-    """Return who was refused, who paid for whom, who was short for nobody's gain, who lent to whom; largest first."""
-    least = NEARLY * float(tenants.deserved.sum())
+    """Return the sentences about refusals, payments, unused shortfalls and loans; the largest of each first."""
+    least = NEGLIGIBLE * float(tenants.deserved.sum())
     paid, lent = tenants.paid.sum(axis=1), tenants.lent.sum(axis=1)
     idle = tenants.deserved - tenants.received - paid
-    found = [(paid[u], paying(tenants, u, float(idle[u]), least)) for u in np.flatnonzero(paid > least).tolist()]
-    found += [
-        (idle[u], f"{tenants.names[u]} went without {hours(idle[u])} hours that it was owed and nobody else used.")
+    losses = [(paid[u], payment(tenants, u, float(idle[u]), least)) for u in np.flatnonzero(paid > least).tolist()]
+    losses += [
+        (idle[u], f"{tenants.names[u]} did not get {hours(idle[u])} hours that it was owed and no other tenant used.")
         for u in np.flatnonzero((idle > least) & (paid <= least)).tolist()
     ]
-    refused = refusals(tenants)
-    lines = refused + [line for _, line in sorted(found, key=lambda one: -one[0])] or ["Nobody paid for anybody."]
+    lines = refusals(tenants) + [line for _, line in sorted(losses, key=lambda pair: -pair[0])]
+    lines = lines or ["No tenant paid for another."]
     lines += [
-        f"{tenants.names[u]} lent {hours(lent[u])} hours that it did not ask for: {to(tenants, tenants.lent[u])}."
+        f"{tenants.names[u]} lent {hours(lent[u])} hours that it did not ask for: {split(tenants, tenants.lent[u])}."
         for u in np.argsort(-lent, kind="stable").tolist()
         if lent[u] > least
     ]
     more = len(lines) - MOST_LINES
-    return lines[:MOST_LINES] + ([f"And {plural(more, 'smaller sum')}."] if more > 0 else [])
+    return lines[:MOST_LINES] + ([f"And {plural(more, 'smaller amount')}."] if more > 0 else [])
 
 
 def refusals(tenants: TenantFigures) -> list[str]:
-    """Return whose jobs were refused, the most first, in one line; nothing where none were."""
+    """Return one sentence about refused jobs by tenant, the most first; none where no job was refused."""
     refused = tenants.refusals()
     order = [u for u in np.argsort(-refused, kind="stable").tolist() if refused[u]]
     if not order:
@@ -169,20 +168,20 @@ def refusals(tenants: TenantFigures) -> list[str]:
     return [f"Refused, and so never served: {', '.join(named)}{f', {left:,} of others' if left else ''}."]
 
 
-def paying(tenants: TenantFigures, u: int, idle: float, least: float) -> str:
-    """Return to whom a tenant paid, what else it went without, and whether it came back."""
+def payment(tenants: TenantFigures, u: int, idle: float, least: float) -> str:
+    """Return what tenant `u` paid to each other, what else it did not get, and whether it got as much back."""
     paid = tenants.paid[u]
-    text = f"{tenants.names[u]} paid {hours(paid.sum())} hours that it asked for: {to(tenants, paid)}."
+    text = f"{tenants.names[u]} paid {hours(paid.sum())} hours that it asked for: {split(tenants, paid)}."
     if idle > least:
-        text += f" It went without another {hours(idle)} hours that nobody used."
-    if tenants.received[u] >= (1 - NEARLY) * tenants.deserved[u]:
+        text += f" It did not get another {hours(idle)} hours that no tenant used."
+    if tenants.received[u] >= (1 - NEGLIGIBLE) * tenants.deserved[u]:
         text += " At other times it had as much from others: in all it got what it was owed."
     return text
 
 
-def to(tenants: TenantFigures, amounts: Floats) -> str:
-    """Return who had how much of a sum: the three largest, and the others."""
-    large = [v for v in np.argsort(-amounts, kind="stable").tolist() if amounts[v] > NEARLY * amounts.sum()]
+def split(tenants: TenantFigures, amounts: Floats) -> str:
+    """Return how `amounts` (tenant,) divide: the three largest by name, and the sum of the others."""
+    large = [v for v in np.argsort(-amounts, kind="stable").tolist() if amounts[v] > NEGLIGIBLE * amounts.sum()]
     named = [f"{hours(amounts[v])} to {tenants.names[v]}" for v in large[:3]]
     left = float(amounts[large[3:]].sum())
     return ", ".join(named) + (f", {hours(left)} to others" if left > 0 else "")

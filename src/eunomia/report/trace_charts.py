@@ -1,4 +1,4 @@
-"""Charts of a trace: how long and how wide its jobs are, when they come, how they end."""
+"""Charts of a trace: durations, steps, gang sizes, submission times and outcomes of its jobs."""
 
 from __future__ import annotations
 
@@ -16,34 +16,26 @@ from eunomia.traces.table import Trace
 SHARE_OF_JOBS = Axis(label="share of jobs", unit="share", low=0.0, high=1.0)
 SHARE = Axis(label="share", unit="share", low=0.0)
 SUBMISSIONS = Axis(label="jobs submitted", unit="count", low=0.0)
-MOST_BARS = 24  # of sizes: the commonest
+MOST_BARS = 24  # of sizes: the most frequent
+DURATION = Axis(label="duration", unit="s", scale="log")
+STEPS = Axis(label="steps", unit="count", scale="log")
 
 
-def trace_charts(trace: Trace, found: Description) -> tuple[Chart, ...]:
-    """Return what there is to show; a chart of what the trace does not know is left out."""
-    charts = [_durations(trace), _steps(trace), _sizes(found), _days(found), _hours(found), _outcomes(found)]
+def trace_charts(trace: Trace, description: Description) -> tuple[Chart, ...]:
+    """Return the charts that the trace has data for."""
+    charts = [
+        _distribution("durations", "How long jobs run", trace.duration_s, trace, DURATION),
+        _distribution("steps", "How much jobs train", trace.total_steps, trace, STEPS),
+        _sizes(description),
+        _days(description),
+        _hours(description),
+        _outcomes(description),
+    ]
     return tuple(chart for chart in charts if chart is not None)
 
 
-def _durations(trace: Trace) -> Chart | None:
-    """Return the distribution of durations, of all jobs and by class of size."""
-    return _spread(
-        "durations",
-        "How long jobs run",
-        trace.duration_s,
-        trace,
-        Axis(label="duration", unit="s", scale="log"),
-    )
-
-
-def _steps(trace: Trace) -> Chart | None:
-    """Return the distribution of steps, of all jobs and by class of size."""
-    return _spread(
-        "steps", "How much jobs train", trace.total_steps, trace, Axis(label="steps", unit="count", scale="log")
-    )
-
-
-def _spread(name: str, title: str, values: Floats, trace: Trace, x: Axis) -> Chart | None:
+def _distribution(name: str, title: str, values: Floats, trace: Trace, x: Axis) -> Chart | None:
+    """Return the distribution of `values` (job,), of all jobs and by class of size; None where none is known."""
     rows = {"all": np.ones(len(trace), dtype=np.bool_), **{f"{n} wide": m for n, m in classes(trace).items()}}
     points = [(label, *cdf(values[inside], 1e-3)) for label, inside in rows.items()]
     series = tuple(Series(name=n, style=k, x=x_, y=y) for k, (n, x_, y) in enumerate(points) if x_.size)
@@ -52,7 +44,7 @@ def _spread(name: str, title: str, values: Floats, trace: Trace, x: Axis) -> Cha
     return Chart(
         name=name,
         title=title,
-        how_to_read="Each curve gives the share of jobs that need at most so much: all jobs, then by the number of "
+        how_to_read="Each curve gives the share of jobs that need at most this much: all jobs, then by the number of "
         "accelerators they ask for.",
         kind="cdf",
         x=x,
@@ -61,8 +53,8 @@ def _spread(name: str, title: str, values: Floats, trace: Trace, x: Axis) -> Cha
     )
 
 
-def _sizes(found: Description) -> Chart:
-    commonest = sorted(found.sizes, key=lambda part: -part.jobs)[:MOST_BARS]
+def _sizes(description: Description) -> Chart:
+    commonest = sorted(description.sizes, key=lambda part: -part.jobs)[:MOST_BARS]
     return _shares(
         "sizes",
         "How wide jobs are",
@@ -72,14 +64,14 @@ def _sizes(found: Description) -> Chart:
     )
 
 
-def _outcomes(found: Description) -> Chart | None:
-    if len(found.statuses) < 2:
+def _outcomes(description: Description) -> Chart | None:
+    if len(description.statuses) < 2:
         return None
-    said = "How many jobs ended how, and how much of the time they held until then."
-    return _shares("outcomes", "How jobs end", said, found.statuses, "outcome")
+    how_to_read = "The share of jobs with each outcome, and of the accelerator-time that they held."
+    return _shares("outcomes", "How jobs end", how_to_read, description.statuses, "outcome")
 
 
-def _shares(name: str, title: str, said: str, parts: Sequence[ClassStatistics], label: str) -> Chart:
+def _shares(name: str, title: str, how_to_read: str, parts: Sequence[ClassStatistics], label: str) -> Chart:
     """Return bars of the share of jobs, and of accelerator-time where it is known."""
     at = np.arange(len(parts), dtype=np.float64)
     series = [Series(name="of jobs", style=0, x=at, y=np.array([part.job_share for part in parts]))]
@@ -89,7 +81,7 @@ def _shares(name: str, title: str, said: str, parts: Sequence[ClassStatistics], 
     return Chart(
         name=name,
         title=title,
-        how_to_read=said,
+        how_to_read=how_to_read,
         kind="bars",
         x=Axis(label=label, unit="plain"),
         y=SHARE,
@@ -98,37 +90,35 @@ def _shares(name: str, title: str, said: str, parts: Sequence[ClassStatistics], 
     )
 
 
-def _hours(found: Description) -> Chart:
-    known = found.began is not None
+def _hours(description: Description) -> Chart:
+    known = description.began is not None
+    counts = np.array(description.by_hour, dtype=np.float64)
+    series = Series(name="jobs", style=0, x=np.arange(len(counts), dtype=np.float64), y=counts)
     return Chart(
         name="hours",
-        title="When jobs come: hour of the day" if known else "When jobs come: hour since the start",
-        how_to_read="Submissions by hour of the day, in the trace's own time."
+        title="Submissions by hour of the day" if known else "Submissions by hour since the start, modulo 24",
+        how_to_read="Jobs submitted in each hour of the day, in the trace's own time."
         if known
-        else "The trace does not say its date: hours are counted from its time 0, and every 24 fall together.",
+        else "The trace has no date: hours are counted from its time 0, modulo 24.",
         kind="bars",
         x=Axis(label="hour", unit="plain"),
         y=SUBMISSIONS,
-        panels=(Panel(series=(_counts("jobs", found.by_hour),)),),
+        panels=(Panel(series=(series,)),),
         categories=tuple(str(hour) for hour in range(24)),
     )
 
 
-def _days(found: Description) -> Chart | None:
-    if not found.by_day:
+def _days(description: Description) -> Chart | None:
+    if not description.by_day:
         return None
-    counts = np.array([*found.by_day, found.by_day[-1]], dtype=np.float64)
-    at = found.first_s + DAY * np.arange(len(counts), dtype=np.float64)
+    counts = np.array([*description.by_day, description.by_day[-1]], dtype=np.float64)
+    at = description.first_s + DAY * np.arange(len(counts), dtype=np.float64)
     return Chart(
         name="days",
-        title="When jobs come: day by day",
-        how_to_read="Submissions in every 24 hours from the first one.",
+        title="Submissions by day",
+        how_to_read="Jobs submitted in every 24 hours from the first submission.",
         kind="steps",
         x=Axis(label="time in the trace", unit="s"),
         y=SUBMISSIONS,
         panels=(Panel(series=(Series(name="jobs", style=0, x=at, y=counts),)),),
     )
-
-
-def _counts(name: str, counts: Sequence[int]) -> Series:
-    return Series(name=name, style=0, x=np.arange(len(counts), dtype=np.float64), y=np.array(counts, dtype=np.float64))

@@ -14,7 +14,7 @@ import numpy as np
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import one_run
-from eunomia.report.seed_groups import part_done, whole
+from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.result_files import write_columns
 from eunomia.runs.scenario_variants import spelling, varied
 from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
@@ -132,7 +132,7 @@ def prices_of_fairness(results: Sequence[tuple[Case, Result]]) -> list[dict[str,
     for number, (case, _) in enumerate(results):
         group_by_key.setdefault((case.load, case.seed), []).append(number)
     for group in group_by_key.values():
-        enough = whole([part_done(results[number][1].summary.get) for number in group])
+        enough = finished_enough([part_done(results[number][1].summary.get) for number in group])
         able = [number for number, is_whole in zip(group, enough, strict=True) if is_whole]
         for name, spent in zip(PRICES, zip(*(_spent(results[number][1]) for number in able), strict=True), strict=True):
             least = min((each for each in spent if each is not None), default=None)

@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision, Refuse
 from eunomia.model.events import Moment
-from eunomia.report.unfinished_text import other_ends
+from eunomia.report.completion_text import other_outcomes
 
 MOST_TOLD = 3  # reasons
 ASK = "simulate --record, then eunomia explain JOB, says why one waits"
@@ -33,7 +33,7 @@ def endings(
     summary: Mapping[str, float | int | None], jobs: Mapping[str, Array], why: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the sentences; none when every job finished. `jobs` are the columns of jobs.csv."""
-    others = other_ends(summary.get)
+    others = other_outcomes(summary.get)
     if not others:
         return ()
     told = f"{summary['jobs_finished']:,} of {summary['jobs_submitted']:,} jobs finished; {others}"

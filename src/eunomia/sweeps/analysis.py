@@ -11,7 +11,7 @@ import numpy as np
 from eunomia.metrics.statistics import Estimate, PairedDifference, estimate, one_run, paired
 from eunomia.model import elementary
 from eunomia.report.number_format import plural
-from eunomia.report.seed_groups import part_done, whole
+from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
 from eunomia.report.table import COLUMNS
 from eunomia.sweeps.axes import AxisRoles
@@ -109,7 +109,7 @@ def _fit(own: Values, other: Values) -> bool:
     for values in (own, other):
         total = {name: sum(by_seed.values()) for name, by_seed in values.items()}
         parts.append(part_done(total.get))
-    return all(whole(parts))
+    return all(finished_enough(parts))
 
 
 def _versus(found: PairedDifference, name: str, fit: bool) -> BaselineDifference:

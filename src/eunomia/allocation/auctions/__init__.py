@@ -1,1 +1,1 @@
-"""Questions of another kind: who bids what for which accelerators, and what an auction gives each."""
+"""Auctions without a simulation: bid tables in, an allocation to each bidder out."""

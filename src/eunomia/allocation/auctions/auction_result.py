@@ -1,4 +1,4 @@
-"""What an auction gave to each bidder, in numbers that can be read without it."""
+"""The result of an auction for each bidder."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class AuctionResult:
     problem: AuctionProblem
     partial: Partial
     seconds: float
-    compile_seconds: float = 0.0  # before that, to compile its code or load it
+    compile_seconds: float = 0.0  # before that, to compile or load its code
 
     @property
     def status(self) -> str:
-        """optimal: the fair rows are the best there are, and every c is exact; feasible: that is not proven."""
+        """optimal: the proportionally fair allocation and every c are proven; feasible: they are not."""
         return "optimal" if self.partial.proven else "feasible"
 
     @property
@@ -50,7 +50,7 @@ class AuctionResult:
 
     @property
     def leftover(self) -> Floats:
-        """(class,) what nobody is granted."""
+        """(class,) accelerators that no bidder is granted."""
         return np.asarray(self.problem.bids.capacity - self.grants.sum(axis=0))
 
     @property
@@ -61,14 +61,14 @@ class AuctionResult:
 
     @property
     def gap(self) -> float:
-        """By how much any product of values, with or without somebody, may be larger than the one found, relative."""
+        """Relative bound on how much larger any product of values, with or without a bidder, may be."""
         unproven = max(
             self.partial.bound - self.partial.objective, float(elementary.log(self.c / self.partial.least).max())
         )
         return elementary.expm1(unproven) if unproven > 1e-12 else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `eunomia solve --json` prints. What is not known is None, never nan."""
+        """Return what `eunomia solve --json` prints. Unknown values are None, never nan."""
         problem, whole_numbers = self.problem, self.problem.indivisible != "none"
         grants, leftover = (x.astype(np.int64) if whole_numbers else x for x in (self.grants, self.leftover))
         return {
@@ -80,10 +80,10 @@ class AuctionResult:
             "product": _number(self.partial.objective),
             "bidders": list(problem.bidders),
             "classes": list(problem.classes),
-            "pf": self._told(self.pf),
+            "pf": self._by_class(self.pf),
             "c": self.c.tolist(),
             "payments": (1 - self.c).tolist(),
-            "grants": self._told(grants),
+            "grants": self._by_class(grants),
             "leftover": leftover.tolist()[0] if problem.plain else leftover.tolist(),
             "indivisible": problem.indivisible,
             "leases_s": self.leases_s.tolist(),
@@ -92,12 +92,12 @@ class AuctionResult:
         }
 
     def arrays(self) -> dict[str, Array]:
-        """Return the same as arrays, for NPZ; what is not known is left out."""
+        """Return the same as arrays, for NPZ; unknown values are left out."""
         return {name: np.asarray(value) for name, value in self.as_dict().items() if value is not None}
 
-    def _told(self, by_class: Array) -> list[Any]:
-        told: list[Any] = (by_class[:, 0] if self.problem.plain else by_class).tolist()
-        return told
+    def _by_class(self, counts: Array) -> list[Any]:
+        columns: list[Any] = (counts[:, 0] if self.problem.plain else counts).tolist()
+        return columns
 
 
 def _number(logarithm: float) -> float | None:

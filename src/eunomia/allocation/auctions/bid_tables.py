@@ -1,4 +1,4 @@
-"""Bid tables, checked: what rows take is offered, and more accelerators are worth no less."""
+"""Checks bid tables: rows take no more than is offered, and more accelerators are worth no less."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.solvers.auction.bids import Bids
 
-RHO_MAX = 1e6  # ρ of who has nothing, so that logarithms are finite
-_SAME = 1e-12  # relative: a value that is lower by no more has not fallen
+RHO_MAX = 1e6  # ρ of a bidder without accelerators, so that logarithms are finite
+_SAME = 1e-12  # relative tolerance of values
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is offered: accelerators of each class; `plain` where it was said as one number."""
+    """The accelerators of each class that are offered; `plain` where they were given as one number."""
 
     classes: tuple[str, ...]
     capacity: Ints
@@ -31,7 +31,7 @@ class Offer:
 
 
 def bids_of(tables: Sequence[RawBidTable], offer: Offer, problems: Problems) -> Bids:
-    """Return the rows of all bidders, each worth the logarithm of its value 1/ρ; note everything that is wrong."""
+    """Return the rows of all bidders, each worth the logarithm of its value 1/ρ; report every problem."""
     takes, worths, sizes = [], [], []
     for table in tables:
         before = problems.count
@@ -82,12 +82,12 @@ def _take(raw: Any, bidder: str, row: int, offer: Offer, problems: Problems) -> 
 
 
 def _is_whole(count: Any) -> bool:
-    """Say whether something is a whole number, be it too large for a float."""
+    """Return whether `count` is a whole number, however large."""
     return is_number(type(count)) and (isinstance(count, int) or (math.isfinite(count) and count == int(count)))
 
 
 def _value(raw: Any, is_rho: bool, bidder: str, row: int, problems: Problems) -> float:
-    """Return what a row is worth: 1/ρ, at least 1/RHO_MAX, or the value said, at least 0."""
+    """Return the worth of a row: 1/ρ, at least 1/RHO_MAX, or the given value, at least 0."""
     column = f"{bidder}.{'rho' if is_rho else 'value'}"
     if is_rho and raw is None:
         return 1 / RHO_MAX
@@ -101,7 +101,7 @@ def _value(raw: Any, is_rho: bool, bidder: str, row: int, problems: Problems) ->
 
 
 def _check(table: RawBidTable, take: Ints, value: Floats, problems: Problems) -> None:
-    """Note a table without the row that takes nothing, a take that is said twice, and values that fall."""
+    """Report a table without a row that takes nothing, duplicate takes, and values that fall."""
     name = table.bidder
     if take.any(axis=1).all():
         fix = "add a row that takes 0, with the rho or value of what the bidder has now"
@@ -115,14 +115,14 @@ def _check(table: RawBidTable, take: Ints, value: Floats, problems: Problems) ->
             problems.add(f"takes the same as row {first}", "leave one of them out", row=row + 1, column=name)
         elif dearer.any():
             other = int(np.argmax(np.where(dearer, value, -1.0)))
-            said, by = table.rows[row][1], "rho" if table.rows[row][2] else "value"
+            worth, by = table.rows[row][1], "rho" if table.rows[row][2] else "value"
             rule = f"is worth less than row {other + 1}, which takes no more ({short(table.rows[other][1])})"
             fix = "more accelerators may be left idle: give it at least that worth"
-            problems.add(rule, fix, row=row + 1, column=f"{name}.{by}", value=short(said))
+            problems.add(rule, fix, row=row + 1, column=f"{name}.{by}", value=short(worth))
 
 
 def _logarithms(value: Floats) -> Floats:
-    """Return ln V; a value of 0 stands as 1/RHO_MAX of 1, or of the bidder's least value where that is lower."""
+    """Return ln V; a value of 0 counts as 1/RHO_MAX of 1, or of the bidder's least value where that is lower."""
     some = value[value > 0]
     least = min(1.0, float(some.min())) / RHO_MAX if len(some) else 1 / RHO_MAX
     return elementary.log(np.where(value > 0, value, least))

@@ -1,4 +1,4 @@
-"""The bid tables of a problem as they were written, in any of three layouts, before anything in them is checked."""
+"""Parses the bid tables of a problem from any of three layouts; `bid_tables` checks their content."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from eunomia.model.spelling_suggestions import nearest
 
 _ROW = ("take", "rho", "value")
 _BID = ("bidder", "rows", "values")
-_ONE_LAYOUT = "say bids in one way: bids, values, or bidder with take and rho or value"
+_ONE_LAYOUT = "give bids in one way: bids, values, or bidder with take and rho or value"
 
 
 @dataclass(slots=True)
 class RawBidTable:
-    """What one bidder wrote: (take, worth, whether that is a ρ) of each row."""
+    """The unchecked table of one bidder: (take, worth, whether the worth is a ρ) of each row."""
 
     bidder: str
     rows: list[tuple[Any, Any, bool]] = field(default_factory=list)
 
 
-def gathered(fields: Mapping[str, object], problems: Problems) -> list[RawBidTable]:
-    """Return the tables of all bidders in the order in which they were named; note what is wrong with the layout."""
+def parse_bids(fields: Mapping[str, object], problems: Problems) -> list[RawBidTable]:
+    """Return the tables of all bidders in the order of the input; report problems of the layout."""
     plain = {name: listed(value) for name, value in fields.items()}
     layouts: list[str] = [name for name in ("bids", "values") if name in plain]
     layouts += ["take"] if {"bidder", "take"} & set(plain) else []
     if len(layouts) > 1:
-        problems.add("is said beside another layout", _ONE_LAYOUT, column=layouts[1])
+        problems.add("is given beside another layout", _ONE_LAYOUT, column=layouts[1])
         return []
     tables = {"bids": _by_bidder, "values": _by_count, "take": _by_row}[layouts[0]](plain, problems)
     names = [table.bidder for table in tables]
@@ -41,7 +41,7 @@ def gathered(fields: Mapping[str, object], problems: Problems) -> list[RawBidTab
                 "a bidder has one table", "put its rows together", row=place + 1, column=layouts[0], value=name
             )
     if not tables and not problems.count:
-        problems.add("names nobody who bids", "give the table of one bidder at least", column=layouts[0])
+        problems.add("names no bidder", "give the table of one bidder at least", column=layouts[0])
     return tables
 
 
@@ -68,12 +68,12 @@ def _by_bidder(fields: Mapping[str, Any], problems: Problems) -> list[RawBidTabl
                 value=short(bid),
             )  # fmt: skip
             continue
-        _known(bid, _BID, f"bids[{place}]", problems)
+        _check_fields(bid, _BID, f"bids[{place}]", problems)
         name = str(bid.get("bidder", place))
         if ("rows" in bid) == ("values" in bid):
             problems.add("has either rows or values", "give one of them", row=place + 1, column=f"bids.{name}")
             continue
-        rows = _counted(bid["values"], name, problems) if "values" in bid else _said(bid["rows"], name, problems)
+        rows = _counted(bid["values"], name, problems) if "values" in bid else _rows(bid["rows"], name, problems)
         tables.append(RawBidTable(name, rows))
     return tables
 
@@ -86,7 +86,7 @@ def _table_of(rows: Any) -> dict[str, Any]:
 
 
 def _by_count(fields: Mapping[str, Any], problems: Problems) -> list[RawBidTable]:
-    """Read `values`: for each bidder what 0, 1, 2, … accelerators are worth to it."""
+    """Read `values`: for each bidder the values of 0, 1, 2, … accelerators."""
     values, names = fields["values"], fields.get("bidders")
     if isinstance(values, dict):
         return [RawBidTable(str(name), _counted(row, str(name), problems)) for name, row in values.items()]
@@ -102,10 +102,10 @@ def _by_count(fields: Mapping[str, Any], problems: Problems) -> list[RawBidTable
 
 
 def _by_row(fields: Mapping[str, Any], problems: Problems) -> list[RawBidTable]:
-    """Read columns: who bids, for what, and what that is worth, row by row."""
+    """Read the columns bidder, take, and rho or value, row by row."""
     worths = [name for name in ("rho", "value") if name in fields]
     if len(worths) != 1:
-        problems.add("is said by rho or by value", "give one of the two", column="rho")
+        problems.add("is given as rho or as value", "give one of the two", column="rho")
         return []
     columns = {name: fields.get(name) for name in ("bidder", "take", worths[0])}
     sizes = {name: len(column) if isinstance(column, list) else -1 for name, column in columns.items()}
@@ -122,29 +122,29 @@ def _by_row(fields: Mapping[str, Any], problems: Problems) -> list[RawBidTable]:
 
 def _counted(values: Any, bidder: str, problems: Problems) -> list[tuple[Any, Any, bool]]:
     if not isinstance(values, list):
-        problems.add("must be a list of numbers", "say what 0, 1, 2, … are worth", column=f"values.{bidder}")
+        problems.add("must be a list of numbers", "give the values of 0, 1, 2, …", column=f"values.{bidder}")
         return []
     return [(count, value, False) for count, value in enumerate(values)]
 
 
-def _said(rows: Any, bidder: str, problems: Problems) -> list[tuple[Any, Any, bool]]:
+def _rows(rows: Any, bidder: str, problems: Problems) -> list[tuple[Any, Any, bool]]:
     if not isinstance(rows, list):
         problems.add("must be a list of rows", 'write [{"take": 1, "rho": 1.2}, …]', column=f"bids.{bidder}")
         return []
     found = []
     for place, row in enumerate(rows):
         if not isinstance(row, dict) or "take" not in row or ("rho" in row) == ("value" in row):
-            rule = "a row says what it takes, and its rho or its value"
+            rule = "a row has a take, and a rho or a value"
             problems.add(
                 rule, 'write {"take": 1, "rho": 1.2}', row=place + 1, column=f"bids.{bidder}", value=short(row)
             )
             continue
-        _known(row, _ROW, f"bids.{bidder}", problems)
+        _check_fields(row, _ROW, f"bids.{bidder}", problems)
         found.append((row["take"], row.get("rho", row.get("value")), "rho" in row))
     return found
 
 
-def _known(said: Mapping[str, Any], names: Iterable[str], column: str, problems: Problems) -> None:
-    for name in said:
+def _check_fields(record: Mapping[str, Any], names: Iterable[str], column: str, problems: Problems) -> None:
+    for name in record:
         if name not in names:
             problems.add("there is no such field", nearest(str(name), names), column=f"{column}.{name}")

@@ -1,4 +1,4 @@
-"""One auction: what is offered, and what every bidder would give for parts of it."""
+"""The input of one auction: the offered accelerators and the bids."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ FIELDS = (
 )  # fmt: skip
 TABLES = ("bids", "values", "bidder", "take")  # a problem with one of these is an auction
 LEASE_S = 1200.0
-LEAST_S, MOST_S = 10.0, 365 * 86400.0  # leases that somebody may mean
+LEAST_S, MOST_S = 10.0, 365 * 86400.0  # of a plausible lease
 
 
 class AuctionPolicy(Protocol):
-    """A policy that holds auctions."""
+    """A policy that runs auctions."""
 
     def auction(self, bids: Bids) -> Partial:
-        """Return who wins what, and which part of it they keep."""
+        """Return what each bidder wins, and the part of it that it keeps."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuctionProblem:
-    """An auction, checked: rows have a worth, the logarithm of a value, that does not fall when they take more."""
+    """A validated auction. The worth of a row is the logarithm of its value; rows that take more are worth no less."""
 
     classes: tuple[str, ...]
     bidders: tuple[str, ...]
     bids: Bids
-    plain: bool = False  # one class, said as a number: answers are numbers too
+    plain: bool = False  # one class, given as a number: results are numbers too
     indivisible: Indivisible = "none"
     seed: int = 0
     lease_s: float = LEASE_S
 
     def rng(self) -> np.random.Generator:
-        """Return the draws of this auction: the same problem draws the same."""
+        """Return the generator of this auction's random draws, seeded by the problem."""
         return np.random.default_rng(self.seed)

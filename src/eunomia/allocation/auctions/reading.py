@@ -1,4 +1,4 @@
-"""From named fields to an auction, with everything noted that is wrong with them."""
+"""Parses named fields into an auction and reports everything that is wrong with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eunomia.allocation.auctions.bid_tables import Offer, bids_of
-from eunomia.allocation.auctions.parse_bids import gathered, listed
+from eunomia.allocation.auctions.parse_bids import listed, parse_bids
 from eunomia.allocation.auctions.problem import FIELDS, INDIVISIBLE, LEASE_S, LEAST_S, MOST_S, TABLES, AuctionProblem
 from eunomia.allocation.number_fields import MOST, is_number, short
 from eunomia.inputs.problems import InvalidInput, Problems
@@ -17,38 +17,35 @@ from eunomia.model.spelling_suggestions import nearest
 
 
 def is_auction(fields: Mapping[str, object]) -> bool:
-    """Say whether named fields describe an auction and not a sharing of time."""
+    """Return whether `fields` describe an auction rather than an allocation of time."""
     return any(name in fields for name in TABLES)
 
 
 def auction_of(fields: Mapping[str, object], file: str = "problem") -> AuctionProblem:
-    """Return the auction that named fields describe: lists, as JSON has them, or arrays.
-
-    Raises InvalidInput, which names `file`, with everything that is wrong.
-    """
+    """Return the auction that `fields` (lists or arrays) describe. Raises InvalidInput with every problem in `file`."""
     problems = Problems(file)
-    said = {"classes" if name == "types" and "classes" not in fields else name: x for name, x in fields.items()}
-    for field in said:
+    fields = {"classes" if name == "types" and "classes" not in fields else name: x for name, x in fields.items()}
+    for field in fields:
         if field not in FIELDS:
             problems.add("there is no such field", nearest(str(field), FIELDS), column=str(field))
-    offer = _offer(said, problems)
-    tables = gathered(said, problems)
-    rest = _rest(said, problems)
+    offer = _offer(fields, problems)
+    tables = parse_bids(fields, problems)
+    options = _options(fields, problems)
     if offer is None or not tables:
         raise InvalidInput(problems.kept, problems.count)
     bids = bids_of(tables, offer, problems)
     problems.raise_if_any()
     return AuctionProblem(
-        classes=offer.classes, bidders=tuple(table.bidder for table in tables), bids=bids, plain=offer.plain, **rest
+        classes=offer.classes, bidders=tuple(table.bidder for table in tables), bids=bids, plain=offer.plain, **options
     )
 
 
-def _offer(said: Mapping[str, Any], problems: Problems) -> Offer | None:
-    """Return what is offered: a number, a list, or an object from classes to numbers."""
-    if "capacity" not in said:
-        problems.add("is missing", "say how many accelerators are offered, of each class", column="capacity")
+def _offer(fields: Mapping[str, Any], problems: Problems) -> Offer | None:
+    """Return the offer from a number, a list, or an object from classes to numbers."""
+    if "capacity" not in fields:
+        problems.add("is missing", "give the accelerators that are offered, of each class", column="capacity")
         return None
-    raw, names, before = listed(said["capacity"]), listed(said.get("classes")), problems.count
+    raw, names, before = listed(fields["capacity"]), listed(fields.get("classes")), problems.count
     plain = is_number(type(raw))
     if isinstance(raw, dict):
         names, raw = list(raw), list(raw.values())
@@ -75,10 +72,10 @@ def _offer(said: Mapping[str, Any], problems: Problems) -> Offer | None:
     return Offer(tuple(map(str, names)), capacity, plain)
 
 
-def _rest(said: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Return how accelerators that cannot be divided are treated."""
+def _options(fields: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    """Return how indivisible accelerators are treated, the seed and the lease."""
     mode, seed, lease_s = (
-        listed(said.get(*one)) for one in (("indivisible", "none"), ("seed", 0), ("lease_s", LEASE_S))
+        listed(fields.get(*option)) for option in (("indivisible", "none"), ("seed", 0), ("lease_s", LEASE_S))
     )
     if mode not in INDIVISIBLE:
         fix = nearest(str(mode), INDIVISIBLE)

@@ -1,4 +1,4 @@
-"""The page about a sweep: averages with intervals, paired differences, and which of them are noise."""
+"""The report on a sweep: averages with intervals, paired differences, and which of them are noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The charts of a sweep: averages along an axis, with bands of confidence."""
+"""The charts of a sweep: averages along an axis, with confidence bands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DRAWN: tuple[tuple[str, str, Unit], ...] = (
 
 
 def charts(content: SweepContent) -> tuple[Chart, ...]:
-    """Return a chart for each quantity that is known; curves where there are several places, else bars."""
+    """Return a chart for each quantity that has data: curves where there are several places, else bars."""
     return tuple(_charts(content))
 
 
@@ -48,39 +48,39 @@ def _charts(content: SweepContent) -> Iterator[Chart]:
 
 
 def _series(content: SweepContent, group: Group, name: str, unit: Unit) -> tuple[Series, ...]:
-    """Return one line, or one bar, for each of what is compared."""
+    """Return one line, or one bar, for each name in `content.compared`."""
     x = np.array(content.places) if len(content.places) > 1 else np.zeros(1)
     series = []
     for style, compared in enumerate(content.compared):
-        found = {s.place: s.averages[name] for s in group.settings if s.name == compared and name in s.averages}
-        if not found:
+        by_place = {s.place: s.averages[name] for s in group.settings if s.name == compared and name in s.averages}
+        if not by_place:
             continue
-        along = [found.get(place) for place in content.places]
-        banded = any(one is not None and one.low is not None for one in along)
+        along = [by_place.get(place) for place in content.places]
+        banded = any(average is not None and average.low is not None for average in along)
         series.append(
             Series(
                 name=compared,
                 style=style,
                 x=x,
-                y=np.array([np.nan if one is None else one.mean for one in along]),
-                low=np.array([_ends(one)[0] for one in along]) if banded else NO_VALUES,
-                high=np.array([_ends(one)[1] for one in along]) if banded else NO_VALUES,
-                details=tuple("" if one is None else _words(one, unit) for one in along),
+                y=np.array([np.nan if average is None else average.mean for average in along]),
+                low=np.array([_band(average)[0] for average in along]) if banded else NO_VALUES,
+                high=np.array([_band(average)[1] for average in along]) if banded else NO_VALUES,
+                details=tuple("" if average is None else _details(average, unit) for average in along),
             )
         )
     return tuple(series)
 
 
-def _ends(one: Interval | None) -> tuple[float, float]:
-    """Return the ends of the band; of one seed it has no width. Nothing that is drawn is below 0."""
-    if one is None:
+def _band(average: Interval | None) -> tuple[float, float]:
+    """Return the ends of the band, at least 0; with one seed it has no width."""
+    if average is None:
         return np.nan, np.nan
-    if one.low is None or one.high is None:
-        return one.mean, one.mean
-    return max(one.low, 0.0), one.high
+    if average.low is None or average.high is None:
+        return average.mean, average.mean
+    return max(average.low, 0.0), average.high
 
 
-def _words(one: Interval, unit: Unit) -> str:
-    if one.low is None or one.high is None:
+def _details(average: Interval, unit: Unit) -> str:
+    if average.low is None or average.high is None:
         return "one seed"
-    return f"{shown(one.low, unit)} to {shown(one.high, unit)}, {one.seeds} seeds"
+    return f"{shown(average.low, unit)} to {shown(average.high, unit)}, {average.seeds} seeds"

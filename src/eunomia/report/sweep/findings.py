@@ -1,4 +1,4 @@
-"""What a sweep says, in words: who is better than the baseline where, and which differences are noise."""
+"""The verdict of a sweep: sentences that say what is better than the baseline, where, and what is noise."""
 
 from __future__ import annotations
 
@@ -7,33 +7,31 @@ from collections.abc import Sequence
 from eunomia.report.number_format import plural
 from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
 
-TOLD = (
+QUANTITIES = (
     ("jct_mean_s", "average completion time"),
     ("jct_p99_s", "99th percentile of completion time"),
     ("makespan_s", "makespan"),
     ("rho_themis_max", "worst finish-time fairness ρ"),
     ("cost_usd", "cost"),
 )
-MOST_TOLD = 4  # places with their intervals in one sentence
-FIRST = 2  # of these are told in full; of the others only what is no noise
-SAID: dict[Verdict, str] = {
+MOST_PLACES = 4  # with their intervals in one sentence
+IN_FULL = 2  # of QUANTITIES; the others are mentioned only where a difference is no noise
+TEXT_BY_VERDICT: dict[Verdict, str] = {
     "better": "better",
     "worse": "worse",
     "noise": "a difference that is noise",
-    "alike": "alike, surely within 1 %,",
+    "alike": "alike within 1 %",
     "unknown": "a difference of one run, which may be noise",
-    "unfit": "not comparable, for one left behind jobs that the other finished",
+    "unfit": "not comparable, as one did not finish jobs that the other finished",
 }
-
-
 OTHER_JOBS = (
-    "to learn how much other jobs would move these numbers, let them be drawn (workload.generator) or take other parts "
+    "to learn how much other jobs would change these numbers, generate jobs (workload.generator) or take other parts "
     "of the trace (workload.start_s, workload.end_s)"
 )
 
 
 def findings(content: SweepContent) -> tuple[str, ...]:
-    """Return the sentences, and last how far to trust them."""
+    """Return the sentences; the last say how far to trust them."""
     sentences = [sentence for group in content.groups for sentence in _group(content, group)]
     if len(content.compared) < 2:
         sentences.append(f"Only {content.baseline} ran: there is nothing to compare it with.")
@@ -44,16 +42,16 @@ def _failed(content: SweepContent) -> list[str]:
     if not content.failures:
         return []
     verb = "is" if len(content.failures) == 1 else "are"
-    return [f"{plural(len(content.failures), 'run')} failed and {verb} in no figure; see below what went wrong."]
+    return [f"{plural(len(content.failures), 'run')} failed and {verb} in no figure; the errors are below."]
 
 
 def _group(content: SweepContent, group: Group) -> list[str]:
     sentences = []
     for name in content.compared:
         own = [setting for setting in group.settings if setting.name == name and setting.versus]
-        for number, (quantity, what) in enumerate(TOLD):
+        for number, (quantity, what) in enumerate(QUANTITIES):
             known = [(setting, setting.versus[quantity]) for setting in own if quantity in setting.versus]
-            if number >= FIRST:
+            if number >= IN_FULL:
                 known = [(setting, versus) for setting, versus in known if versus.verdict in ("better", "worse")]
             if known:
                 where = f"With {group.name}: " if group.name else ""
@@ -62,40 +60,40 @@ def _group(content: SweepContent, group: Group) -> list[str]:
 
 
 def _places(content: SweepContent, known: Sequence[tuple[SweepSetting, BaselineDifference]]) -> str:
-    """Return what is true where: `better at load 1 (−24 %, −31 % to −17 %); a difference that is noise at load 1.2`."""
+    """Return the places by verdict: `better at load 1 (−24 %, −31 % to −17 %); worse at load 2 (…)`."""
     parts = []
-    for kind, said in SAID.items():
-        here = [pair for pair in known if pair[1].verdict == kind]
-        if here:
+    for verdict, text in TEXT_BY_VERDICT.items():
+        pairs = [pair for pair in known if pair[1].verdict == verdict]
+        if pairs:
             place = f" at {content.along} " if len(content.places) > 1 else " "
-            numbers = _many(here) if len(here) > MOST_TOLD else ", ".join(_at(content, *pair) for pair in here)
-            parts.append(f"{said}{place}{numbers}")
+            short = len(pairs) <= MOST_PLACES
+            parts.append(f"{text}{place}{', '.join(_at(content, *pair) for pair in pairs) if short else _many(pairs)}")
     return "; ".join(parts)
 
 
-def _many(here: Sequence[tuple[SweepSetting, BaselineDifference]]) -> str:
-    """Return where, and the span of the changes; each by itself is in the table."""
-    where = ", ".join(f"{setting.place:g}" for setting, _ in here)
-    changes = [versus.relative.mean for _, versus in here if versus.relative is not None]
+def _many(pairs: Sequence[tuple[SweepSetting, BaselineDifference]]) -> str:
+    """Return the places, and the range of their changes."""
+    where = ", ".join(f"{setting.place:g}" for setting, _ in pairs)
+    changes = [versus.relative.mean for _, versus in pairs if versus.relative is not None]
     return f"{where} ({_signed(min(changes))} to {_signed(max(changes))})" if changes else where
 
 
 def _at(content: SweepContent, setting: SweepSetting, versus: BaselineDifference) -> str:
-    """Return where, and by how much of the baseline."""
+    """Return the place, and the change in per cent of the baseline."""
     where = f"{setting.place:g} " if len(content.places) > 1 else ""
     return f"{where}({percent(versus) or 'the baseline is 0'})"
 
 
 def percent(versus: BaselineDifference) -> str:
-    """Return the change in per cent of the baseline, with its interval; nothing where there is no ratio."""
-    found = versus.relative
+    """Return the change in per cent of the baseline, with its interval; "" where there is no ratio."""
+    change = versus.relative
     if versus.change.mean == 0 and (versus.change.low or 0.0) == 0:
         return "the same"
-    if found is None:
+    if change is None:
         return ""
-    if found.low is None or found.high is None:
-        return _signed(found.mean)
-    return f"{_signed(found.mean)}, {_signed(found.low)} to {_signed(found.high)}"
+    if change.low is None or change.high is None:
+        return _signed(change.mean)
+    return f"{_signed(change.mean)}, {_signed(change.low)} to {_signed(change.high)}"
 
 
 def _signed(part: float) -> str:
@@ -108,38 +106,36 @@ def _signed(part: float) -> str:
 
 def certainty(content: SweepContent) -> list[str]:
     """Return how far the differences can be trusted."""
-    counts = sorted({average.seeds for group in content.groups for setting in group.settings
-                     for average in setting.averages.values()})  # fmt: skip
+    settings = [setting for group in content.groups for setting in group.settings]
+    counts = sorted({average.seeds for setting in settings for average in setting.averages.values()})
     if not counts:
         return ["No run is done."]
-    undrawn = _undrawn(content)
-    if counts[-1] == 1 and undrawn:
-        return [*undrawn, f"There are no intervals; {OTHER_JOBS}."]
+    identical = _identical_seeds(settings)
+    if counts[-1] == 1 and identical:
+        return [*identical, f"There are no intervals; {OTHER_JOBS}."]
     if counts[-1] == 1:
-        return ["One seed: there are no intervals, and how much another seed would move these numbers is not known."]
-    sure = 100 * content.confidence
+        return ["One seed: there are no intervals, and how much another seed would change these numbers is not known."]
     seeds = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    told = [
-        f"Averages over {seeds} seeds, differences paired by seed; intervals hold {sure:g} % of the time "
-        "(Student's t, of ratios on a log scale). A difference whose interval includes 0 is called noise."
+    percent = f"{100 * content.confidence:g} %"
+    sentences = [
+        f"Averages over {seeds} seeds, differences paired by seed; intervals hold {percent} of the time "
+        "(Student's t, of ratios on a log scale). A difference whose interval includes 0 is called noise.",
+        *identical,
     ]
-    told += undrawn
-    tried = sum(name in setting.versus for group in content.groups for setting in group.settings for name, _ in TOLD)
-    if tried > 1:
-        chance = tried * (1 - content.confidence)
-        told.append(
-            f"{tried} differences were looked at: about {chance:.2g} of them would pass for real by chance alone if "
-            "none were."
+    tested = sum(name in setting.versus for setting in settings for name, _ in QUANTITIES)
+    if tested > 1:
+        chance = tested * (1 - content.confidence)
+        sentences.append(
+            f"{tested} differences were tested: if there were none, about {chance:.2g} would still look significant."
         )
-    return told
+    return sentences
 
 
-def _undrawn(content: SweepContent) -> list[str]:
-    """Return where several seeds are one run, so that nobody takes them for evidence."""
-    all_ = [setting for group in content.groups for setting in group.settings]
-    same = [setting for setting in all_ if setting.alike > 1]
+def _identical_seeds(settings: Sequence[SweepSetting]) -> list[str]:
+    """Return a sentence about settings whose seeds all gave identical runs, which is no evidence."""
+    same = [setting for setting in settings if setting.alike > 1]
     if not same:
         return []
-    where = "" if len(same) == len(all_) else f" under {', '.join(dict.fromkeys(setting.name for setting in same))}"
+    where = "" if len(same) == len(settings) else f" under {', '.join(dict.fromkeys(setting.name for setting in same))}"
     seeds = " or ".join(str(alike) for alike in sorted({setting.alike for setting in same}))
-    return [f"Nothing is drawn{where}: the {seeds} seeds gave the very same run, and count as one."]
+    return [f"Nothing is random{where}: the {seeds} seeds gave identical runs, and count as one."]

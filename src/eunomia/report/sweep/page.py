@@ -1,4 +1,4 @@
-"""The report on a sweep as one HTML file, made like that of a comparison: no address in it, its own script only."""
+"""The report on a sweep as one self-contained HTML file, made like the report on a comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.escape import escaped
 from eunomia.report.numbers import chart_numbers
-from eunomia.report.page import document, gallery, told
+from eunomia.report.page import charts_section, document, sentences
 from eunomia.report.sweep.charts import charts
 from eunomia.report.sweep.content import Group, SweepContent
 from eunomia.report.sweep.findings import findings
@@ -21,10 +21,22 @@ def write_sweep_report(content: SweepContent, path: Path) -> None:
 
 
 def page(content: SweepContent) -> str:
-    """Return the HTML. Without JavaScript the words and the tables still show."""
-    found = charts(content)
+    """Return the HTML. Without JavaScript the text and the tables are still shown."""
+    drawn = charts(content)
+    failures = sentences("Failed", [f"{run}: {error}" for run, error in content.failures])
     tables = "\n".join(_tables(content, group) for group in content.groups)
-    main = f"{told('Verdict', findings(content))}\n{_failures(content)}\n{told('Notes', content.notes)}\n{tables}\n"
+    details = (
+        '<section aria-label="Details"><h2>Details</h2>\n'
+        f"<details><summary>The sweep</summary><pre>{escaped(content.sweep_toml)}</pre></details></section>"
+    )
+    parts = (
+        sentences("Verdict", findings(content)),
+        failures,
+        sentences("Notes", content.notes),
+        tables,
+        charts_section(drawn),
+        details,
+    )
     block = {
         "version": 1,
         "title": content.title,
@@ -36,46 +48,33 @@ def page(content: SweepContent) -> str:
         "along": content.along,
         "confidence": content.confidence,
         "groups": [asdict(group) for group in content.groups],
-        "charts": [chart_numbers(chart) for chart in found],
+        "charts": [chart_numbers(chart) for chart in drawn],
     }
-    whole = f"{main}{gallery(found)}\n{_appendix(content)}"
-    return document(content.title, content.subtitle, whole, block)
+    return document(content.title, content.subtitle, "\n".join(parts), block)
 
 
 def _tables(content: SweepContent, group: Group) -> str:
     """Return the averages and the differences of one group."""
     where = f" with {group.name}" if group.name else ""
-    sure = f"{100 * content.confidence:g} %"
+    percent = f"{100 * content.confidence:g} %"
     parts = [
-        _box(f"Averages{where}", averages(content, group), f"Average over the seeds ± half of the {sure} interval.")
+        _box(f"Averages{where}", averages(content, group), f"Average over the seeds ± half of the {percent} interval.")
     ]
-    found = differences(content, group)
-    if found:
+    table = differences(content, group)
+    if table:
         hint = (
             f"This run less {content.baseline} under the same seeds, on average; below it the change in per cent of "
-            f"a typical seed (geometric mean) with its {sure} interval. Noise: the interval includes 0. Alike: "
-            "surely less than 1 %."
+            f"a typical seed (geometric mean) with its {percent} interval. Noise: the interval includes 0. Alike: "
+            "less than 1 %, and the interval excludes 0 or lies within 1 %."
         )
-        parts.append(_box(f"Differences to {content.baseline}{where}", found, hint))
+        parts.append(_box(f"Differences to {content.baseline}{where}", table, hint))
     return "\n".join(parts)
 
 
 def _box(heading: str, table: str, hint: str) -> str:
-    """Return a table in a box that scrolls by itself when the page is narrow."""
+    """Return a table that scrolls by itself on a narrow page."""
     name = escaped(heading)
     return (
         f'<section aria-label="{name}"><h2>{name}</h2>\n<div class="wide" tabindex="0" role="region" '
         f'aria-label="{name}">{table}</div>\n<p class="hint">{escaped(hint)}</p></section>'
-    )
-
-
-def _failures(content: SweepContent) -> str:
-    return told("Failed", [f"{run}: {error}" for run, error in content.failures])
-
-
-def _appendix(content: SweepContent) -> str:
-    """Return what only some readers open: the sweep."""
-    return (
-        '<section aria-label="Details"><h2>Details</h2>\n'
-        f"<details><summary>The sweep</summary><pre>{escaped(content.sweep_toml)}</pre></details></section>"
     )

@@ -1,4 +1,4 @@
-"""Who cancelled a job, and whether it met its deadline, by hand."""
+"""Cancellations by user or tuner, and missed deadlines, worked out by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eunomia.model.topology import Node, Topology
 from eunomia.testing.small_worlds import one_type
 
 
-def heard(*story: tuple[float, Sequence[Event], Sequence[Decision]]) -> Figures:
+def figures_of(*story: tuple[float, Sequence[Event], Sequence[Decision]]) -> Figures:
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=9)]), one_type(), {})
     for at, events, decisions in story:
         metrics.hear(Moment.of(at, events), decisions)
@@ -30,11 +30,11 @@ def sit(names: str) -> list[Decision]:
     return [Start(name, 1, (seat,), math.inf) for seat, name in enumerate(names)]
 
 
-def test_a_deadline_is_met_by_who_finishes_at_it_and_missed_by_who_does_not() -> None:
+def test_a_job_that_finishes_at_its_deadline_meets_it_and_a_later_one_misses_it() -> None:
     """Due at 10: a finishes at 10, b at 11, c is cancelled at 9 and d at 11, e fails at 5, f is refused at 5, g still
     runs when the run ends at 11. h has no deadline, i's is at 12, after the end.
     """
-    figures = heard(
+    figures = figures_of(
         (0, [*come("abcdefg", 10), *come("h"), *come("i", 12)], sit("abcdegh")),
         (5, [JobFailed("e", 1, "")], [Refuse("f", "")]),
         (9, [JobCancelled("c")], []),
@@ -49,14 +49,14 @@ def test_a_deadline_is_met_by_who_finishes_at_it_and_missed_by_who_does_not() ->
 
 
 def test_without_deadlines_none_is_missed_and_none_is_counted() -> None:
-    assert heard((0, come("a"), sit("a")), (9, [JobFinished("a", 1)], [])).summary["deadlines_missed"] is None
+    assert figures_of((0, come("a"), sit("a")), (9, [JobFinished("a", 1)], [])).summary["deadlines_missed"] is None
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_what_a_search_gives_up_and_what_a_user_cancels_are_told_apart(late: bool) -> None:
-    """Of two who want the end of one job the first to be heard counts."""
+def test_cancellations_by_a_tuner_and_by_a_user_are_distinguished(late: bool) -> None:
+    """Of two cancellations of one job the first counts."""
     again = [(7.0, [JobCancelled("a", by_tuner=False)], [])] if late else []
-    figures = heard(
+    figures = figures_of(
         (0, come("abc"), sit("abc")),
         (5, [JobCancelled("a", by_tuner=True), JobCancelled("b")], []),
         *again,

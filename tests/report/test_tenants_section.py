@@ -1,4 +1,4 @@
-"""The section for a committee says who was owed what, got what, and who paid for whom, in plain words."""
+"""The section about tenants says what each was owed and got, lent and paid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 
 def tenants_of(**changes: Any) -> TenantFigures:
-    """Return two tenants of whom `lab` was owed 100 hours and got 60: 30 went to `shop`, nobody used 10."""
+    """Return two tenants: `lab` was owed 100 hours and got 60; `shop` got 30 of the rest, 10 were idle."""
     fields: dict[str, Any] = {
         "names": ("lab", "shop"),
         "quota": np.array([3.0, 1.0]),
@@ -46,24 +46,24 @@ def test_each_tenant_has_a_row_with_what_it_was_owed_and_got(a_report, a_run):
     assert "shop 1 accelerator, 1 job 170 % of what it was owed got 85.0 of 50.0 owed; jobs did not wait" in words
 
 
-def test_it_is_told_who_paid_for_whom_and_who_lent_to_whom(a_report, a_run):
+def test_payments_and_loans_are_listed(a_report, a_run):
     words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of()))))
     assert (
-        "Who paid for whom under fifo lab paid 30.0 hours that it asked for: 30.0 to shop. "
-        "It went without another 10.0 hours that nobody used. "
+        "Loans and payments under fifo lab paid 30.0 hours that it asked for: 30.0 to shop. "
+        "It did not get another 10.0 hours that no tenant used. "
         "lab lent 5.00 hours that it did not ask for: 5.00 to shop." in words
     )
 
 
-def test_where_all_got_what_they_were_owed_nobody_paid(a_report, a_run):
+def test_where_all_got_what_they_were_owed_no_tenant_paid(a_report, a_run):
     fair = tenants_of(received=np.array([100.0, 50.0]) * HOUR, paid=np.zeros((2, 2)), lent=np.zeros((2, 2)))
     words = section(page(a_report(a_run("fifo", [60.0], tenants=fair))))
-    assert "Nobody paid for anybody." in words
+    assert "No tenant paid for another." in words
     assert words.count("100 % of what it was owed") == 0
     assert words.count("all that it was owed") == 2
 
 
-def test_jobs_that_were_refused_are_told_of_by_tenant_and_nobody_is_said_not_to_have_paid(a_report, a_run):
+def test_refused_jobs_are_counted_by_tenant_and_replace_the_line_that_no_tenant_paid(a_report, a_run):
     """All of lab's seven jobs were refused, so that nothing was owed to it and no wait is known."""
     gone = tenants_of(
         refused=np.array([7, 0]),
@@ -75,12 +75,12 @@ def test_jobs_that_were_refused_are_told_of_by_tenant_and_nobody_is_said_not_to_
     )
     words = section(page(a_report(a_run("fifo", [60.0], tenants=gone))))
     assert "never served got 0 of 0 owed; 7 of 7 jobs were refused" in words
-    assert "Who paid for whom under fifo Refused, and so never served: 7 of 7 jobs of lab." in words
-    assert "Nobody paid" not in words
+    assert "Loans and payments under fifo Refused, and so never served: 7 of 7 jobs of lab." in words
+    assert "No tenant paid" not in words
     assert "nothing was owed" not in words
 
 
-def test_of_a_tenant_of_whose_jobs_some_were_refused_both_is_told(a_report, a_run):
+def test_a_tenant_with_some_refused_jobs_shows_its_refusals_and_its_payments(a_report, a_run):
     words = section(page(a_report(a_run("fifo", [60.0], tenants=tenants_of(refused=np.array([1, 0]))))))
     assert "got 60.0 of 100 owed; a job waited 30.0 min; 1 of 7 jobs was refused" in words
     assert "Refused, and so never served: 1 of 7 jobs of lab. lab paid 30.0 hours" in words
@@ -107,10 +107,10 @@ def test_every_policy_has_its_column_and_the_bars_one_scale(a_report, a_run):
     text = page(a_report(a_run("fifo", [60.0], tenants=tenants_of()), a_run("las", [60.0], tenants=other)))
     widths = [float(width) for width in re.findall(r'class="had" x="0" y="2" width="([\d.]+)"', text)]
     assert widths == pytest.approx([120, 200, 170, 100])
-    assert text.count("Who paid for whom under") == 2
+    assert text.count("Loans and payments under") == 2
 
 
-def test_one_tenant_alone_shares_with_nobody(a_report, a_run):
+def test_a_single_tenant_has_no_section(a_report, a_run):
     one = tenants_of(names=("-",), ltgf=np.ones((1, 2)))
     report = a_report(a_run("fifo", [60.0], tenants=one), a_run("las", [60.0]))
     assert "For the committee" not in page(report)
