@@ -40,7 +40,7 @@ from eunomia.model.events import (
 )
 from eunomia.model.job import Job
 from eunomia.model.row_index import RowIndex
-from eunomia.model.tenants import NOBODY
+from eunomia.model.tenants import NO_TENANT
 from eunomia.model.topology import Topology
 
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
@@ -196,7 +196,7 @@ class MetricsCollector:
             self._received = np.concatenate((self._received, np.zeros_like(self._received)))
         if job.scale_factor >= len(self._waiting):
             self._waiting = np.concatenate((self._waiting, np.zeros(job.scale_factor, dtype=np.int64)))
-        owner = self._owner(job.tenant or NOBODY)
+        owner = self._owner(job.tenant or NO_TENANT)
         job_timelines.submit(*self._books(), at, row, job.scale_factor, job.retries, owner)
 
     def _owner(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The life of a job as one table; the diagram in the documentation is drawn from it."""
+"""The life cycle of a job as one table, from which the diagram in the documentation is drawn."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 
 class Stage(IntEnum):
-    """Where a job is in its life. The numbers are what the core's arrays hold."""
+    """Stage of a job; the numbers are stored in the core's arrays."""
 
     WAITING = 0
     RUNNING = 1
@@ -18,7 +18,7 @@ class Stage(IntEnum):
 
 
 class Cause(StrEnum):
-    """What moves a job on."""
+    """Cause of a transition."""
 
     STARTED = "Start"
     STOPPED = "Stop"
@@ -48,16 +48,16 @@ LIFE: dict[tuple[Stage, Cause], Stage] = {
     (Stage.PAUSED, Cause.CANCELLED): Stage.CANCELLED,
 }
 NEXT: dict[tuple[int, Cause], Stage] = {(int(stage), cause): end for (stage, cause), end in LIFE.items()}
-PRESENT = frozenset({Stage.WAITING, Stage.RUNNING})  # asks for seats or has some
+PRESENT = frozenset({Stage.WAITING, Stage.RUNNING})  # pending or running
 FINAL = frozenset(stage for stage in Stage if not any(start == stage for start, _ in LIFE))
 
 
 class IllegalStep(AssertionError):
-    """A step that the table does not have: a mistake of ours or of a world, never of a user."""
+    """A transition that the table does not have: a bug of the core or a backend, never a user's mistake."""
 
 
 def step(stage: int, cause: Cause, job_id: str) -> Stage:
-    """Return the stage after `stage`, a number of Stage. Raises `IllegalStep` for a step that no job may take."""
+    """Return the stage after `stage`, a number of Stage. Raises `IllegalStep` for a transition not in the table."""
     try:
         return NEXT[stage, cause]
     except KeyError:

@@ -22,7 +22,7 @@ from statistics import geometric_mean
 import numpy as np
 
 from eunomia.model.problems import Problems
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 from eunomia.throughputs.columns import MeasurementColumns, number, read_columns, whole
 from eunomia.throughputs.job_type_aliases import Kind, model_of
 from eunomia.throughputs.measured import nearest_size
@@ -61,7 +61,7 @@ class ByNodes:
         near = [n for n, (measured, _) in curves.items() if measured[0] <= fewest]
         if not curves or nodes <= fewest:
             return 1.0
-        here, best = straight([nodes, fewest], *curves[nearest_size(near or curves, size)])
+        here, best = interpolate([nodes, fewest], *curves[nearest_size(near or curves, size)])
         return max(float(here / best), 1.0)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 from eunomia.traces.field_rules import SCALE_FACTOR, SUBMITTED, NumberRule
 from eunomia.traces.open_table import read_sheet
 from eunomia.traces.options import chosen
@@ -96,5 +96,5 @@ def _steps(applications: tuple[str, ...], batch: Floats) -> Floats:
         rows = of == name
         sizes = np.array(list(measured), dtype=np.float64)
         samples = sizes * np.array(list(measured.values()), dtype=np.float64)
-        steps[rows] = straight(elementary.log(batch[rows]), elementary.log(sizes), samples) / batch[rows]
+        steps[rows] = interpolate(elementary.log(batch[rows]), elementary.log(sizes), samples) / batch[rows]
     return steps

@@ -2,12 +2,12 @@
 
     level[m] = ⌊ attained accelerator-seconds[m] / quantum ⌋;  order by level, then by submission
 
-so that jobs of one level do not interrupt each other; attained service (job,). The policy wants to be asked again when
-a running job crosses into a level behind a job that waits. Choose a quantum well above what a change of seats costs
-times the scale factor: a gang that is called back sooner than it has started makes no progress.
+so that jobs of one level do not preempt each other; attained service (job,). The next ask is when a running job enters
+a level behind a waiting job. Choose a quantum well above the cost of a preemption times the scale factor: a gang that
+is preempted before it has restored its checkpoint makes no progress.
 
-Example (examples/two_jobs.json). Text has received 7560 accelerator-seconds, which is level ⌊7560 / 3600⌋ = 2; image is
-new, level 0. Image is first and takes the v100, text a k80.
+Example (examples/two_jobs.json). Text has attained 7560 accelerator-seconds, which is level ⌊7560 / 3600⌋ = 2; image is
+new, level 0. Image is first and gets the v100, text a k80.
 
 Reference: the two-dimensional least attained service of J. Gu et al., "Tiresias: A GPU Cluster Manager for Distributed
 Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of queues.
@@ -26,8 +26,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.placing.choose import would_run
-from eunomia.policies.order.preemption_horizon import next_behind
+from eunomia.policies.order.preemption_horizon import next_behind, would_run_in
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
 
 _ROUNDING = 1e-9  # of a level: service is a sum of products
@@ -35,12 +34,12 @@ _ROUNDING = 1e-9  # of a level: service is a sum of products
 
 @dataclass(frozen=True)
 class Las:
-    """Who received least runs first, in steps of `quantum` accelerator-seconds.
+    """Jobs run by attained service, least first, in steps of `quantum` accelerator-seconds.
 
-    Use it when nobody knows how long jobs take, many are short and a few are very long, and stopping a job is cheap.
+    Use it when durations are unknown, many jobs are short and a few very long, and preemption is cheap.
 
-    The worst-off is a job that has received much already: it waits behind every newcomer until that has received as
-    much, and starves while newcomers keep the cluster full.
+    The worst-off is a job with much attained service: it waits behind every new job until that has attained as much,
+    and starves while new jobs fill the cluster.
     """
 
     quantum: float = 3600.0
@@ -69,12 +68,10 @@ class Las:
         level = np.floor(view.service / self.quantum + _ROUNDING)
         order = np.argsort(level, kind="stable")
         rows, memory = candidates(view, order, self.types)
-        size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
-        running = would_run(rows.job, rows.type, size, view.jobs, free)
-        return Order(rows, again_at=self._next_crossing(view, level, order, running), memory=memory)
+        return Order(rows, again_at=self._next_crossing(view, level, order, would_run_in(view, rows)), memory=memory)
 
     def _next_crossing(self, view: View, level: Floats, order: Ints, running: Bools) -> float:
-        """Return when the first of the running jobs falls behind a waiting one if all go on as they are."""
+        """Return when the first running job falls behind a waiting one if no job starts or stops before."""
         job, rival = next_behind(order, running)
         if len(job) == 0:
             return math.inf

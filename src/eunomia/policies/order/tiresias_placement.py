@@ -1,4 +1,4 @@
-"""Gangs that must sit closely do not have others stopped for seats that lie too far apart."""
+"""Consolidated gangs do not preempt jobs whose seats are spread over too many machines."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from eunomia.placing.floor import Floor
 from eunomia.policies.order.type_choice import by_fastest
 
 
-def in_line(view: View, order: Ints, closely: Bools) -> tuple[Rows, Bools]:
-    """Return the candidates, and who would run, (job,), if all seats were given anew.
+def order_with_placement(view: View, order: Ints, consolidated: Bools) -> tuple[Rows, Bools]:
+    """Return the candidates, and whether each job would run, (job,), if all seats were allocated anew.
 
-    A waiting gang that must sit `closely` (job,) and could not, though by count it would have seats, goes to the end of
-    the line: there it takes what others leave.
+    A waiting gang that must be `consolidated` (job,), with enough accelerators but not on few enough machines, moves to
+    the end of the line.
     """
     last = np.zeros(view.jobs, dtype=bool)
     while True:
@@ -24,23 +24,23 @@ def in_line(view: View, order: Ints, closely: Bools) -> tuple[Rows, Bools]:
         rows = by_fastest(view, line)
         size, free = view.scale_factor[rows.job], view.capacity.astype(np.int64)
         type = would_sit(rows.job, rows.type, size, view.jobs, free)
-        scattered = _scattered(view, type, closely & ~last) if closely.any() else ()
-        if not len(scattered):
-            near = np.where(closely[rows.job], ONE_MACHINE, ANYWHERE) if closely.any() else None
-            return Rows(rows.job, rows.type, within=near), type >= 0
-        last[scattered] = True
+        spread = _spread(view, type, consolidated & ~last) if consolidated.any() else ()
+        if not len(spread):
+            within = np.where(consolidated[rows.job], ONE_MACHINE, ANYWHERE) if consolidated.any() else None
+            return Rows(rows.job, rows.type, within=within), type >= 0
+        last[spread] = True
 
 
-def _scattered(view: View, type: Ints, closely: Bools) -> list[int]:
-    """Return who of those that must sit closely could not, if each job moved to its `type` (job,), -1 = none."""
+def _spread(view: View, type: Ints, consolidated: Bools) -> list[int]:
+    """Return the gangs that could not be consolidated if each job moved to its `type` (job,), -1 = none."""
     moves = np.flatnonzero((type >= 0) & (type != view.on_type))
-    if not closely[moves].any():
+    if not consolidated[moves].any():
         return []
     holder = view.holder
     floor = Floor(view.topology, (holder == -1) | ((holder >= 0) & (type != view.on_type)[holder]))
     widest_first = moves[np.argsort(-view.scale_factor[moves], kind="stable")]
     seated = (
-        (m, floor.place(int(type[m]), int(view.scale_factor[m]), one_machine=bool(closely[m])))
+        (m, floor.place(int(type[m]), int(view.scale_factor[m]), one_machine=bool(consolidated[m])))
         for m in widest_first.tolist()
     )
     return [m for m, seats in seated if seats is None]

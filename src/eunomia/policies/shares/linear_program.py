@@ -9,29 +9,24 @@ first leave open.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
 from eunomia.policies.shares.max_min_program import seats
+from eunomia.policies.shares.options import LinearPoint
 from eunomia.solvers.face import Face, central, closest
 from eunomia.solvers.linear import Total
 
-Point = Literal["any", "closest", "central"]
-
-
-def check_point(point: str, space_sharing: bool = False) -> None:
-    """Raise ValueError for a spelling that is not one of `Point`, and for a choice that pairs do not offer."""
-    if point not in ("any", "closest", "central"):
-        raise ValueError(f"point is {point!r}; it is 'any', 'closest' (fewest moves) or 'central'")
-    if point != "any" and space_sharing:
-        raise ValueError(f"point={point} and space_sharing=true: pairs have one point only; leave one of the two out")
-
 
 def chosen(
-    view: View, worth: Floats, found: Total, point: Point, *, rate: Floats | None = None, floor: Floats | None = None
+    view: View,
+    worth: Floats,
+    found: Total,
+    point: LinearPoint,
+    *,
+    rate: Floats | None = None,
+    floor: Floats | None = None,
 ) -> Floats:
     """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are what `found` is of."""
     if point == "any":

@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.model.answers import Shares
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types
+from eunomia.policies.shares.max_min_program import level_shares
+from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS
 
 
 def seconds(rate: float) -> float:
@@ -38,7 +39,7 @@ def seconds(rate: float) -> float:
 class Makespan:
     """The last job ends as early as possible.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
     Use it when a batch of jobs counts as done only when all of it is, and it is known how much work is left.
 
@@ -48,7 +49,7 @@ class Makespan:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -64,18 +65,13 @@ class Makespan:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        check_point(self.point, self.space_sharing)
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else needs_of(self.point))
+        check_options(self, interior=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, r = placement_sensitive.speeds(view, self.types, self.placement), view.remaining
         if self.space_sharing:
             return pair_programs.highest_own_level(view, T, r, read=seconds)
-        return placement_sensitive.as_counted(
+        return placement_sensitive.with_placement(
             level_shares(view, T, r, point=self.point, read=seconds), view, self.placement
         )

@@ -26,14 +26,15 @@ from typing import ClassVar
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, equal_share
+from eunomia.policies.shares.max_min_program import level_shares
+from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, equal_share
 
 
 def fair_need(T: Floats, view: View) -> Floats:
@@ -45,7 +46,7 @@ def fair_need(T: Floats, view: View) -> Floats:
 class MaxMinFairness:
     """Raise the worst-off job as far as it goes.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
     Use it when everybody should get a part of a mixed cluster that is worth the same to each, and nobody knows how long
     jobs take. The one to start with.
@@ -56,7 +57,7 @@ class MaxMinFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -77,13 +78,7 @@ class MaxMinFairness:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        check_point(self.point, self.space_sharing)
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        also_needs(self, needs_of(self.point))
+        check_options(self, interior=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
@@ -91,4 +86,4 @@ class MaxMinFairness:
         need = fair_need(T, view)
         if self.space_sharing:
             return pair_programs.highest_level(view, T, need)
-        return placement_sensitive.as_counted(level_shares(view, T, need, point=self.point), view, self.placement)
+        return placement_sensitive.with_placement(level_shares(view, T, need, point=self.point), view, self.placement)

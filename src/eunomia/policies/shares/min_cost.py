@@ -33,9 +33,9 @@ from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs
-from eunomia.policies.shares.max_min_program import needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types, of_fastest, per, speeds
-from eunomia.policies.shares.throughput_per_cost import late_named, prices
+from eunomia.policies.shares.options import LinearPoint, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
+from eunomia.policies.shares.throughput_per_cost import prices, with_late_jobs
 from eunomia.solvers.linear import best_total
 
 _ROUNDING = 1 - 1e-9  # of an equal part: all equal parts together fill the cluster to the last digit
@@ -55,7 +55,7 @@ class MinCost:
     deadlines: bool = True
     types: Types = "aware"
     space_sharing: bool = False
-    point: linear_program.Point = "any"
+    point: LinearPoint = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="min_cost",
@@ -69,31 +69,27 @@ class MinCost:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        linear_program.check_point(self.point, self.space_sharing)
-        also_needs(self, needs_of(self.point))
+        check_options(self)
         also_needs(self, deadlines.NEEDS if self.deadlines else ())
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
         alone = alone_throughput(T, view.scale_factor, C) * _ROUNDING
-        kept = deadlines.DeadlineFloors.only(alone)
+        kept = deadlines.DeadlineFloors.all_kept(alone)
         if self.deadlines:
             kept = deadlines.floors(view, T, alone, space_sharing=self.space_sharing)
         bill = np.where(T > 0, z[:, None] * prices(view), 0.0)
         hurry = 2 * bill.max(initial=0.0)  # worth more than any bill: full speed of a job whose floor is dropped
         if self.space_sharing:
-            return late_named(_paired(view, T, hurry, kept), kept)
-        worth = hurry * of_fastest(T) * kept.dropped[:, None] - bill
+            return with_late_jobs(_paired(view, T, hurry, kept), kept)
+        worth = hurry * relative_speed(T) * kept.dropped[:, None] - bill
         found = best_total(worth, z, C, rate=T, floor=kept.floor)
         x = linear_program.chosen(view, worth, found, self.point, rate=T, floor=kept.floor)
         cost = float((bill * x).sum())
         least = cost - (found.bound - float((worth * x).sum()))
-        answer = answered(x, cost, least, price=found.price, scale=found.scale, point=_point(kept) or self.point)
-        return late_named(Shares(answer.x, fill=False, certificate=answer.certificate), kept)
+        answer = build_answer(x, cost, least, price=found.price, scale=found.scale, point=_point(kept) or self.point)
+        return with_late_jobs(Shares(answer.x, fill=False, certificate=answer.certificate), kept)
 
 
 def _point(kept: deadlines.DeadlineFloors) -> str:
@@ -102,7 +98,7 @@ def _point(kept: deadlines.DeadlineFloors) -> str:
 
 def _paired(view: View, T: Floats, hurry: float, kept: deadlines.DeadlineFloors) -> Shares:
     """Return rows with partners; a pair pays for its accelerators once."""
-    v = np.where(kept.dropped, per(np.full(view.jobs, hurry), T.max(axis=1, initial=0.0)), 0.0)
+    v = np.where(kept.dropped, divide(np.full(view.jobs, hurry), T.max(axis=1, initial=0.0)), 0.0)
     answer, cost = pair_programs.cheapest(view, T, v, prices(view), kept.floor)
     proof = answer.certificate
     assert proof is not None

@@ -4,9 +4,8 @@
     effective throughput of m = Σ_j T[m,j] X[m,j] + Σ_n,j T[m|n,j] X[(m,n),j]
 
 T[m|n,j] throughput of m beside n on type j, 0 where they do not fit; only gangs of one scale factor share. The programs
-have a row for each class of jobs, so their cost does not grow with the number of jobs.
-Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
-OSDI 2020, section 3.1 (space sharing).
+have a row for each class of jobs, so their cost does not grow with the number of jobs. Reference: D. Narayanan et al.,
+"Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020, section 3.1 (space sharing).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import Certificate
 from eunomia.model.products import dot
 from eunomia.model.view import View
-from eunomia.policies.shares.share_inputs import per, times
+from eunomia.policies.shares.share_inputs import clip_shares, divide
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.filling.tree import Tree
 from eunomia.solvers.late import Late
@@ -34,16 +33,7 @@ from eunomia.solvers.pairs.product import largest_shared_product
 from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level, worth_of
 from eunomia.solvers.ratio import Tried, climb
 
-NEEDS = frozenset({"kind", "paired"})
 MANY = 200  # classes; beyond, needs are told apart within a class of one kind
-
-
-def check_space_sharing(space_sharing: object, types: str) -> None:
-    """Raise ValueError for what is neither true nor false, and for pairs without speeds to judge them by."""
-    if not isinstance(space_sharing, bool):
-        raise ValueError(f"space_sharing is {space_sharing!r}; it is true or false")
-    if space_sharing and types != "aware":
-        raise ValueError("space_sharing=true and types=agnostic: pairs are chosen by their speeds; leave types out")
 
 
 def highest_level(view: View, T: Floats, need: Floats) -> Shares:
@@ -53,7 +43,7 @@ def highest_level(view: View, T: Floats, need: Floats) -> Shares:
         return highest_own_level(view, T, need)
     rate, beside, size = _tables(view, T, classes)
     one = classes.representative
-    second = per(np.ones(len(one)), rate.max(axis=1, initial=0.0))
+    second = divide(np.ones(len(one)), rate.max(axis=1, initial=0.0))
     able = np.where(rate.any(axis=1), need[one], 0.0)
     found = highest_shared_level(rate, beside, size, classes.count, view.capacity, able, second=second)
     return _answer(found, expand(found, classes), float)
@@ -71,7 +61,7 @@ def highest_own_level(
     """Return rows with partners for needs that jobs of a kind do not share: need · t / (base - age · t), all (job,)."""
     classes = group(view.kind)
     rate, beside, size = _tables(view, T, classes)
-    second = per(np.ones(len(rate)), rate.max(axis=1, initial=0.0))
+    second = divide(np.ones(len(rate)), rate.max(axis=1, initial=0.0))
     found = highest_shared_level_own(
         rate, beside, size, classes.of, view.capacity, need, base=base, age=age, second=second
     )
@@ -206,4 +196,6 @@ def _answer(found: Shared, entries: Entries, read: Callable[[float], float], tol
 
 def shares_of(entries: Entries, proof: Certificate) -> Shares:
     """Return rows with partners and their proof as an answer."""
-    return Shares(times(entries.share), Rows(entries.first, entries.column, partner=entries.second), certificate=proof)
+    return Shares(
+        clip_shares(entries.share), Rows(entries.first, entries.column, partner=entries.second), certificate=proof
+    )

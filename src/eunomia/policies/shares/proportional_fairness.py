@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.model.answers import Shares
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types
+from eunomia.policies.shares.options import Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer
 from eunomia.solvers.proportional import fairest_product
 
 
@@ -35,7 +36,7 @@ from eunomia.solvers.proportional import fairest_product
 class ProportionalFairness:
     """A balance of fairness and speed: nobody starves, and fast types go where they gain the most.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
     Use it when max-min fairness gives away too much for the sake of a single slow job, and nobody knows how long jobs
     take.
@@ -46,7 +47,7 @@ class ProportionalFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="proportional_fairness",
@@ -66,11 +67,7 @@ class ProportionalFairness:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
+        check_options(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
@@ -78,7 +75,7 @@ class ProportionalFairness:
         if self.space_sharing:
             return pair_programs.fairest_product(view, T, view.weight)
         found = fairest_product(T, z, view.capacity, view.weight)
-        answer = answered(
+        answer = build_answer(
             found.x,
             found.objective,
             found.bound,
@@ -86,4 +83,4 @@ class ProportionalFairness:
             scale=float(view.weight.sum()),
             tolerance=1e-6,
         )
-        return placement_sensitive.as_counted(answer, view, self.placement)
+        return placement_sensitive.with_placement(answer, view, self.placement)

@@ -26,7 +26,8 @@ from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, speeds, times
+from eunomia.policies.shares.options import Types, check_types
+from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
 
 
@@ -67,4 +68,4 @@ class StrategyProof:
         T, z = speeds(view, self.types), view.scale_factor.astype(float)
         x, kept = strategy_proof(T, z, view.capacity, view.weight)
         why = {m: f"keeps {kept[m]:.1%} of its proportionally fair share" for m in np.flatnonzero(kept < 1).tolist()}
-        return Shares(times(x), fill=False, why=why)
+        return Shares(clip_shares(x), fill=False, why=why)

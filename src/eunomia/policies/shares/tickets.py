@@ -15,7 +15,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.tenants import Tenants
 from eunomia.model.view import View
 from eunomia.policies.shares.share_inputs import NEEDS as _NEEDS
-from eunomia.policies.shares.share_inputs import of_fastest, speeds
+from eunomia.policies.shares.share_inputs import relative_speed, speeds
 
 NEEDS = _NEEDS | {"tenant", "tenants"}
 _ROUNDING = 1e-9  # of an accelerator
@@ -63,7 +63,7 @@ class TicketDemand:
         np.add.at(self.on_type, self.owner, z[:, None] * can)
         self.in_all = np.bincount(self.owner, z * can.any(axis=1), minlength=tenants).astype(float)  # D[u]
         worth = np.zeros_like(self.on_type)
-        np.add.at(worth, self.owner, z[:, None] * of_fastest(self.T))
+        np.add.at(worth, self.owner, z[:, None] * relative_speed(self.T))
         self.worth = np.divide(worth, self.on_type, out=np.zeros_like(worth), where=self.on_type > 0)
         self.tickets = tickets_of(view.tenants, self.owner)
 

@@ -27,13 +27,14 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, equal_share, times
+from eunomia.policies.shares.options import Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, equal_share
 from eunomia.solvers.filling.tree import Tree, flat
 from eunomia.solvers.filling.waterfill import Filled, fill
 
@@ -52,7 +53,7 @@ def _need(view: View, T: Floats) -> Floats:
 def answer_of(found: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
     """Return X (job, type) with the lowest level / speed, (job,), what sets each share, and the order it is best in."""
     proof = _proof(found.level, found.frozen_in > 0, found.own, found.price, found.gap, speed, order)
-    return Shares(times(found.x), certificate=proof)
+    return Shares(clip_shares(found.x), certificate=proof)
 
 
 def paired_answer(view: View, T: Floats, tree: Tree, speed: Floats, order: str = "lexicographic") -> Shares:
@@ -79,7 +80,7 @@ def _proof(
 class WaterFilling:
     """Max-min fairness that does not stop at the worst-off.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
     Use it when jobs are stuck at different levels, because some fit on one type only, and those above the worst-off
     should be treated fairly too.
@@ -90,7 +91,7 @@ class WaterFilling:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="water_filling",
@@ -110,11 +111,7 @@ class WaterFilling:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
+        check_options(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
@@ -124,4 +121,4 @@ class WaterFilling:
         )
         if self.space_sharing:
             return paired_answer(view, T, tree, view.weight)
-        return placement_sensitive.as_counted(answer_of(filled(view, T, tree), view.weight), view, self.placement)
+        return placement_sensitive.with_placement(answer_of(filled(view, T, tree), view.weight), view, self.placement)

@@ -30,14 +30,15 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import IN_TREE
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.tenants import INNER, Tenants
 from eunomia.model.view import View
-from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types
+from eunomia.policies.shares import placement_sensitive
+from eunomia.policies.shares.options import Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS
 from eunomia.policies.shares.water_filling import answer_of, filled, paired_answer
 from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
 from eunomia.solvers.filling.tree import Inner, Tree
@@ -49,7 +50,7 @@ _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 class Hierarchical:
     """Fair between tenants first, then inside each of them.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
     Use it when the cluster belongs to several groups with agreed parts, and each wants a rule of its own inside.
 
@@ -60,7 +61,7 @@ class Hierarchical:
     inner: str = "as said"
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="hierarchical",
@@ -80,16 +81,12 @@ class Hierarchical:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
+        check_options(self)
         if self.space_sharing and self._calls_another:
             raise ValueError(
                 f"space_sharing=true and inner={self.inner}: pairs may be of two tenants, and then no part of the "
                 f"cluster is one tenant's; leave space_sharing out"
             )
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
         if self._calls_another:
             takes_over(self, share_policy(self.inner))
 
@@ -109,7 +106,7 @@ class Hierarchical:
         found = filled(view, T, tree)
         if self._calls_another:
             return self._inside(view, found.x)
-        return placement_sensitive.as_counted(answer_of(found, ones, IN_TREE), view, self.placement)
+        return placement_sensitive.with_placement(answer_of(found, ones, IN_TREE), view, self.placement)
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each splitting as it says or as `inner` says for all."""
