@@ -14,7 +14,7 @@ from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
 from eunomia.model.view import View
-from eunomia.policies.wrappers.inner import order_policy
+from eunomia.policies.wrappers.inner import inner_policy
 from eunomia.policies.wrappers.quota import Quotas
 from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
@@ -80,7 +80,9 @@ class Slow:
 
     def line(self) -> list[int]:
         """Return the inner policy's jobs in its order; where it stops nobody, those that run before those that wait."""
-        jobs: list[int] = list(dict.fromkeys(order_policy(self.policy.inner).decide(self.view).rows.job.tolist()))
+        jobs: list[int] = list(
+            dict.fromkeys(inner_policy(self.policy.inner, "order").decide(self.view).rows.job.tolist())
+        )
         return sorted(jobs, key=lambda m: not self.stays(m))
 
     def stays(self, m: int) -> bool:
@@ -120,7 +122,7 @@ class Slow:
         """Return the jobs that may run, best first."""
         within, line = self.within(), self.line()
         borrows = [m for m in line if m not in within and self.may_borrow(m)]
-        inner = list(dict.fromkeys(order_policy(self.policy.inner).decide(self.view).rows.job.tolist()))
+        inner = list(dict.fromkeys(inner_policy(self.policy.inner, "order").decide(self.view).rows.job.tolist()))
         newest = self.policy.reclaim == "newest"
         kept = sorted(
             (m for m in inner if m in borrows and self.view.on_type[m] >= 0),
@@ -145,7 +147,7 @@ def test_a_decision_is_what_its_page_says(seed: int, inner: str, borrowing: bool
     assert list(dict.fromkeys(answer.rows.job.tolist())) == slow.order()
     assert set(answer.refuse) == slow.refused()
     assert set(answer.why) == slow.told()
-    inside = order_policy(inner).decide(view).rows
+    inside = inner_policy(inner, "order").decide(view).rows
     for m in slow.order():  # the types that the inner policy names, or where it is when nobody would move it
         types = [view.on_type[m]] if slow.stays(m) else inside.type[inside.job == m].tolist()
         assert answer.rows.type[answer.rows.job == m].tolist() == types

@@ -5,7 +5,9 @@
     O_u       Q_u − Σ entitlements of the tenants below u; its quota Q_u where there are none
 
 The paper has no nested tenants. Here the children's entitlements are subtracted from the parent's quota, so that all
-entitlements within u add up to at most Q_u. Reference: Z. Ye et al., "ASTRAEA: A Fair Deep Learning Scheduler for
+entitlements within u add up to at most Q_u.
+
+Reference: Z. Ye et al., "ASTRAEA: A Fair Deep Learning Scheduler for
 Multi-Tenant GPU Clusters", TPDS 2022.
 """
 

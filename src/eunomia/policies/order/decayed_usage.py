@@ -42,11 +42,11 @@ def rolled_up(own: Floats, tenants: Tenants) -> Floats:
     return total
 
 
-def whole_shares(tenants: Tenants) -> Floats:
+def whole_shares(weight: Floats, parent: Ints) -> Floats:
     """Return each tenant's part of the cluster, (tenant,): the product of the parts by weight from the top to it."""
-    share = among_siblings(tenants.weight, tenants.parent)
-    for u in np.flatnonzero(tenants.parent >= 0).tolist():  # parents precede their children
-        share[u] *= share[tenants.parent[u]]
+    share = among_siblings(weight, parent)
+    for u in np.flatnonzero(parent >= 0).tolist():  # parents precede their children
+        share[u] *= share[parent[u]]
     return share
 
 

@@ -90,7 +90,7 @@ class Drf:
             ),
             total=np.concatenate((view.capacity, view.room)),
             used=used,
-            weight=whole_shares(view.tenants),
+            weight=whole_shares(view.tenants.weight, view.tenants.parent),
             strict=self.strict,
         )
         return line[tried[choice >= 0]]

@@ -115,7 +115,7 @@ def classic(usage: Floats, tenants: Tenants, dampening: float = 1.0) -> Floats:
     total = usage[top].sum()
     U = usage / total if total > 0 else np.zeros(len(usage))
     s = among_siblings(tenants.weight, tenants.parent)
-    E, S = U.copy(), whole_shares(tenants)
+    E, S = U.copy(), whole_shares(tenants.weight, tenants.parent)
     for u in np.flatnonzero(~top).tolist():  # parents precede their children
         E[u] = U[u] + (E[tenants.parent[u]] - U[u]) * s[u]
     return np.asarray(elementary.power(2.0, -E / S / dampening))

@@ -1,10 +1,10 @@
-"""Which of many optima of a total is returned: the corner that prices lead to, the closest to today's seats, or inside.
+"""Choice among the optima of a linear objective: a vertex, the closest to the present seats, or a central one.
 
     maximise Σ_m Σ_j c[m,j] X[m,j]   subject to   Σ_j T[m,j] X[m,j] ≥ f_m
 
-`any` is a corner; `closest` moves the fewest jobs from where they sit now; `central` lies inside all optima and treats
-alike jobs alike. The last two solve a second program over distinct jobs, whose points are those that the prices of the
-first leave open.
+`any` is a vertex; `closest` moves the fewest jobs from their present seats; `central` is inside the optimal face and
+treats identical jobs alike. The last two solve a second program over distinct jobs on the optimal face, which the
+prices of the first define.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eunomia.solvers.face import Face, central, closest
 from eunomia.solvers.linear import Total
 
 
-def chosen(
+def choose_optimum(
     view: View,
     worth: Floats,
     found: Total,
@@ -28,7 +28,7 @@ def chosen(
     rate: Floats | None = None,
     floor: Floats | None = None,
 ) -> Floats:
-    """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are what `found` is of."""
+    """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are those of `found`."""
     if point == "any":
         return found.x
     face = Face.of_prices(

@@ -1,13 +1,13 @@
-"""Least makespan: all jobs that are there end as soon as possible, if nobody else came.
+"""Least makespan of the present jobs, without later submissions.
 
     minimise_X   M = max_m  r_m / Σ_j T[m,j] X[m,j]
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
 X share of time (job, type), r remaining steps (job,), T throughput (job, type), z scale factor (job,), C capacity
-(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. What
-is left over goes to Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
+(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Time
+left over maximises Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
 
-Example (examples/two_jobs.json). Both have 12600 steps to do, so they end together when they are equally fast: with
+Example (examples/two_jobs.json). Both have 12600 steps left, so they end together when they are equally fast: with
 image on the v100 for a part x of its time, 1 + 3x = 2 - x at x = 1/4. Both do 7/4 steps/s and end after 12600 / (7/4) =
 7200 s.
 
@@ -31,7 +31,7 @@ from eunomia.policies.shares.share_inputs import NEEDS
 
 
 def seconds(rate: float) -> float:
-    """Return 1 / rate: a makespan from the share of all remaining work that is done in a second."""
+    """Return 1 / rate: the makespan in seconds from the fraction of the remaining work that is done per second."""
     return 1.0 / rate if rate > 0 else 0.0
 
 
@@ -41,10 +41,10 @@ class Makespan:
 
     `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when a batch of jobs counts as done only when all of it is, and it is known how much work is left.
+    Use it when a batch of jobs counts as done only when all of it is, and remaining work is known.
 
-    The worst-off here is a short job: it may be made to take as long as the longest. Nobody ends later than M, as long
-    as nobody new comes.
+    The worst-off here is a short job: it may take as long as the longest. No job ends later than M, as long as no job
+    is submitted.
     """
 
     types: Types = "aware"

@@ -1,10 +1,10 @@
-"""Most total throughput, whoever gets it.
+"""Most total throughput, without fairness.
 
     maximise_X   Σ_m v_m Σ_j T[m,j] X[m,j]
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
-X share of time (job, type), T throughput (job, type), z scale factor (job,), C capacity (type,). Raw: v = 1, steps/s of
-whatever each model calls a step, so that models with small steps win. Normalised: v_m = w_m z_m / max_j T[m,j],
+X share of time (job, type), T throughput (job, type), z scale factor (job,), C capacity (type,). Raw: v = 1, steps/s,
+whose size depends on the model, so that models with small steps win. Normalised: v_m = w_m z_m / max_j T[m,j],
 accelerators kept busy at the speed of each job's best type, by priority weight w. Agnostic: T[m,j] is the mean speed of
 the job, on every type that can run it.
 
@@ -34,15 +34,15 @@ from eunomia.solvers.linear import best_total
 
 @dataclass(frozen=True)
 class MaxThroughput:
-    """The cluster does the most steps; jobs that gain it little may get nothing.
+    """The cluster does the most steps; jobs that contribute little may get no share.
 
     `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when all jobs belong to one owner who counts work done and not who waits, or you want to know what fairness
-    costs.
+    Use it when all jobs belong to one owner who values completed work and not waiting times, or you want to know the
+    cost of fairness.
 
-    The worst-off job gets nothing while the cluster is full of others that do more on the same accelerators. Give it a
-    weight, or take a fair policy.
+    The worst-off job gets no share while others do more on the same accelerators. Give it a weight, or take a fair
+    policy.
     """
 
     normalised: bool = True
@@ -73,7 +73,7 @@ class MaxThroughput:
             return pair_programs.best_total(view, T, v)
         worth = T * v[:, None]
         found = best_total(worth, z, view.capacity)
-        x = linear_program.chosen(view, worth, found, self.point)
+        x = linear_program.choose_optimum(view, worth, found, self.point)
         done = float((worth * x).sum())
         answer = build_answer(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
         return placement_sensitive.with_placement(answer, view, self.placement)

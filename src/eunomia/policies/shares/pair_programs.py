@@ -1,11 +1,13 @@
-"""Space sharing: two jobs on the same accelerators, as rows of the answer. Jobs of one kind and need are alike.
+"""Space sharing: two jobs on the same accelerators, as rows of the answer, by classes of jobs with one kind and need.
 
     Σ over rows with job m of X ≤ 1 for each job m;   a pair of scale factor z uses z accelerators of its type, once
     effective throughput of m = Σ_j T[m,j] X[m,j] + Σ_n,j T[m|n,j] X[(m,n),j]
 
 T[m|n,j] throughput of m beside n on type j, 0 where they do not fit; only gangs of one scale factor share. The programs
-have a row for each class of jobs, so their cost does not grow with the number of jobs. Reference: D. Narayanan et al.,
-"Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020, section 3.1 (space sharing).
+have a row for each class of jobs, so their cost does not grow with the number of jobs.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 3.1 (space sharing).
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from eunomia.solvers.pairs.product import largest_shared_product
 from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level, worth_of
 from eunomia.solvers.ratio import Tried, climb
 
-MANY = 200  # classes; beyond, needs are told apart within a class of one kind
+MANY = 200  # most classes by kind and need; beyond, classes are by kind, and needs differ within a class
 
 
 def highest_level(view: View, T: Floats, need: Floats) -> Shares:
-    """Return rows with partners that raise the lowest Σ rate / need as far as it goes; T (job, type), need (job,)."""
+    """Return rows with partners of the largest minimum Σ rate / need; T (job, type), need (job,)."""
     classes = group(view.kind, need)
     if len(classes.count) > MANY:
         return highest_own_level(view, T, need)
@@ -58,7 +60,7 @@ def highest_own_level(
     age: Floats | None = None,
     read: Callable[[float], float] = float,
 ) -> Shares:
-    """Return rows with partners for needs that jobs of a kind do not share: need · t / (base - age · t), all (job,)."""
+    """Return rows with partners for needs that differ within a kind: need · t / (base - age · t), all (job,)."""
     classes = group(view.kind)
     rate, beside, size = _tables(view, T, classes)
     second = divide(np.ones(len(rate)), rate.max(axis=1, initial=0.0))
@@ -71,22 +73,22 @@ def highest_own_level(
 def best_total(
     view: View, T: Floats, v: Floats, *, per_column: Floats | None = None, floor: Floats | None = None
 ) -> Shares:
-    """Return rows with partners that do the most Σ v · rate; v (job,), `per_column` (type,) what a type counts."""
+    """Return rows with partners with the most Σ v · rate; v (job,), `per_column` (type,) factor of a type."""
     found, entries = _best_total(view, T, v, per_column=per_column, floor=floor)
     return _answer(found, entries(), float)
 
 
 def cheapest(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> tuple[Shares, float]:
-    """Return rows with partners with the most Σ v · rate less fees that keep the floors, and the fees they pay.
+    """Return rows with partners with the most Σ v · rate − fees above the floors, and the fees.
 
-    T (job, type), v, floor (job,), fee (type,) of an accelerator for all the time.
+    T (job, type), v, floor (job,), fee (type,) of an accelerator for all of the time.
     """
     found, entries = _best_total(view, T, v, floor=floor, fee=fee)
     return _answer(found, entries(), float), float(dot(fee, found.taken))
 
 
 def best_ratio(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> Shares:
-    """Return rows with partners with the most Σ v · rate / Σ fee · accelerators that keep the floors.
+    """Return rows with partners with the most Σ v · rate / Σ fee · accelerators above the floors.
 
     T (job, type), v, floor (job,), fee (type,) above 0. Raises NoOptimum when no ratio is proven to 1e-9.
     """
@@ -113,7 +115,7 @@ def _best_total(
     fee: Floats | None = None,
     scale: float = 0.0,
 ) -> tuple[Shared, Callable[[], Entries]]:
-    """Return the times by class, and how to expand them to jobs."""
+    """Return the shares by class, and a function that expands them to jobs."""
     classes = group(view.kind, v)
     rate, beside, size = _tables(view, T, classes)
     one, C = classes.representative, view.capacity
@@ -126,12 +128,12 @@ def _best_total(
 
 
 def _dearest(view: View, T: Floats, v: Floats, fee: Floats) -> float:
-    """Return a ratio that none exceeds, whatever the floors: that of the best single row of the answer."""
+    """Return a bound of the ratio for any floors: the ratio of the best single row."""
     classes = group(view.kind, v)
     rate, beside, size = _tables(view, T, classes)
-    things = activities(rate, beside, size, classes.count, view.capacity)
-    worth = worth_of(things, v[classes.representative], size)
-    return float((worth / (size[things.first] * fee[things.column])).max(initial=0.0))
+    columns = activities(rate, beside, size, classes.count, view.capacity)
+    worth = worth_of(columns, v[classes.representative], size)
+    return float((worth / (size[columns.first] * fee[columns.column])).max(initial=0.0))
 
 
 def fairest_product(view: View, T: Floats, weight: Floats) -> Shares:
@@ -144,11 +146,11 @@ def fairest_product(view: View, T: Floats, weight: Floats) -> Shares:
 
 @dataclass(frozen=True, slots=True)
 class PackedShares:
-    """Levels of jobs filled by a tree, each column (job,), and the shares that reach them."""
+    """Levels of jobs, filled by a tree, and the shares that reach them."""
 
-    level: Floats
-    served: Bools  # some type can run it
-    own: Bools  # stopped at its own full speed, not by a price
+    level: Floats  # (job,)
+    served: Bools  # (job,) some type can run it
+    own: Bools  # (job,) limited by its own full speed, not by a price
     price: tuple[Floats, ...]  # of each phase, (type,)
     gap: float
     entries: Entries
@@ -157,8 +159,10 @@ class PackedShares:
 def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
     """Return levels rate / need, filled by a tree whose rows are the jobs; T (job, type), need (job,) above 0."""
     first = np.array([False, *(inner == "first" for inner in tree.inner)])
-    alone = np.where(first[tree.group_of + 1], np.arange(view.jobs), -1)  # served one after the other: none has a twin
-    classes = group(view.kind, need, tree.row_weight, tree.group_of, alone)
+    single = np.where(
+        first[tree.group_of + 1], np.arange(view.jobs), -1
+    )  # served one after another: a class of its own
+    classes = group(view.kind, need, tree.row_weight, tree.group_of, single)
     rate, beside, size = _tables(view, T, classes)
     one, of = classes.representative, classes.of
     fewer = replace(tree, group_of=tree.group_of[one], row_weight=tree.row_weight[one] * classes.count)
@@ -168,14 +172,14 @@ def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
 
 
 def late_jobs(view: View, T: Floats, floor: Floats) -> Late:
-    """Return the jobs whose floors, (job,) steps/s, are given up: the least weight of them that sharing leaves late."""
+    """Return the jobs whose floors, (job,) steps/s, are dropped: the least total weight under space sharing."""
     classes = group(view.kind)
     rate, beside, size = _tables(view, T, classes)
     return late_shared_rows(rate, beside, size, classes.of, view.capacity, floor, view.weight)
 
 
 def _tables(view: View, T: Floats, classes: Classes) -> tuple[Floats, Floats, Floats]:
-    """Return rates alone (class, type), beside each other (class, class, type), and sizes (class,)."""
+    """Return solo rates (class, type), rates in pairs (class, class, type), and sizes (class,)."""
     one = classes.representative
     kind, rate, size = view.kind[one], T[one], view.scale_factor[one]
     beside = view.paired[kind[:, None], kind[None, :]]
@@ -195,7 +199,7 @@ def _answer(found: Shared, entries: Entries, read: Callable[[float], float], tol
 
 
 def shares_of(entries: Entries, proof: Certificate) -> Shares:
-    """Return rows with partners and their proof as an answer."""
+    """Return rows with partners and their certificate as an answer."""
     return Shares(
         clip_shares(entries.share), Rows(entries.first, entries.column, partner=entries.second), certificate=proof
     )

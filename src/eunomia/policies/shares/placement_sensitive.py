@@ -1,10 +1,12 @@
-"""Placement as a property of the row: a gang on one machine, or spread over several at a lower speed.
+"""Placement sensitivity: a gang on one machine, or spread over several at a lower throughput.
 
     T[m,j] = throughput on one machine where the type has machines of at least z_m accelerators, else spread
 
-and a row whose gang would lose by being spread asks for one machine. Spreading never pays at the same number of
-accelerators, so the program itself keeps one column per type. Reference: D. Narayanan et al., "Heterogeneity-Aware
-Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020, section 3.1 (placement sensitivity).
+and a row whose gang is slower when spread requests one machine. Spreading never helps at the same number of
+accelerators, so the program has one column per type.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 3.1 (placement sensitivity).
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ def largest_machine(view: View) -> Ints:
 
 
 def fits_together(view: View) -> Bools:
-    """Return (job, type) whether the gang finds room on one machine."""
+    """Return (job, type) whether one machine of the type is large enough for the gang."""
     return np.asarray(view.scale_factor[:, None] <= largest_machine(view))
 
 
 def speeds(view: View, types: Types, placement: Placement) -> Floats:
-    """Return T (job, type); where placement counts, at the best one that each gang can have."""
+    """Return T (job, type); with placement sensitivity that of the best possible placement."""
     if placement == "ignored":
         return share_inputs.speeds(view, types)
     T = np.where(fits_together(view), view.throughput, view.apart)
@@ -43,7 +45,7 @@ def speeds(view: View, types: Types, placement: Placement) -> Floats:
 
 
 def with_placement(answer: Shares, view: View, placement: Placement) -> Shares:
-    """Return X (job, type); where placement counts, as rows, each with the placement that its speed was counted at."""
+    """Return the answer; with placement sensitivity as rows with the placement that T assumes."""
     if placement == "ignored":
         return answer
     job, type = np.nonzero(answer.x > 0)
