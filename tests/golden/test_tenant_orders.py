@@ -161,7 +161,7 @@ def test_final_stops_the_newest_while_shares_do_not_cross_initial_one_job_more()
     assert wide.victims(3, 0, final=False, initial=True) == [1]
 
 
-def test_who_need_not_stop_goes_on() -> None:
+def test_a_job_that_need_not_stop_keeps_running() -> None:
     """b wants 4 of its quota of 6; a's newest of 1 stops first, then its 4: the 1 need not have."""
     group = cohort([(0, 6), (0, 4), (0, 1), (1, 1), (1, 4)], quota=[6, 6], weight=[1, 1])
     assert group.victims(4, 0, final=True, initial=True) == [1]

@@ -96,7 +96,7 @@ def test_the_second_price_leaves_the_gain_with_the_highest_bidder() -> None:
     assert after == pytest.approx(np.array([[0.5 - sold, 1.5], [0.75, 0], [0.5 + 1 / 6, 0]]))
 
 
-def test_nobody_sells_for_what_it_cannot_hold() -> None:
+def test_no_tenant_sells_for_what_it_cannot_hold() -> None:
     """The seller has one job of one accelerator, and holds one already: it has no use for more slow ones."""
     A, worth = np.full((2, 2), 0.5), np.array([[1, 1 / 2], [1, 1 / 4]])
     assert trade(A, worth, np.ones((2, 2)), np.ones(2)) == pytest.approx(A)
@@ -115,7 +115,7 @@ def markets(draw: st.DrawFn) -> tuple[Floats, Floats, Floats, Floats]:
 
 @settings(max_examples=100, deadline=None)
 @given(markets(), st.sampled_from(["middle", "second"]))
-def test_trades_leave_nobody_worse_off_and_lose_no_accelerator(
+def test_trades_make_no_tenant_worse_off_and_lose_no_accelerator(
     market: tuple[Floats, Floats, Floats, Floats], price: str
 ) -> None:
     A, worth, on_type, in_all = market
@@ -130,7 +130,7 @@ def test_trades_leave_nobody_worse_off_and_lose_no_accelerator(
         assert (now[changed] > before[changed]).all()
 
 
-def test_after_the_trades_nobody_could_trade_on() -> None:
+def test_after_the_trades_no_further_trade_is_possible() -> None:
     """Where nothing but what they have holds them back, no tenant with a larger speed-up has slow ones left."""
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -50,7 +50,7 @@ def test_what_is_owed_within_a_tenant_is_at_most_its_quota_and_in_all_at_most_wh
 
 
 @given(trees())
-def test_who_has_nobody_below_owns_its_quota(drawn: Drawn) -> None:
+def test_a_tenant_without_children_owns_its_quota(drawn: Drawn) -> None:
     tree, demand = drawn
     leaf = ~np.isin(np.arange(len(tree.names)), tree.parent)
     quota = tree.quota(CAPACITY)

@@ -111,7 +111,7 @@ def test_a_job_is_in_the_queue_of_its_service_since_it_was_promoted(seed: int, p
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([150.0, "200,2000", "none"]))
-def test_nobody_is_stopped_for_a_lower_queue_or_by_who_came_into_its_own_later(seed: int, limits: float | str) -> None:
+def test_no_job_is_stopped_for_a_lower_queue_or_by_a_later_entry_into_its_own(seed: int, limits: float | str) -> None:
     """On one type, where a job never moves. Who has just come into a queue is not settled there, and may be stopped."""
     policy = Watched(limits=limits, placement="anywhere")
     object.__setattr__(policy, "seen", [])

@@ -77,9 +77,9 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
 
 
 def promises(policy: Policy, *, complete: bool = False, separable: bool = False, renews: bool = False) -> None:
-    """Let this policy, with its parameters, promise more than others. For a `__post_init__`; needs no slots.
+    """Set the promises of this policy instance. For a `__post_init__`; needs a class without slots.
 
-    `complete`: alone, as asked and anywhere; and while everybody could sit at once it does not want to be asked again.
+    `complete`: without partners, in the first shape, anywhere; and no ask at a set time while all jobs fit at once.
     """
     object.__setattr__(
         policy, "info", replace(policy.info, complete=complete, separable=complete and separable, renews=renews)

@@ -46,19 +46,19 @@ class Tenants:
     _quota: dict[float, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)  # by capacity
 
     @classmethod
-    def of(cls, owners: Iterable[str], said: Mapping[str, Tenant] | None = None) -> Tenants:
-        """Build the tree of these owners, their ancestors and all in `said`; the default weight is 1."""
-        said = said or {}
+    def of(cls, owners: Iterable[str], declared: Mapping[str, Tenant] | None = None) -> Tenants:
+        """Build the tree of these owners, their ancestors and all in `declared`; the default weight is 1."""
+        declared = declared or {}
         row: dict[str, int] = {}
         parents: list[int] = []
-        for owner in [*said, *owners]:
+        for owner in [*declared, *owners]:
             path = (owner or NO_TENANT).split("/")
             for depth in range(1, len(path) + 1):
                 name = "/".join(path[:depth])
                 if name not in row:
                     row[name] = len(row)
                     parents.append(row["/".join(path[: depth - 1])] if depth > 1 else -1)
-        options = [said.get(name, Tenant()) for name in row]
+        options = [declared.get(name, Tenant()) for name in row]
         return cls(
             tuple(row),
             np.array(parents, dtype=np.int64),

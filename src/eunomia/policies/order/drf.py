@@ -69,10 +69,12 @@ class Drf:
         runs = view.on_type >= 0
         kept = np.flatnonzero(runs & (not self.preempt))
         line = np.argsort(~runs, kind="stable") if self.preempt else np.flatnonzero(~runs)
-        never = np.asarray((view.demand > view.room).any(axis=1))
-        fits: Bools = runnable(view).any(axis=1) & ~never
+        infeasible = np.asarray((view.demand > view.room).any(axis=1))
+        fits: Bools = runnable(view).any(axis=1) & ~infeasible
         served = self._fill(view, line[fits[line]], kept)
-        why = dict.fromkeys(np.flatnonzero(never & ~runs).tolist(), "it asks for more CPUs or memory than there are")
+        why = dict.fromkeys(
+            np.flatnonzero(infeasible & ~runs).tolist(), "it asks for more CPUs or memory than there are"
+        )
         return Order(by_fastest(view, np.concatenate((kept, served))), why=why)
 
     def _fill(self, view: View, line: Ints, kept: Ints) -> Ints:

@@ -55,13 +55,13 @@ def order_by_gain(view: View, line: Ints, narrowest: MinimumShapes, worth: Float
     job, type = np.broadcast_to(line[:, None], real.shape)[real], prefer[line][real]
     free = np.floor(view.capacity).astype(np.int64)
     on = would_sit(job, type, narrowest.size[job, type], view.jobs, free.copy())
-    seated = line[on[line] >= 0]
+    started = line[on[line] >= 0]
     waits = line[(on[line] < 0) & real.any(axis=1)]
-    shape = _widen(view, seated, on[seated], narrowest, worth, free)
+    shape = _widen(view, started, on[started], narrowest, worth, free)
     first = prefer[waits, 0]
     rows = Rows(
-        np.concatenate((seated, waits)),
-        np.concatenate((on[seated], first)),
+        np.concatenate((started, waits)),
+        np.concatenate((on[started], first)),
         shape=np.concatenate((shape, narrowest.shape[waits, first])) if view.shapes.shape[1] > 1 else None,
     )
     return Order(rows)

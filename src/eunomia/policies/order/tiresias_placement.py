@@ -39,8 +39,8 @@ def _spread(view: View, type: Ints, consolidated: Bools) -> list[int]:
     holder = view.holder
     floor = Floor(view.topology, (holder == -1) | ((holder >= 0) & (type != view.on_type)[holder]))
     widest_first = moves[np.argsort(-view.scale_factor[moves], kind="stable")]
-    seated = (
+    placed = (
         (m, floor.place(int(type[m]), int(view.scale_factor[m]), one_machine=bool(consolidated[m])))
         for m in widest_first.tolist()
     )
-    return [m for m, seats in seated if seats is None]
+    return [m for m, seats in placed if seats is None]

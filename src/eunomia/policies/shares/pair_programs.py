@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eunomia.model.answers import Rows, Shares
-from eunomia.model.arrays import Bools, Floats
+from eunomia.model.arrays import Array, Bools, Floats
 from eunomia.model.certificate import Certificate
 from eunomia.model.products import dot
 from eunomia.model.view import View
@@ -61,8 +61,7 @@ def highest_own_level(
     read: Callable[[float], float] = float,
 ) -> Shares:
     """Return rows with partners for needs that differ within a kind: need · t / (base - age · t), all (job,)."""
-    classes = group(view.kind)
-    rate, beside, size = _tables(view, T, classes)
+    classes, rate, beside, size = _classes(view, T)
     second = divide(np.ones(len(rate)), rate.max(axis=1, initial=0.0))
     found = highest_shared_level_own(
         rate, beside, size, classes.of, view.capacity, need, base=base, age=age, second=second
@@ -116,8 +115,7 @@ def _best_total(
     scale: float = 0.0,
 ) -> tuple[Shared, Callable[[], Entries]]:
     """Return the shares by class, and a function that expands them to jobs."""
-    classes = group(view.kind, v)
-    rate, beside, size = _tables(view, T, classes)
+    classes, rate, beside, size = _classes(view, T, v)
     one, C = classes.representative, view.capacity
     worth = v[one] if per_column is None else v[one][:, None] * per_column
     if floor is not None and floor.any():
@@ -129,8 +127,7 @@ def _best_total(
 
 def _dearest(view: View, T: Floats, v: Floats, fee: Floats) -> float:
     """Return a bound of the ratio for any floors: the ratio of the best single row."""
-    classes = group(view.kind, v)
-    rate, beside, size = _tables(view, T, classes)
+    classes, rate, beside, size = _classes(view, T, v)
     columns = activities(rate, beside, size, classes.count, view.capacity)
     worth = worth_of(columns, v[classes.representative], size)
     return float((worth / (size[columns.first] * fee[columns.column])).max(initial=0.0))
@@ -138,8 +135,7 @@ def _dearest(view: View, T: Floats, v: Floats, fee: Floats) -> float:
 
 def fairest_product(view: View, T: Floats, weight: Floats) -> Shares:
     """Return rows with partners that have the largest Σ weight · log rate; weight (job,)."""
-    classes = group(view.kind, weight)
-    rate, beside, size = _tables(view, T, classes)
+    classes, rate, beside, size = _classes(view, T, weight)
     found = largest_shared_product(rate, beside, size, classes.count, view.capacity, weight[classes.representative])
     return _answer(found, expand(found, classes), float, tolerance=1e-6)
 
@@ -162,8 +158,7 @@ def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
     single = np.where(
         first[tree.group_of + 1], np.arange(view.jobs), -1
     )  # served one after another: a class of its own
-    classes = group(view.kind, need, tree.row_weight, tree.group_of, single)
-    rate, beside, size = _tables(view, T, classes)
+    classes, rate, beside, size = _classes(view, T, need, tree.row_weight, tree.group_of, single)
     one, of = classes.representative, classes.of
     fewer = replace(tree, group_of=tree.group_of[one], row_weight=tree.row_weight[one] * classes.count)
     found = fill_shared(rate, beside, size, classes.count, view.capacity, need[one], fewer)
@@ -173,9 +168,14 @@ def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
 
 def late_jobs(view: View, T: Floats, floor: Floats) -> Late:
     """Return the jobs whose floors, (job,) steps/s, are dropped: the least total weight under space sharing."""
-    classes = group(view.kind)
-    rate, beside, size = _tables(view, T, classes)
+    classes, rate, beside, size = _classes(view, T)
     return late_shared_rows(rate, beside, size, classes.of, view.capacity, floor, view.weight)
+
+
+def _classes(view: View, T: Floats, *keys: Array) -> tuple[Classes, Floats, Floats, Floats]:
+    """Return the classes of jobs by kind and keys, (job,) each, with their `_tables`."""
+    classes = group(view.kind, *keys)
+    return classes, *_tables(view, T, classes)
 
 
 def _tables(view: View, T: Floats, classes: Classes) -> tuple[Floats, Floats, Floats]:
