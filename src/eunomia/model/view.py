@@ -100,8 +100,8 @@ class View:
     topology = _Column[Topology]()  # where the accelerators are
 
     def __post_init__(self) -> None:
-        near = {name: rounded(each, bits=SEEN_BITS) for name, each in self.columns.items() if name in ROUNDED}
-        object.__setattr__(self, "columns", {**self.columns, **near})
+        sums = {name: rounded(column, bits=SEEN_BITS) for name, column in self.columns.items() if name in ROUNDED}
+        object.__setattr__(self, "columns", {**self.columns, **sums})
 
     def rng(self) -> np.random.Generator:
         """Return this ask's generator: the same view draws the same numbers."""

@@ -38,8 +38,8 @@ class MinimumShapes:
             can[:, s] &= (view.shapes[:, :s] != view.shapes[:, s, None]).all(axis=1)[:, None]
         size = np.where(can, wide, _NONE)
         shape = size.argmin(axis=1)
-        taken = np.take_along_axis(np.where(can, speed, 0.0), shape[:, None, :], axis=1)[:, 0]
-        return cls(can, shape, size.min(axis=1), taken)
+        fastest = np.take_along_axis(np.where(can, speed, 0.0), shape[:, None, :], axis=1)[:, 0]
+        return cls(can, shape, size.min(axis=1), fastest)
 
 
 def order_by_gain(view: View, line: Ints, narrowest: MinimumShapes, worth: Floats) -> Order:

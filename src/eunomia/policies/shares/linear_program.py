@@ -22,22 +22,22 @@ from eunomia.solvers.linear import Total
 def choose_optimum(
     view: View,
     worth: Floats,
-    found: Total,
+    optimum: Total,
     point: LinearPoint,
     *,
     rate: Floats | None = None,
     floor: Floats | None = None,
 ) -> Floats:
-    """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are those of `found`."""
+    """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are those of `optimum`."""
     if point == "any":
-        return found.x
+        return optimum.x
     face = Face.of_prices(
         worth,
         view.scale_factor.astype(float),
         view.capacity,
-        found.price,
+        optimum.price,
         rate=rate,
         floor=floor,
-        floor_price=None if floor is None else found.floor_price,
+        floor_price=None if floor is None else optimum.floor_price,
     )
     return np.asarray(central(face) if point == "central" else closest(face, seats(view)))

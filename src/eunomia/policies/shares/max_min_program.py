@@ -44,18 +44,20 @@ def level_shares(
     z, C = view.scale_factor.astype(float), view.capacity
     second, before = relative_speed(T) if point == "any" else None, view.memory.get("price")
     start = None if before is None else before[0]
-    found = highest_level(T, z, C, need, base=base, age=age, second=second, start=start)
-    x, which = found.x, point if found.spent_best else f"{point}; spare time is given out place by place"
-    if point == "interior" and found.objective > 0:
-        x, level = _interior(T, z, C, need, base, age, found.objective)
-        return build_answer(x, level, found.bound, price=found.price, binding=found.binding, point=which, read=read)
+    optimum = highest_level(T, z, C, need, base=base, age=age, second=second, start=start)
+    x, which = optimum.x, point if optimum.spent_best else f"{point}; spare time is given out place by place"
+    if point == "interior" and optimum.objective > 0:
+        x, level = _interior(T, z, C, need, base, age, optimum.objective)
+        return build_answer(
+            x, level, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read
+        )
     if point != "any" and need.any():
         face = of_level(T, z, C, x)
         x = central(face) if point == "central" else closest(face, seats(view))
     answer = build_answer(
-        x, found.objective, found.bound, price=found.price, binding=found.binding, point=which, read=read
+        x, optimum.objective, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read
     )
-    return replace(answer, memory={"price": found.price[None]})
+    return replace(answer, memory={"price": optimum.price[None]})
 
 
 def _interior(

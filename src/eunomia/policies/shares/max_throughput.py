@@ -72,8 +72,8 @@ class MaxThroughput:
         if self.space_sharing:
             return pair_programs.best_total(view, T, v)
         worth = T * v[:, None]
-        found = best_total(worth, z, view.capacity)
-        x = linear_program.choose_optimum(view, worth, found, self.point)
+        optimum = best_total(worth, z, view.capacity)
+        x = linear_program.choose_optimum(view, worth, optimum, self.point)
         done = float((worth * x).sum())
-        answer = build_answer(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
+        answer = build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
         return placement_sensitive.with_placement(answer, view, self.placement)

@@ -84,11 +84,13 @@ class MinCost:
         if self.space_sharing:
             return with_late_jobs(_solve_pairs(view, T, reward, floors), floors)
         worth = reward * relative_speed(T) * floors.dropped[:, None] - cost_rate
-        found = best_total(worth, z, C, rate=T, floor=floors.floor)
-        x = linear_program.choose_optimum(view, worth, found, self.point, rate=T, floor=floors.floor)
+        optimum = best_total(worth, z, C, rate=T, floor=floors.floor)
+        x = linear_program.choose_optimum(view, worth, optimum, self.point, rate=T, floor=floors.floor)
         cost = float((cost_rate * x).sum())
-        least = cost - (found.bound - float((worth * x).sum()))
-        answer = build_answer(x, cost, least, price=found.price, scale=found.scale, point=_point(floors) or self.point)
+        least = cost - (optimum.bound - float((worth * x).sum()))
+        answer = build_answer(
+            x, cost, least, price=optimum.price, scale=optimum.scale, point=_point(floors) or self.point
+        )
         return with_late_jobs(Shares(answer.x, fill=False, certificate=answer.certificate), floors)
 
 

@@ -44,11 +44,11 @@ def highest_level(view: View, T: Floats, need: Floats) -> Shares:
     if len(classes.count) > MANY:
         return highest_own_level(view, T, need)
     rate, beside, size = _tables(view, T, classes)
-    one = classes.representative
-    second = divide(np.ones(len(one)), rate.max(axis=1, initial=0.0))
-    able = np.where(rate.any(axis=1), need[one], 0.0)
-    found = highest_shared_level(rate, beside, size, classes.count, view.capacity, able, second=second)
-    return _answer(found, expand(found, classes), float)
+    first_job = classes.representative
+    second = divide(np.ones(len(first_job)), rate.max(axis=1, initial=0.0))
+    able = np.where(rate.any(axis=1), need[first_job], 0.0)
+    optimum = highest_shared_level(rate, beside, size, classes.count, view.capacity, able, second=second)
+    return _answer(optimum, expand(optimum, classes), float)
 
 
 def highest_own_level(
@@ -63,18 +63,18 @@ def highest_own_level(
     """Return rows with partners for needs that differ within a kind: need · t / (base - age · t), all (job,)."""
     classes, rate, beside, size = _classes(view, T)
     second = divide(np.ones(len(rate)), rate.max(axis=1, initial=0.0))
-    found = highest_shared_level_own(
+    optimum = highest_shared_level_own(
         rate, beside, size, classes.of, view.capacity, need, base=base, age=age, second=second
     )
-    return _answer(found.shared, found.entries(), read)
+    return _answer(optimum.shared, optimum.entries(), read)
 
 
 def best_total(
     view: View, T: Floats, v: Floats, *, per_column: Floats | None = None, floor: Floats | None = None
 ) -> Shares:
     """Return rows with partners with the most Σ v · rate; v (job,), `per_column` (type,) factor of a type."""
-    found, entries = _best_total(view, T, v, per_column=per_column, floor=floor)
-    return _answer(found, entries(), float)
+    optimum, entries = _best_total(view, T, v, per_column=per_column, floor=floor)
+    return _answer(optimum, entries(), float)
 
 
 def cheapest(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> tuple[Shares, float]:
@@ -82,8 +82,8 @@ def cheapest(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> tu
 
     T (job, type), v, floor (job,), fee (type,) of an accelerator for all of the time.
     """
-    found, entries = _best_total(view, T, v, floor=floor, fee=fee)
-    return _answer(found, entries(), float), float(dot(fee, found.taken))
+    optimum, entries = _best_total(view, T, v, floor=floor, fee=fee)
+    return _answer(optimum, entries(), float), float(dot(fee, optimum.taken))
 
 
 def best_ratio(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> Shares:
@@ -93,9 +93,9 @@ def best_ratio(view: View, T: Floats, v: Floats, fee: Floats, floor: Floats) -> 
     """
 
     def at(ratio: float, scale: float) -> Tried[tuple[Shared, Callable[[], Entries]]]:
-        found, entries = _best_total(view, T, v, floor=floor, fee=ratio * fee, scale=scale)
-        paid = float(dot(fee, found.taken))
-        return Tried((found, entries), found.objective + ratio * paid, paid, found.bound)
+        optimum, entries = _best_total(view, T, v, floor=floor, fee=ratio * fee, scale=scale)
+        paid = float(dot(fee, optimum.taken))
+        return Tried((optimum, entries), optimum.objective + ratio * paid, paid, optimum.bound)
 
     climbed = climb(at)
     (_, entries), (last, _) = climbed.best, climbed.last
@@ -116,13 +116,13 @@ def _best_total(
 ) -> tuple[Shared, Callable[[], Entries]]:
     """Return the shares by class, and a function that expands them to jobs."""
     classes, rate, beside, size = _classes(view, T, v)
-    one, C = classes.representative, view.capacity
-    worth = v[one] if per_column is None else v[one][:, None] * per_column
+    first_job, C = classes.representative, view.capacity
+    worth = v[first_job] if per_column is None else v[first_job][:, None] * per_column
     if floor is not None and floor.any():
-        kept = best_shared_total_own(worth, rate, beside, size, classes.of, C, floor=floor, fee=fee, scale=scale)
-        return kept.shared, kept.entries
-    found = best_shared_total(worth, rate, beside, size, classes.count, C, fee=fee, scale=scale)
-    return found, lambda: expand(found, classes)
+        solution = best_shared_total_own(worth, rate, beside, size, classes.of, C, floor=floor, fee=fee, scale=scale)
+        return solution.shared, solution.entries
+    optimum = best_shared_total(worth, rate, beside, size, classes.count, C, fee=fee, scale=scale)
+    return optimum, lambda: expand(optimum, classes)
 
 
 def _dearest(view: View, T: Floats, v: Floats, fee: Floats) -> float:
@@ -136,8 +136,8 @@ def _dearest(view: View, T: Floats, v: Floats, fee: Floats) -> float:
 def fairest_product(view: View, T: Floats, weight: Floats) -> Shares:
     """Return rows with partners that have the largest Σ weight · log rate; weight (job,)."""
     classes, rate, beside, size = _classes(view, T, weight)
-    found = largest_shared_product(rate, beside, size, classes.count, view.capacity, weight[classes.representative])
-    return _answer(found, expand(found, classes), float, tolerance=1e-6)
+    optimum = largest_shared_product(rate, beside, size, classes.count, view.capacity, weight[classes.representative])
+    return _answer(optimum, expand(optimum, classes), float, tolerance=1e-6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +155,14 @@ class PackedShares:
 def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
     """Return levels rate / need, filled by a tree whose rows are the jobs; T (job, type), need (job,) above 0."""
     first = np.array([False, *(inner == "first" for inner in tree.inner)])
-    single = np.where(
-        first[tree.group_of + 1], np.arange(view.jobs), -1
-    )  # served one after another: a class of its own
+    # jobs served one after another are classes of their own
+    single = np.where(first[tree.group_of + 1], np.arange(view.jobs), -1)
     classes, rate, beside, size = _classes(view, T, need, tree.row_weight, tree.group_of, single)
-    one, of = classes.representative, classes.of
-    fewer = replace(tree, group_of=tree.group_of[one], row_weight=tree.row_weight[one] * classes.count)
-    found = fill_shared(rate, beside, size, classes.count, view.capacity, need[one], fewer)
-    entries = expand(found.shared, classes)
-    return PackedShares(found.level[of], found.served[of], found.own[of], found.price, found.gap, entries)
+    first_job, of = classes.representative, classes.of
+    fewer = replace(tree, group_of=tree.group_of[first_job], row_weight=tree.row_weight[first_job] * classes.count)
+    optimum = fill_shared(rate, beside, size, classes.count, view.capacity, need[first_job], fewer)
+    entries = expand(optimum.shared, classes)
+    return PackedShares(optimum.level[of], optimum.served[of], optimum.own[of], optimum.price, optimum.gap, entries)
 
 
 def late_jobs(view: View, T: Floats, floor: Floats) -> Late:
@@ -180,19 +179,19 @@ def _classes(view: View, T: Floats, *keys: Array) -> tuple[Classes, Floats, Floa
 
 def _tables(view: View, T: Floats, classes: Classes) -> tuple[Floats, Floats, Floats]:
     """Return solo rates (class, type), rates in pairs (class, class, type), and sizes (class,)."""
-    one = classes.representative
-    kind, rate, size = view.kind[one], T[one], view.scale_factor[one]
+    first_job = classes.representative
+    kind, rate, size = view.kind[first_job], T[first_job], view.scale_factor[first_job]
     beside = view.paired[kind[:, None], kind[None, :]]
     both = (rate[:, None] > 0) & (rate[None, :] > 0) & (size[:, None] == size[None, :])[:, :, None]
     return rate, np.where(both, beside, 0.0), size.astype(float)
 
 
-def _answer(found: Shared, entries: Entries, read: Callable[[float], float], tolerance: float = 1e-9) -> Shares:
+def _answer(optimum: Shared, entries: Entries, read: Callable[[float], float], tolerance: float = 1e-9) -> Shares:
     proof = Certificate(
-        objective=read(found.objective),
-        bound=read(found.bound),
-        price=found.price,
-        scale=found.scale,
+        objective=read(optimum.objective),
+        bound=read(optimum.bound),
+        price=optimum.price,
+        scale=optimum.scale,
         tolerance=tolerance,
     )
     return shares_of(entries, proof)

@@ -73,12 +73,12 @@ class ProportionalFairness:
         T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
         if self.space_sharing:
             return pair_programs.fairest_product(view, T, view.weight)
-        found = fairest_product(T, z, view.capacity, view.weight)
+        optimum = fairest_product(T, z, view.capacity, view.weight)
         answer = build_answer(
-            found.x,
-            found.objective,
-            found.bound,
-            price=found.price,
+            optimum.x,
+            optimum.objective,
+            optimum.bound,
+            price=optimum.price,
             scale=float(view.weight.sum()),
             tolerance=1e-6,
         )

@@ -101,10 +101,10 @@ class ThroughputPerCost:
             ratio = best_ratio(relative_speed(T), z[:, None] * p, z, C, rate=T, floor=floors.floor)
             answer = build_answer(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
         else:
-            found = best_total(T / p, z, C, rate=T, floor=floors.floor)
-            x = linear_program.choose_optimum(view, T / p, found, self.point, rate=T, floor=floors.floor)
+            optimum = best_total(T / p, z, C, rate=T, floor=floors.floor)
+            x = linear_program.choose_optimum(view, T / p, optimum, self.point, rate=T, floor=floors.floor)
             done = float((T / p * x).sum())
-            answer = build_answer(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
+            answer = build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
         return with_late_jobs(answer, floors)
 
 

@@ -83,9 +83,9 @@ def _fastest_first(offered: Floats, worth: Floats, room: Floats) -> Floats:
     order = np.argsort(-worth, axis=1, kind="stable")
     sorted_ = np.take_along_axis(offered, order, axis=1)
     before = np.cumsum(sorted_, axis=1) - sorted_
-    kept = np.clip(np.maximum(room, 0.0)[:, None] - before, 0.0, sorted_)
+    accepted = np.clip(np.maximum(room, 0.0)[:, None] - before, 0.0, sorted_)
     result = np.zeros_like(offered)
-    np.put_along_axis(result, order, kept, axis=1)
+    np.put_along_axis(result, order, accepted, axis=1)
     return result
 
 

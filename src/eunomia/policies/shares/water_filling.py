@@ -50,17 +50,17 @@ def _need(view: View, T: Floats) -> Floats:
     return np.where(unit > 0, unit, 1.0)
 
 
-def answer_of(found: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
+def answer_of(filling: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
     """Return X (job, type) with its certificate: the lowest level / speed (job,), bindings, and the kind of optimum."""
-    proof = _proof(found.level, found.frozen_in > 0, found.own, found.price, found.gap, speed, order)
-    return Shares(clip_shares(found.x), certificate=proof)
+    proof = _proof(filling.level, filling.frozen_in > 0, filling.own, filling.price, filling.gap, speed, order)
+    return Shares(clip_shares(filling.x), certificate=proof)
 
 
 def paired_answer(view: View, T: Floats, tree: Tree, speed: Floats, order: str = "lexicographic") -> Shares:
     """Return rows with partners of exact levels, with the same certificate."""
-    found = pair_programs.filled(view, T, _need(view, T), tree)
-    proof = _proof(found.level, found.served, found.own, found.price, found.gap, speed, order)
-    return pair_programs.shares_of(found.entries, proof)
+    filling = pair_programs.filled(view, T, _need(view, T), tree)
+    proof = _proof(filling.level, filling.served, filling.own, filling.price, filling.gap, speed, order)
+    return pair_programs.shares_of(filling.entries, proof)
 
 
 def _proof(

@@ -101,10 +101,10 @@ class Hierarchical:
         tree, ones = self._tree(view), np.ones(view.jobs)
         if self.space_sharing:
             return paired_answer(view, T, tree, ones, IN_TREE)
-        found = filled(view, T, tree)
+        filling = filled(view, T, tree)
         if self._calls_another:
-            return self._ask_inner(view, found.x)
-        return placement_sensitive.with_placement(answer_of(found, ones, IN_TREE), view, self.placement)
+            return self._ask_inner(view, filling.x)
+        return placement_sensitive.with_placement(answer_of(filling, ones, IN_TREE), view, self.placement)
 
     def _tree(self, view: View) -> Tree:
         """Return the tenants as groups, each with its own inner rule, or all with `inner`."""
