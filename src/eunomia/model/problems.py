@@ -29,7 +29,7 @@ class Problem:
 
 
 class InvalidInput(ValueError):
-    """Input that cannot be used; nothing was changed."""
+    """Input that cannot be used. Nothing was changed."""
 
     def __init__(self, problems: list[Problem] | tuple[Problem, ...], count: int | None = None):
         self.problems = tuple(problems[:SHOWN])
