@@ -17,7 +17,7 @@ import pytest
 import eunomia
 from eunomia.model.equations import least_squares, pseudo_inverse, solve
 from eunomia.model.products import dot, row_dots, whole_dot
-from eunomia.model.rounding import rising, rounded, straight
+from eunomia.model.rounding import interpolate, rising, rounded
 from eunomia.policies import POLICIES
 
 PACKAGE = Path(eunomia.__file__).parent
@@ -170,9 +170,9 @@ def test_one_unit_in_the_last_place_changes_no_rank_and_the_lower_row_wins() -> 
 def test_straight_lines_go_through_the_points_and_are_flat_beyond() -> None:
     at, values = np.array([0.0, 0.1, 0.5, 1.0]), np.array([1.0, 4.0, 2.0, 8.0])
     x = np.linspace(-0.5, 1.5, 401)
-    assert np.allclose(straight(x, at, values), np.interp(x, at, values), rtol=1e-14)
-    assert straight(at, at, values).tolist() == values.tolist()
-    assert float(straight(3.0, [1.0], [5.0])) == 5.0
+    assert np.allclose(interpolate(x, at, values), np.interp(x, at, values), rtol=1e-14)
+    assert interpolate(at, at, values).tolist() == values.tolist()
+    assert float(interpolate(3.0, [1.0], [5.0])) == 5.0
 
 
 SCENARIO = """seed = 5

@@ -38,22 +38,37 @@ def signature(node: Named) -> str:
     return f"{node.name}({ast.unparse(node.args)}){answer}"
 
 
-def entry(node: Named, within: str = "") -> Iterator[str]:
-    """The heading, signature and docstring of a class or function; then those of the methods of a class."""
+def fields(node: ast.ClassDef, source: list[str]) -> Iterator[str]:
+    """The public fields of a class that have a comment, behind them or on the line before."""
+    for part in node.body:
+        if isinstance(part, ast.Assign | ast.AnnAssign) and part.end_lineno:
+            name = ast.unparse(part.targets[0] if isinstance(part, ast.Assign) else part.target)
+            before, comment = source[part.lineno - 2].strip(), source[part.end_lineno - 1].rpartition("  # ")[2]
+            if "  # " not in source[part.end_lineno - 1]:
+                comment = before.removeprefix("# ") if before.startswith("# ") else ""
+            if comment and not name.startswith("_"):
+                yield f"- `{name}`: {comment}"
+
+
+def entry(node: Named, source: list[str], within: str = "") -> Iterator[str]:
+    """The heading, signature and docstring of a class or function; then the fields and methods of a class."""
     mark = "####" if within else "###"
     yield f"{mark} `{within}{node.name}`\n\n```python\n{signature(node)}\n```\n"
     said = ast.get_docstring(node)
     if said:
         yield f"{said}\n"
     if isinstance(node, ast.ClassDef):
+        if listed := list(fields(node, source)):
+            yield "\n".join(listed) + "\n"
         for method in public(node.body):
-            yield from entry(method, within=f"{node.name}.")
+            yield from entry(method, source, within=f"{node.name}.")
 
 
 def chapter(path: Path) -> str:
     """What one source file promises; empty when it promises nothing."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    lines = [part for node in public(tree.body) for part in entry(node)]
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    lines = [part for node in public(tree.body) for part in entry(node, text.splitlines())]
     said = ast.get_docstring(tree)
     if not said and not lines:
         return ""

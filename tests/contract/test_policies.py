@@ -80,7 +80,7 @@ ROW_ORDER_DECIDES = {
     "fifo_packed": "rows stand in order of submission, and that is what fifo goes by",
     "optimus": "the narrowest shapes are given in order of submission, which is the order of rows",
     "slaq": "jobs that gain alike are served in order of submission, which is the order of rows",
-    "allox": "equally good matchings are told apart by the order of rows",
+    "allox": "ties of matchings are broken by the order of rows",
     "slurm_fair_share": "jobs of equal priority are served in order of submission, which is the order of rows",
     "drf": "jobs of a tenant are served in order of submission, which is the order of rows",
     "kueue_fair_share": "jobs of a queue are served in order of submission, which is the order of rows",
@@ -112,7 +112,7 @@ class ManyOptima(PolicyContract):
 
 
 class Refusing(PolicyContract):
-    """Of a policy that does not admit everybody: whom it admits it lets finish."""
+    """A policy that refuses some jobs lets the admitted ones finish."""
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
@@ -122,7 +122,7 @@ class Refusing(PolicyContract):
 
 
 class InnerOptima(PolicyContract):
-    """What the inner policy of a wrapper is worth, part by part, is not told: that the jobs' time is handed out is."""
+    """A wrapper has no objective over its parts: only the use of the jobs' time is tested."""
 
     def worth(self, view: View, answer: Answer) -> Any:
         assert isinstance(answer, Shares)

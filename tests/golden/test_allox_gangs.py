@@ -14,7 +14,7 @@ WORLD = SmallWorld(
 )
 
 
-def test_a_gang_that_is_refused_is_told_why_and_the_others_run_as_without_it() -> None:
+def test_a_refused_gang_gets_a_reason_and_the_others_run_as_without_it() -> None:
     """Shortest first on two accelerators: 50 + 150 + (50 + 300), or 50 + (50 + 150) + 300."""
     story = play(Allox(gangs="refuse"), WORLD)
     assert story.counts == {"finished": 3, "rejected": 1}

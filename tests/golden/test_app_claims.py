@@ -30,12 +30,12 @@ def test_an_app_is_a_rival_while_one_of_its_jobs_waits_or_runs() -> None:
     claims.advance(30.0, None, NOBODY, 1.0)  # 10 s of both
     claims.pause(1)  # all that is left of x rests
     claims.advance(40.0, None, NOBODY, 1.0)  # 10 s of y
-    found = claims.apps(40.0, np.array([2]), PausedJobs.nobody(1))
+    found = claims.apps(40.0, np.array([2]), PausedJobs.none(1))
     assert found.names == ("y",)
     assert found.mean_rivals == pytest.approx([(20 + 20 + 10) / 30])
     claims.resume(1)
     claims.advance(50.0, None, NOBODY, 1.0)  # 10 s of both
-    found = claims.apps(50.0, np.array([1, 2]), PausedJobs.nobody(1))
+    found = claims.apps(50.0, np.array([1, 2]), PausedJobs.none(1))
     assert found.names == ("x", "y")
     assert found.mean_rivals == pytest.approx([(10 + 20 + 20 + 10 + 20) / 50, (20 + 20 + 10 + 20) / 40])
     assert found.service.tolist() == [3.0, 0.0]

@@ -10,7 +10,7 @@ from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
 
 def test_a_heavier_job_interrupts_and_equals_go_by_submission() -> None:
-    """On one accelerator c of weight 4 comes at 10 and ends at 60; a goes on to 150, and b, as heavy as a, follows."""
+    """On one accelerator c of weight 4 runs from 10 to 60, then a again to 150, then b, of the same weight."""
     jobs = line_up((0, 100), (5, 30), (10, 50))
     jobs = (*jobs[:2], replace(jobs[2], weight=4.0))
     world = SmallWorld(nodes=(Node(type="gpu", accelerators=1),), jobs=jobs, speeds=one_type())

@@ -39,7 +39,7 @@ def view_of(
 
 
 def ends(policy: Carbyne, view: View) -> tuple[Floats, Floats]:
-    """Let everybody receive just what is answered, and ask again when somebody ends; return ends and promises."""
+    """Give every job exactly its shares, and ask again when a job ends; return ends and promises."""
     left, end, promise = np.arange(view.jobs), np.zeros(view.jobs), np.full(view.jobs, np.inf)
     while len(left):
         answer = policy.decide(view)
@@ -59,7 +59,7 @@ def ends(policy: Carbyne, view: View) -> tuple[Floats, Floats]:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0]))
-def test_while_nobody_comes_every_promise_is_kept(seed: int, altruism: float) -> None:
+def test_without_new_jobs_every_promise_is_kept(seed: int, altruism: float) -> None:
     end, promise = ends(Carbyne(altruism=altruism), a_view(seed))
     assert (end <= promise * (1 + 1e-6) + 1e-3).all()
 

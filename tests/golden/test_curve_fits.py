@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.model.curve_fits import FEWEST, fitted, known_curves, losses_at, until_flat
+from eunomia.model.curve_fits import FEWEST, fit_curves, losses_at, to_fitted_form, until_flat
 from eunomia.model.curves import Curve
 
 SEEN = np.arange(61.0)
@@ -31,19 +31,19 @@ def at(curve: Floats, k: float) -> float:
 def test_losses_of_first_order_methods_foretell_later_ones(slaq: bool) -> None:
     """1 / 0.5 + 0.1 = 2.1 at first, 0.28182 after 100 steps, 0.19524 after 200."""
     assert [at(FIRST, k) for k in (0, 100)] == pytest.approx([2.1, 0.28182], abs=1e-5)
-    (found,) = fitted(history(FIRST), slaq=slaq)
+    (found,) = fit_curves(history(FIRST), slaq=slaq)
     assert at(found, 200) == pytest.approx(0.19524, rel=0.02)
 
 
 def test_losses_of_second_order_methods_foretell_later_ones() -> None:
     """0.9^0 + 0.2 = 1.2 after 10 steps, 0.21478 after 50."""
     assert [at(SECOND, k) for k in (10, 50)] == pytest.approx([1.2, 0.21478], abs=1e-5)
-    (found,) = fitted(history(SECOND, steps=SEEN[:31]))
+    (found,) = fit_curves(history(SECOND, steps=SEEN[:31]))
     assert at(found, 50) == pytest.approx(0.21478, rel=0.02)
 
 
 def test_the_family_that_fits_the_end_of_the_history_is_chosen() -> None:
-    first, second = fitted(history(FIRST, SECOND))
+    first, second = fit_curves(history(FIRST, SECOND))
     assert first[4] == 0
     assert first[2] > 0
     assert second[4] < 0
@@ -53,7 +53,7 @@ def test_the_family_that_fits_the_end_of_the_history_is_chosen() -> None:
 def test_a_noisy_history_still_foretells() -> None:
     seen = history(FIRST)
     seen[0, :, 1] *= 1 + 0.01 * np.random.default_rng(0).standard_normal(len(SEEN))
-    (found,) = fitted(seen, slaq=False)
+    (found,) = fit_curves(seen, slaq=False)
     assert at(found, 200) == pytest.approx(0.19524, rel=0.15)
 
 
@@ -62,9 +62,9 @@ def test_a_noisy_history_still_foretells() -> None:
 def test_a_run_whose_first_half_was_seen_has_its_curve_known(
     start: float, floor: float, rate: float, total: float
 ) -> None:
-    (truth,) = known_curves(np.array([Curve(start, floor * start, rate)]), np.array([total]))
+    (truth,) = to_fitted_form(np.array([Curve(start, floor * start, rate)]), np.array([total]))
     assert at(truth, total / 4) == pytest.approx(float(Curve(start, floor * start, rate).loss(0.25)))
-    (found,) = fitted(history(truth, steps=np.linspace(0, total / 2, 40)), slaq=False)
+    (found,) = fit_curves(history(truth, steps=np.linspace(0, total / 2, 40)), slaq=False)
     assert at(found, total) == pytest.approx(at(truth, total), rel=0.02)
     assert at(found, 0) == pytest.approx(start, rel=0.02)
 
@@ -72,7 +72,7 @@ def test_a_run_whose_first_half_was_seen_has_its_curve_known(
 def test_losses_that_do_not_fall_are_a_constant() -> None:
     seen = history(FIRST, FIRST)
     seen[0, :, 1], seen[1, :, 1] = 0.7, 1 + SEEN / 100
-    flat, rising = fitted(seen)
+    flat, rising = fit_curves(seen)
     assert at(flat, 500) == pytest.approx(0.7, rel=1e-3)
     assert at(rising, 500) == pytest.approx(at(rising, 0), rel=1e-9)
 
@@ -82,16 +82,16 @@ def test_each_run_is_fitted_by_itself_whoever_else_is_and_however_much_was_seen(
     seen = np.full((3, 80, 2), np.nan)
     seen[0, :61], seen[2, 5:66] = history(FIRST)[0], history(SECOND)[0]
     seen[1, : FEWEST - 1] = history(FIRST)[0, : FEWEST - 1]
-    together = fitted(seen)
+    together = fit_curves(seen)
     assert np.isnan(together[1]).all()  # too few
     for row, alone in ((0, history(FIRST)), (2, history(SECOND))):
-        assert together[row] == pytest.approx(fitted(alone)[0], rel=1e-6, abs=1e-9)
+        assert together[row] == pytest.approx(fit_curves(alone)[0], rel=1e-6, abs=1e-9)
 
 
 def test_a_loss_that_is_no_number_above_0_is_left_out() -> None:
     seen = history(FIRST)
     seen[0, 7, 1], seen[0, 9, 1], seen[0, 11, 1] = math.inf, -1.0, 0.0
-    assert at(fitted(seen)[0], 200) == pytest.approx(0.19524, rel=0.02)
+    assert at(fit_curves(seen)[0], 200) == pytest.approx(0.19524, rel=0.02)
 
 
 def test_a_curve_is_flat_when_it_falls_by_less_than_a_part_of_its_first_loss() -> None:
@@ -107,5 +107,5 @@ def test_later_losses_tell_more(slaq: bool) -> None:
     1/l being l² times one of l: Σ w l⁴ / Σ w l³ = 4.4225 / 6.477. Alike they would tell 0.632.
     """
     seen = np.stack((np.arange(12.0), np.repeat([0.5, 0.6, 0.7], 4)), axis=1)[None]
-    (found,) = fitted(seen, slaq=slaq)
+    (found,) = fit_curves(seen, slaq=slaq)
     assert [at(found, k) for k in (0, 50)] == pytest.approx([4.4225 / 6.477] * 2, rel=1e-6)

@@ -100,7 +100,7 @@ def test_jobs_of_equal_slack_take_turns_of_a_quantum() -> None:
     assert stops(played(LeastSlack(quantum=20.0), *jobs)) > 1
 
 
-def test_without_deadlines_jobs_are_served_as_they_come_and_nobody_is_stopped() -> None:
+def test_without_deadlines_jobs_are_served_in_submission_order_and_none_is_stopped() -> None:
     jobs = ((0.0, 300.0, NEVER), (1.0, 30.0, NEVER), (2.0, 3.0, NEVER))
     for policy in (Edf(), Edf(late="last"), LeastSlack(quantum=1.0)):
         assert played(policy, *jobs).finished == {"a": 300, "b": 330, "c": 333}

@@ -89,7 +89,7 @@ def test_nothing_more_fits_and_dominant_shares_differ_by_a_task_at_most(instance
 
 @settings(max_examples=25, deadline=None)
 @given(instances())
-def test_everybody_has_its_part_and_envies_nobody_by_more_than_a_task(instance: tuple[Floats, Floats]) -> None:
+def test_every_tenant_has_its_part_and_envies_no_other_by_more_than_a_task(instance: tuple[Floats, Floats]) -> None:
     demand, total = instance
     users, got = len(demand), counts(demand, total, strict=True)
     alone = (total / users / demand).min(axis=1)

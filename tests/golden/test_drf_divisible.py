@@ -95,7 +95,7 @@ def test_cpus_that_run_out_leave_accelerators_to_who_needs_none() -> None:
     assert DrfDivisible().decide(view).x[:, 0] == pytest.approx([1 / 2, 1 / 2, 1])
 
 
-def test_who_asks_for_more_than_there_is_gets_nothing_and_is_told() -> None:
+def test_a_job_that_needs_more_than_the_totals_gets_nothing_and_a_reason() -> None:
     view = view_of("AB", [[1.0]] * 2, [2], demand=[[5, 0], [1, 0]], room=(4, 8))
     answer = DrfDivisible().decide(view)
     assert answer.x[:, 0].tolist() == [0, 1]

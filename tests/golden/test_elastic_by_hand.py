@@ -75,7 +75,7 @@ def test_a_ladder_whose_next_step_has_no_room_ends_there_and_others_go_on() -> N
     assert climb(gain, np.array([[4, 1], [1, 1]]), np.array([0, 1]), np.array([3, 1])).tolist() == [0, 1]
 
 
-def test_nobody_takes_a_step_that_gains_nothing() -> None:
+def test_no_job_takes_a_step_that_gains_nothing() -> None:
     gain = np.array([[1.0, 0.0, 5.0], [-1.0, 2.0, 2.0]])
     assert climb(gain, np.ones((2, 3), dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([9])).tolist() == [1, 0]
 
@@ -195,7 +195,7 @@ def test_where_there_are_more_jobs_than_accelerators_the_largest_decrease_runs()
     assert accelerators(Slaq().decide(seen), seen) == [0, 1, 0, 1]
 
 
-def test_losses_are_told_in_units_of_the_first_slot() -> None:
+def test_losses_are_in_units_of_the_first_slot() -> None:
     """A curve ten times as high, with a floor, counts as much: jobs of one age get alike whatever they measure."""
     seen = slaq_view([0.2, 0.2], 6)
     high = np.array([Curve(1.0, 0.0, 20.0), Curve(10.0, 3.0, 20.0)])
@@ -203,7 +203,7 @@ def test_losses_are_told_in_units_of_the_first_slot() -> None:
     assert accelerators(Slaq().decide(again), again) == [3, 3]
 
 
-def test_a_job_that_goes_on_learning_runs_before_one_that_has_learned() -> None:
+def test_a_job_that_still_learns_runs_before_one_that_has_learned() -> None:
     """One accelerator, 1800 s each. Both are worth 1 at first, and a came first. At 360 its loss has fallen as far as
     it will, while that of b falls evenly to the end: b has the seat until 2160.
     """
@@ -215,15 +215,15 @@ def test_a_job_that_goes_on_learning_runs_before_one_that_has_learned() -> None:
 
 
 def test_curves_are_drawn_by_the_seed_for_a_policy_that_looks_at_them_and_for_no_other() -> None:
-    told = {
+    options = {
         "seed": 5,
         "cluster": {"accelerators": {"gpu": 2}},
         "workload": {"generator": "poisson", "jobs": 3},
         "throughputs": {"source": "uniform"},
     }
-    jobs = set_up(scenario_from_dict({**told, "policy": {"name": "slaq"}}, Path())).jobs
+    jobs = set_up(scenario_from_dict({**options, "policy": {"name": "slaq"}}, Path())).jobs
     assert [job.loss for job in jobs] == [curve_of(5, job.job_id) for job in jobs]
-    others = set_up(scenario_from_dict({**told, "policy": {"name": "fifo"}}, Path())).jobs
+    others = set_up(scenario_from_dict({**options, "policy": {"name": "fifo"}}, Path())).jobs
     assert {job.loss for job in others} == {None}
 
 

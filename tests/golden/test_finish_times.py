@@ -47,7 +47,7 @@ def times(text: str) -> dict[str, float]:
     return {name: float(at) for name, at in (part.split() for part in text.split(","))}
 
 
-def test_fifo_gives_the_first_its_fastest_type_and_nobody_moves() -> None:
+def test_fifo_gives_the_first_its_fastest_type_and_no_job_moves() -> None:
     """a: 600 / 3 = 200 on the v100. b takes what is left, the k80: 600 / 1 = 600, though the v100 is free from 200."""
     assert play(Fifo(), TWO_TYPES).finished == {"a": 200, "b": 600}
 
@@ -79,7 +79,7 @@ def test_srtf_moves_a_job_to_the_slower_type_for_a_shorter_one_and_back_when_the
 
 
 def test_max_min_gives_opposite_tastes_what_each_likes() -> None:
-    """X is the identity: 600 / 3 and 900 / 3 seconds, and nobody ever moves."""
+    """X is the identity: 600 / 3 and 900 / 3 seconds, and no job ever moves."""
     jobs = (
         Job(job_id="a", job_type="left", total_steps=600, sequence=0),
         Job(job_id="b", job_type="right", total_steps=900, sequence=1),
@@ -115,14 +115,14 @@ def test_max_min_serves_weights_one_and_two_by_turns() -> None:
 
 
 def test_max_min_pays_for_every_change_of_seats_and_for_no_renewal() -> None:
-    """A start costs 10 s, a checkpoint 4 and a restore 6, so who sits is passed for 100 s, three thirds of a round.
+    """A start costs 10 s, a checkpoint 4 and a restore 6, so the running job leads by 100 s, three thirds of a round.
 
     end    b sat   a    b        end    b sat   a    b        end    a sat   a    b        end    a sat   a    b
     100    *       1   −1        200    *       2   −2        300    *       0    0        400    *      −2    2
     rank           2   1 + 3                    3   0 + 3              1 + 3    2             −1 + 3    4
 
     Ties go to the first, so a has the seat from 200 to 400: 190 s of its 250. b has had 190 of its 500, and has the
-    other 310 from 410 to 720, for nobody can pass it; a has its last 60 from 730 on.
+    other 310 from 410 to 720, for no job can overtake it; a has its last 60 from 730 on.
     """
     costs = Overheads(start_s=10, checkpoint_s=4, restore_s=6)
     played = play(MaxMinFairness(), ONE_TO_TWO, terms=ROUNDS, overheads=costs)
@@ -144,7 +144,7 @@ def test_fifo_that_skips_fills_every_hole_and_keeps_the_wide_waiting() -> None:
     assert ten(Fifo(backfill="skip")).finished == times("a 10, b 20, c 50, d 7, e 15, f 40, g 19, h 52, i 58, j 53")
 
 
-def test_easy_backfill_fills_only_holes_that_delay_nobody_reserved() -> None:
+def test_easy_backfill_fills_only_holes_that_delay_no_reservation() -> None:
     """c is reserved 20. d (2–7), e (7–15) and g (15–19) end by then; f (10 + 30) would not and waits to 30.
     h is then reserved 60, when f ends; i (40–46) and j (46–47) end by then.
     """
@@ -174,7 +174,7 @@ def test_las_serves_levels_of_twenty_accelerator_seconds() -> None:
     """Level 0 by submission until 20: d 2–7, e 7–15, f from 10, g 15–19.
 
     20  b ended: c (4) comes before f, which has had 10
-    25  c has had 4 · 5 = 20, level 1: f (10) goes on; h (4) does not fit beside it
+    25  c has had 4 · 5 = 20, level 1: f (10) keeps running; h (4) does not fit beside it
     35  f has had 20, level 1: h 35–37
     37  level 1 by submission: c (20)
     40  i is new: i and, in the last place, f (20); c has had 32

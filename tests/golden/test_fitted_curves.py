@@ -27,11 +27,11 @@ from eunomia.testing.sample_views import fresh_memory
 WIDEST = 6  # shapes: 1 … 6 accelerators
 
 
-def view(policy: Policy, total: float, done: Sequence[float], told: Sequence[Floats], capacity: int) -> View:
-    """Return a view of jobs that do n steps/s on n accelerators; `told` are their losses, (loss, 2) each."""
-    jobs, most = len(done), max(len(one) for one in told)
+def view(policy: Policy, total: float, done: Sequence[float], reported: Sequence[Floats], capacity: int) -> View:
+    """Return a view of jobs that do n steps/s on n accelerators; `reported` are their losses, (loss, 2) each."""
+    jobs, most = len(done), max(len(one) for one in reported)
     losses = np.full((jobs, most, 2), np.nan)
-    for m, one in enumerate(told):
+    for m, one in enumerate(reported):
         losses[m, : len(one)] = one
     sizes = np.tile(np.arange(1, WIDEST + 1), (jobs, 1))
     columns: dict[str, Any] = {
@@ -46,7 +46,7 @@ def view(policy: Policy, total: float, done: Sequence[float], told: Sequence[Flo
     return View(at=0.0, types=("gpu",), jobs=jobs, columns=columns, memory=fresh_memory(policy, jobs))
 
 
-def told(steps: Sequence[float], rate: float, floor: float = 0.0) -> Floats:
+def losses_of(steps: Sequence[float], rate: float, floor: float = 0.0) -> Floats:
     """Return the losses floor + 1 / (1 + rate k) after so many steps."""
     k = np.array(steps, dtype=float)
     return np.stack((k, floor + 1 / (1 + rate * k)), axis=1)
@@ -69,9 +69,9 @@ def test_slaq_gives_to_whoever_is_seen_to_learn() -> None:
     curve, which both would have if nothing were known, is the same for both.
     """
     policy = Slaq(slot_s=1.0, curves="fitted")
-    seen = view(policy, 1000.0, [5, 5], [told(FIVE, 1.0), told(FIVE, 0.01)], 6)
+    seen = view(policy, 1000.0, [5, 5], [losses_of(FIVE, 1.0), losses_of(FIVE, 0.01)], 6)
     assert accelerators(policy.decide(seen), 2) == [1, 5]
-    unknown = view(policy, 1000.0, [5, 5], [told((1, 2, 3), 1.0), told((1, 2, 3), 0.01)], 6)  # too few losses
+    unknown = view(policy, 1000.0, [5, 5], [losses_of((1, 2, 3), 1.0), losses_of((1, 2, 3), 0.01)], 6)  # too few losses
     assert accelerators(policy.decide(unknown), 2) == [3, 3]
 
 
@@ -81,33 +81,35 @@ def test_slaq_knows_losses_that_fall_by_halves() -> None:
     """
     policy = Slaq(slot_s=1.0, curves="fitted")
     k = np.array(FIVE, dtype=float)
-    seen = view(policy, 1000.0, [5, 5], [np.stack((k, 0.5**k), axis=1), told(FIVE, 1.0)], 1)
+    seen = view(policy, 1000.0, [5, 5], [np.stack((k, 0.5**k), axis=1), losses_of(FIVE, 1.0)], 1)
     assert policy.decide(seen).rows.job.tolist() == [1, 0]
 
 
 def test_optimus_foresees_when_a_curve_is_flat() -> None:
     """1 / (1 + k), 100 steps: within 10 steps from k = 9 on it falls by 1/10 − 1/20 = 0.05. With 4 done 5 are left and
-    not 96, so that the second accelerator saves 2.5 s. Of b 95 are believed to be left while it has told three losses.
+    not 96, so that the second accelerator saves 2.5 s. Of b 95 are believed left while it has three losses.
     """
     policy = Optimus(young=1.0, curves="fitted")
-    seen = view(policy, 100.0, [4, 5], [told((1, 2, 3, 4), 1.0), told((1, 2, 3), 1.0)], 7)
+    seen = view(policy, 100.0, [4, 5], [losses_of((1, 2, 3, 4), 1.0), losses_of((1, 2, 3), 1.0)], 7)
     assert accelerators(policy.decide(seen), 2) == [1, 6]
     curves, _ = policy._expected(seen)
     assert curves == pytest.approx([5.0, 95.0], rel=1e-3)
-    over = view(policy, 100.0, [20], [told((5, 10, 15, 20), 1.0)], 6)  # it is flat already, and runs to its end
+    over = view(policy, 100.0, [20], [losses_of((5, 10, 15, 20), 1.0)], 6)  # it is flat already, and runs to its end
     assert accelerators(policy.decide(over), 1) == [1]
 
 
 @pytest.mark.parametrize("policy", [Slaq(curves="fitted"), Optimus(curves="fitted")], ids=["slaq", "optimus"])
 def test_a_curve_is_fitted_anew_only_when_its_job_tells_something(policy: Slaq | Optimus) -> None:
-    seen = view(policy, 100.0, [5, 5], [told(FIVE, 1.0), told(FIVE, 0.1)], 4)
+    seen = view(policy, 100.0, [5, 5], [losses_of(FIVE, 1.0), losses_of(FIVE, 0.1)], 4)
     memory = dict(policy.decide(seen).memory)
     assert 1 / memory["curve_c"] == pytest.approx([1.0, 1.0], rel=1e-3)
     assert memory["curve_b"] / memory["curve_c"] == pytest.approx([1.0, 0.1], rel=1e-2)
     kept = {**memory, "curve_c": memory["curve_c"] * 7}  # what it remembers is believed …
     again = policy.decide(replace(seen, memory=kept)).memory
     assert again["curve_c"] == pytest.approx(kept["curve_c"])
-    more = view(policy, 100.0, [6, 5], [told((*FIVE, 6), 1.0), told(FIVE, 0.1)], 4)  # … until there is something new
+    more = view(
+        policy, 100.0, [6, 5], [losses_of((*FIVE, 6), 1.0), losses_of(FIVE, 0.1)], 4
+    )  # … until there is something new
     then = policy.decide(replace(more, memory=kept)).memory
     assert then["curve_c"] == pytest.approx([1.0, kept["curve_c"][1]], rel=1e-3)
 
@@ -122,7 +124,7 @@ def test_other_words_than_oracle_and_fitted_are_refused() -> None:
 # ---- what jobs tell
 
 
-def test_when_a_job_has_told_much_every_second_loss_is_kept() -> None:
+def test_when_a_job_has_reported_much_every_second_loss_is_kept() -> None:
     losses = SeenLosses()
     losses.add()
     for step in range(1, MOST + 2):

@@ -32,7 +32,7 @@ def starts(story: WorldRun) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize(("jobs", "accelerators"), [(2, 1), (4, 2), (3, 2)])
-def test_over_ten_slices_each_nobody_is_five_percent_from_an_equal_part(jobs: int, accelerators: int) -> None:
+def test_over_ten_slices_each_no_job_is_five_percent_from_an_equal_part(jobs: int, accelerators: int) -> None:
     world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=accelerators),), jobs=line_up(*[(0, 9000)] * jobs), speeds=one_type()
     )
@@ -44,7 +44,7 @@ def test_over_ten_slices_each_nobody_is_five_percent_from_an_equal_part(jobs: in
 
 
 def test_a_wide_gang_has_its_turn_when_the_slices_before_it_have_ended() -> None:
-    """a begins at 0, b at 30; c, as wide as the machine, waits from 40 on. Nobody takes the seat of a at 60."""
+    """a begins at 0, b at 30; c, as wide as the machine, waits from 40 on. No job takes the seat of a at 60."""
     world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),),
         jobs=line_up((0, 500), (30, 500), (40, 60, 2), (45, 500)),
@@ -91,7 +91,7 @@ def test_gangs_sit_with_their_like() -> None:
     assert seats["a"] == seats["c"] != seats["b"] == seats["d"]
 
 
-def test_a_gang_that_sits_apart_moves_to_one_machine_when_there_is_room() -> None:
+def test_a_spread_gang_moves_to_one_machine_when_there_is_room() -> None:
     """Machines of 2: a and b on the first, c on the second. d gets the seat of a and the one beside c, till c ends."""
     world = SmallWorld(
         nodes=(Node(type="gpu", accelerators=2),) * 2,
@@ -103,7 +103,7 @@ def test_a_gang_that_sits_apart_moves_to_one_machine_when_there_is_room() -> Non
     assert [at for at, name in starts(play(GandivaOriginal(moves=0), world)) if name == "d"] == [210]
 
 
-def test_a_gang_grows_on_idle_accelerators_and_shrinks_when_somebody_comes() -> None:
+def test_a_gang_grows_on_idle_accelerators_and_shrinks_when_a_job_is_submitted() -> None:
     a = Job(job_id="a", sequence=0, total_steps=1000.0, scale_factor=1, other_shapes=(2,))
     b = Job(job_id="b", sequence=1, submitted=100.0, total_steps=50.0)
     world = SmallWorld(

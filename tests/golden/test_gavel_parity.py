@@ -48,7 +48,7 @@ def logs() -> list[object]:
     return [pytest.param(one, id=one.id) for one in found.runs if one.id in found.logs]
 
 
-def told(rows: list[FigureRow]) -> list[str]:
+def messages(rows: list[FigureRow]) -> list[str]:
     """Return what is outside its tolerance, readably."""
     return [f"{row.quantity}: {row.published} there, {row.measured} here. {row.note}" for row in rows if not row.within]
 
@@ -59,7 +59,7 @@ def test_a_log_is_repeated_round_by_round_and_job_by_job(one: Run) -> None:
     assert found is not None
     rows = of_log(one, found)
     assert all(row.tolerance is not None for row in rows)
-    assert told(rows) == []
+    assert messages(rows) == []
 
 
 @pytest.mark.parametrize("one", runs(EXACT))
@@ -68,7 +68,7 @@ def test_every_job_of_a_policy_without_a_solver_ends_when_it_does_there(one: Run
     assert found is not None
     asked = [row for row in of_run(one, found) if row.tolerance is not None]
     assert len(asked) >= 5
-    assert told(asked) == []
+    assert messages(asked) == []
 
 
 @pytest.mark.parametrize("one", runs(AWARE + AGNOSTIC, least_jobs=96))
@@ -77,7 +77,7 @@ def test_a_policy_with_many_optima_comes_near_on_the_traces_of_many_jobs(one: Ru
     assert found is not None
     asked = [row for row in of_run(one, found) if row.tolerance is not None]
     assert len(asked) == 4
-    assert told(asked) == []
+    assert messages(asked) == []
 
 
 DRAWN = {  # the streams' parameters stand in the names of the traces

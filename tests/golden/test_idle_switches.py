@@ -1,4 +1,4 @@
-"""What is asked for and finds nothing to act on is told."""
+"""What is asked for and finds nothing to act on is reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eunomia.scenario import scenario_from_dict
 TREE = {"lab": {"quota": 4.0}, "lab/vision": {"quota": 2.0}}
 
 
-def told(policy: str = "fifo", **more: Any) -> str:
+def output(policy: str = "fifo", **more: Any) -> str:
     """Return the notes on a run of four jobs."""
     said = {
         "cluster": {"nodes": [{"type": "gpu", "count": 1, "accelerators": 4}]},
@@ -24,14 +24,14 @@ def told(policy: str = "fifo", **more: Any) -> str:
     return " ".join(simulate(scenario_from_dict(said | more, Path())).notes)
 
 
-def test_a_search_without_apps_is_told() -> None:
-    assert 'apps.tuner = "halving" changes nothing: no job' in told(apps={"tuner": "halving"})
-    assert "changes nothing" not in told(apps={"tuner": "off"})
+def test_a_search_without_apps_is_reported() -> None:
+    assert 'apps.tuner = "halving" changes nothing: no job' in output(apps={"tuner": "halving"})
+    assert "changes nothing" not in output(apps={"tuner": "off"})
 
 
 @pytest.mark.parametrize("policy", ["quotas", "kueue_fair_share", "philly"])
-def test_quotas_below_others_are_told_where_only_the_top_counts(policy: str) -> None:
-    assert f"{policy} looks at quotas of tenants at the top only; not at that of lab/vision" in told(
+def test_quotas_below_others_are_reported_where_only_the_top_counts(policy: str) -> None:
+    assert f"{policy} looks at quotas of tenants at the top only; not at that of lab/vision" in output(
         policy, tenants=TREE
     )
-    assert "at the top only" not in told(policy, tenants={"lab": {"quota": 4.0}})
+    assert "at the top only" not in output(policy, tenants={"lab": {"quota": 4.0}})

@@ -60,7 +60,7 @@ def test_prices_say_what_a_column_is_worth() -> None:
 
 
 @pytest.mark.usefixtures("by_prices")
-def test_a_row_that_no_column_serves_gets_nothing_and_holds_nobody_down() -> None:
+def test_a_row_that_no_column_serves_gets_nothing_and_lowers_no_other() -> None:
     found = highest_level(np.array([[0.0, 0.0], [2.0, 1.0]]), np.ones(2), np.ones(2), np.ones(2))
     np.testing.assert_allclose(found.x, [[0, 0], [1, 0]], atol=1e-12)
     assert found.objective == pytest.approx(2.0)
@@ -169,7 +169,7 @@ def test_an_earlier_price_hides_no_row_that_was_not_looked_at() -> None:
         assert not warm.x[slow].any()
 
 
-def test_an_earlier_price_serves_where_next_to_nobody_has_a_need() -> None:
+def test_an_earlier_price_serves_where_few_rows_have_a_need() -> None:
     rate, size, capacity, need = table(20_000, 2, 8)
     before = highest_level(rate, size, capacity, need).price
     rare = np.where(np.arange(20_000) % 7_000 == 11, need, 0.0)

@@ -94,13 +94,13 @@ def test_one_job_alone_has_its_fastest_type_whole() -> None:
     np.testing.assert_allclose(MaxMinFairness().decide(view([[1, 5, 2]], [1, 1, 1])).x, [[0, 1, 0]], atol=1e-7)
 
 
-def test_a_gang_wider_than_a_type_gets_none_of_it_and_holds_nobody_down() -> None:
+def test_a_gang_wider_than_a_type_gets_none_of_it_and_lowers_no_other() -> None:
     x = MaxMinFairness().decide(view([[9, 1], [1, 1]], [2, 8], [4, 1])).x
     assert x[0, 0] == 0
     np.testing.assert_allclose(x.sum(axis=1), 1, atol=1e-7)
 
 
-def test_a_job_that_can_run_nowhere_gets_nothing_and_holds_nobody_down() -> None:
+def test_a_job_that_can_run_nowhere_gets_nothing_and_lowers_no_other() -> None:
     np.testing.assert_allclose(MaxMinFairness().decide(view([[0], [2]], [1])).x, [[0], [1]], atol=1e-7)
 
 

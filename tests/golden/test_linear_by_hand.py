@@ -93,7 +93,7 @@ def test_of_equal_optima_one_stays_and_one_is_central() -> None:
     np.testing.assert_allclose(central(face), np.full((2, 2), 0.5), atol=1e-6)
 
 
-def test_what_nobody_needs_is_not_taken_away_for_nothing() -> None:
+def test_what_no_job_needs_is_not_taken_away_for_nothing() -> None:
     """Any share from ½ on meets the floor: who has 0.9 keeps it, and who has 0.2 gets no more than ½."""
     rate = np.ones((2, 1))
     nothing, half = np.zeros((2, 1)), np.full(2, 0.5)

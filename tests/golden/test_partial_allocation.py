@@ -50,7 +50,7 @@ def test_two_gangs_that_prefer_locality_get_a_machine_each_and_not_half_of_both(
     rows = [(i, take, rho) for i in range(2) for take, rho in table]
     found = partial_allocation(machines(*rows, capacity=[4, 4]))
     assert sorted(found.take.tolist()) == [[0, 4], [4, 0]]
-    np.testing.assert_allclose(found.share, 1.0)  # nobody is in anybody's way
+    np.testing.assert_allclose(found.share, 1.0)  # no bidder competes with another
 
 
 def test_who_suffers_from_being_apart_gets_the_wide_machine() -> None:

@@ -63,7 +63,7 @@ def test_a_job_accepts_a_slow_type_when_it_has_waited_as_long_as_that_costs() ->
     assert started(story)[:2] == [(0, "a"), (540, "b")]
 
 
-def test_a_wide_gang_that_waited_long_enough_makes_others_leave_and_nobody_starves() -> None:
+def test_a_wide_gang_that_waited_long_enough_preempts_others_and_no_job_starves() -> None:
     """One machine of 2; a narrow job a for ever, another one each 50 s. At 410 s the second of these ends.
 
     To let b wait costs 2 (405 + 60) = 930. To stop a costs (410 + 60) + 60 = 530, and that the third narrow job, there

@@ -126,7 +126,7 @@ def cohort(used: list[tuple[int, int]], *, quota: list[float], weight: list[floa
         quota=np.array(quota),
         weight=np.array(weight),
         borrows=np.ones(len(quota), dtype=bool),
-        said=np.ones(len(quota), dtype=bool),
+        declared=np.ones(len(quota), dtype=bool),
         used=np.bincount(queue, size * (np.arange(len(used)) < len(used) - 1), minlength=len(quota)).astype(float),
         free=np.array([12.0 - size[:-1].sum()]),
         queue=queue,
@@ -139,10 +139,10 @@ def cohort(used: list[tuple[int, int]], *, quota: list[float], weight: list[floa
 
 def test_a_queue_s_share_is_what_it_borrows_by_weight() -> None:
     """a uses 8 of its 4 of 12, with weight 2: 4 / 12 / 2; b is within its quota."""
-    books = cohort([(0, 8), (1, 2), (1, 1)], quota=[4, 8], weight=[2, 1])
-    assert books.share(0) == pytest.approx(1 / 6)
-    assert books.share(1) == 0
-    assert books.share(1, 7) == pytest.approx(1 / 12)
+    group = cohort([(0, 8), (1, 2), (1, 1)], quota=[4, 8], weight=[2, 1])
+    assert group.share(0) == pytest.approx(1 / 6)
+    assert group.share(1) == 0
+    assert group.share(1, 7) == pytest.approx(1 / 12)
 
 
 def test_final_stops_the_newest_while_shares_do_not_cross_initial_one_job_more() -> None:
@@ -161,11 +161,11 @@ def test_final_stops_the_newest_while_shares_do_not_cross_initial_one_job_more()
     assert wide.victims(3, 0, final=False, initial=True) == [1]
 
 
-def test_who_need_not_stop_goes_on() -> None:
+def test_a_job_that_need_not_stop_keeps_running() -> None:
     """b wants 4 of its quota of 6; a's newest of 1 stops first, then its 4: the 1 need not have."""
-    books = cohort([(0, 6), (0, 4), (0, 1), (1, 1), (1, 4)], quota=[6, 6], weight=[1, 1])
-    assert books.victims(4, 0, final=True, initial=True) == [1]
-    assert books.used.tolist() == [11, 1]
+    group = cohort([(0, 6), (0, 4), (0, 1), (1, 1), (1, 4)], quota=[6, 6], weight=[1, 1])
+    assert group.victims(4, 0, final=True, initial=True) == [1]
+    assert group.used.tolist() == [11, 1]
 
 
 def test_idle_quota_is_borrowed_and_taken_back() -> None:

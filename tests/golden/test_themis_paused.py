@@ -137,7 +137,7 @@ def test_a_row_of_a_bid_does_not_divide_paused_work_among_seats_that_it_does_not
     tables = bid_tables(seen, np.array([0]), seen.by_unit(seen.offered))
     rho = dict(zip(tables.count.tolist(), tables.rho.tolist(), strict=True))
     assert rho == {0: 1e6, 1: pytest.approx(3.0), 2: pytest.approx(1.5)}
-    without = of_one_app([100.0, 100.0], [2, 2], PausedJobs.nobody(1), 8)
+    without = of_one_app([100.0, 100.0], [2, 2], PausedJobs.none(1), 8)
     tables = bid_tables(without, np.array([0]), without.by_unit(without.offered))
     assert tables.rho.tolist() == pytest.approx([1e6, 2.0, 1.0])
 
@@ -146,7 +146,7 @@ def test_an_app_is_not_done_before_its_longest_job_could_be_at_best() -> None:
     """Gangs of 2 with 60, 60 and 300 s, taken in that order, 840 accelerator-seconds. One seated: 420 s. Two: 210 s,
     but the third takes 300 s in any case. Three: still 300 s, no more than with two.
     """
-    seen = of_one_app([60.0, 60.0, 300.0], [2, 2, 2], PausedJobs.nobody(1), 8)
+    seen = of_one_app([60.0, 60.0, 300.0], [2, 2, 2], PausedJobs.none(1), 8)
     tables = bid_tables(seen, np.array([0]), seen.by_unit(seen.offered))
     assert seen.ideal.tolist() == [300.0]
     assert tables.rho.tolist() == pytest.approx([1e6, 420 / 300, 1.0, 1.0])

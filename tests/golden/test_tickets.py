@@ -14,7 +14,7 @@ from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
 from eunomia.model.view import View
 from eunomia.policies.order.lottery import Lottery, tickets_by_job
-from eunomia.policies.shares.gandiva_fair import GandivaFair, traded
+from eunomia.policies.shares.gandiva_fair import GandivaFair, trade
 from eunomia.policies.shares.stride import Stride
 from eunomia.policies.shares.tickets import level_fill, tickets_of
 from eunomia.testing.sample_views import a_view
@@ -84,22 +84,22 @@ def test_two_tenants_trade_at_the_geometric_mean_of_their_speed_ups() -> None:
     """s = 2 and 4, p = √8: the half of a k80 buys √2/8 of a v100."""
     A, worth, room = np.full((2, 2), 0.5), np.array([[1, 1 / 2], [1, 1 / 4]]), np.full((2, 2), 2.0)
     q = 2**0.5 / 8
-    after = traded(A, worth, room, room.sum(axis=1))
+    after = trade(A, worth, room, room.sum(axis=1))
     assert after == pytest.approx(np.array([[0.5 - q, 1], [0.5 + q, 0]]))
 
 
 def test_the_second_price_leaves_the_gain_with_the_highest_bidder() -> None:
     """s = 2, 3 and 4: 4 pays 3, so half a k80 buys 1/6 of a v100; then 3 pays the second highest again, 2."""
     A, worth, room = np.full((3, 2), 0.5), np.array([[1, 1 / 2], [1, 1 / 3], [1, 1 / 4]]), np.full((3, 2), 3.0)
-    after = traded(A, worth, room, room.sum(axis=1), price="second")
+    after = trade(A, worth, room, room.sum(axis=1), price="second")
     sold = 1 / 6 + 1 / 4
     assert after == pytest.approx(np.array([[0.5 - sold, 1.5], [0.75, 0], [0.5 + 1 / 6, 0]]))
 
 
-def test_nobody_sells_for_what_it_cannot_hold() -> None:
+def test_no_tenant_sells_for_what_it_cannot_hold() -> None:
     """The seller has one job of one accelerator, and holds one already: it has no use for more slow ones."""
     A, worth = np.full((2, 2), 0.5), np.array([[1, 1 / 2], [1, 1 / 4]])
-    assert traded(A, worth, np.ones((2, 2)), np.ones(2)) == pytest.approx(A)
+    assert trade(A, worth, np.ones((2, 2)), np.ones(2)) == pytest.approx(A)
 
 
 @st.composite
@@ -115,11 +115,11 @@ def markets(draw: st.DrawFn) -> tuple[Floats, Floats, Floats, Floats]:
 
 @settings(max_examples=100, deadline=None)
 @given(markets(), st.sampled_from(["middle", "second"]))
-def test_trades_leave_nobody_worse_off_and_lose_no_accelerator(
+def test_trades_make_no_tenant_worse_off_and_lose_no_accelerator(
     market: tuple[Floats, Floats, Floats, Floats], price: str
 ) -> None:
     A, worth, on_type, in_all = market
-    after = traded(A, worth, on_type, in_all, price=price)  # type: ignore[arg-type]
+    after = trade(A, worth, on_type, in_all, price=price)  # type: ignore[arg-type]
     before, now = (A * worth).sum(axis=1), (after * worth).sum(axis=1)
     assert after.sum(axis=0) == pytest.approx(A.sum(axis=0))
     assert (now >= before - 1e-6).all()
@@ -130,12 +130,12 @@ def test_trades_leave_nobody_worse_off_and_lose_no_accelerator(
         assert (now[changed] > before[changed]).all()
 
 
-def test_after_the_trades_nobody_could_trade_on() -> None:
+def test_after_the_trades_no_further_trade_is_possible() -> None:
     """Where nothing but what they have holds them back, no tenant with a larger speed-up has slow ones left."""
     rng = np.random.default_rng(0)
     for _ in range(20):
         worth = np.stack((np.ones(4), rng.uniform(0.1, 0.9, 4)), axis=1)
-        after = traded(rng.uniform(0, 4, (4, 2)), worth, np.full((4, 2), 1e3), np.full(4, 1e3))
+        after = trade(rng.uniform(0, 4, (4, 2)), worth, np.full((4, 2), 1e3), np.full(4, 1e3))
         s = 1 / worth[:, 1]
         selling, buying = after[:, 0] > 1e-6, after[:, 1] > 1e-6
         assert s[buying].max() <= s[selling].min() * (1 + 1e-6)

@@ -27,7 +27,7 @@ def world(*jobs: tuple[float, float] | tuple[float, float, int], nodes: tuple[in
     return SmallWorld(nodes=machines, jobs=line_up(*jobs), speeds=one_type())
 
 
-def told(played: WorldRun) -> list[tuple[float, str, str]]:
+def starts_and_stops(played: WorldRun) -> list[tuple[float, str, str]]:
     """Return who started and who stopped, and when."""
     events = []
     for at, order in played.decisions:
@@ -73,35 +73,35 @@ def test_the_authors_index_of_figure_7() -> None:
 # ---- queues ------------------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_reaches_the_limit_gives_way_to_a_newcomer_then_goes_on() -> None:
+def test_a_job_that_reaches_the_limit_gives_way_to_a_new_job_then_runs_again() -> None:
     played = play(Tiresias(limits=100.0), world((0, 300), (50, 80)))
-    assert told(played) == [(0, "start", "a"), (100, "stop", "a"), (100, "start", "b"), (180, "start", "a")]
+    assert starts_and_stops(played) == [(0, "start", "a"), (100, "stop", "a"), (100, "start", "b"), (180, "start", "a")]
 
 
 def test_service_counts_accelerators() -> None:
     played = play(Tiresias(limits=100.0), world((0, 300, 2), (10, 80, 2), nodes=(2,)))
-    assert told(played)[1:3] == [(50, "stop", "a"), (50, "start", "b")]
+    assert starts_and_stops(played)[1:3] == [(50, "stop", "a"), (50, "start", "b")]
 
 
 def test_jobs_of_one_queue_do_not_interrupt_each_other() -> None:
     played = play(Tiresias(limits=100.0), world((0, 90), (10, 20), (20, 30)))
-    assert told(played) == [(0, "start", "a"), (90, "start", "b"), (110, "start", "c")]
+    assert starts_and_stops(played) == [(0, "start", "a"), (90, "start", "b"), (110, "start", "c")]
 
 
 def test_in_the_next_queue_who_ran_first_goes_first_even_if_it_came_later() -> None:
-    """a (3 wide) finds 2 free; b starts before it. Both come into the second queue; b began earlier and goes on."""
+    """a (3 wide) finds 2 free; b starts before it. Both enter the second queue; b began earlier and keeps running."""
     jobs = world((0, 50, 1), (1, 200, 1), (2, 200, 2), nodes=(2,))
     played = play(Tiresias(limits=100.0), jobs)
-    assert [event for event in told(played) if event[0] > 50] == [
+    assert [event for event in starts_and_stops(played) if event[0] > 50] == [
         (101, "stop", "b"), (101, "start", "c"), (151, "stop", "c"), (151, "start", "b"), (251, "start", "c"),
     ]  # fmt: skip
 
 
 def test_who_runs_in_a_queue_keeps_its_seats_when_a_wider_gang_of_that_queue_would_now_fit() -> None:
-    """At 210 d ends and a, which began first, would fit if c stopped: both are in the second queue, so c goes on."""
+    """At 210 d ends and a, which began first, would fit if c stopped: both are in the second queue, so c runs on."""
     jobs = world((0, 400, 3), (30, 100, 1), (40, 300, 2), (150, 60, 1), nodes=(3,))
     played = play(Tiresias(limits=90.0), jobs)
-    stopped = [(at, job) for at, what, job in told(played) if what == "stop"]
+    stopped = [(at, job) for at, what, job in starts_and_stops(played) if what == "stop"]
     assert not [at for at, job in stopped if job == "c" and at == played.finished["d"]]
 
 
@@ -109,25 +109,31 @@ def test_a_starving_job_is_promoted_and_starts_anew() -> None:
     """a ran 100 s. With a knob of 2 it is in the first queue from 300, runs when d ends, and leaves it 100 s later."""
     crowd = world((0, 1000), *((90 + 90 * i, 90) for i in range(8)))
     without, promoted = (play(Tiresias(limits=100.0, promote=knob), crowd) for knob in (np.inf, 2.0))
-    assert told(without)[-1] == (820, "start", "a")
-    assert told(promoted)[4:8] == [
+    assert starts_and_stops(without)[-1] == (820, "start", "a")
+    assert starts_and_stops(promoted)[4:8] == [
         (280, "start", "d"), (370, "start", "a"), (470, "stop", "a"), (470, "start", "e"),
     ]  # fmt: skip
 
 
 def test_one_queue_is_fifo_that_passes_over_what_does_not_fit() -> None:
     jobs = world((0, 50, 2), (1, 40, 3), (2, 30, 1), (3, 20, 1), (4, 10, 2), nodes=(3,))
-    assert told(play(Tiresias(limits="none"), jobs)) == told(play(Fifo(backfill="skip"), jobs))
+    assert starts_and_stops(play(Tiresias(limits="none"), jobs)) == starts_and_stops(play(Fifo(backfill="skip"), jobs))
 
 
 def test_without_past_jobs_the_index_says_nothing_and_who_came_first_runs() -> None:
-    assert told(play(Tiresias(index="gittins"), world((0, 50), (1, 5)))) == [(0, "start", "a"), (50, "start", "b")]
+    assert starts_and_stops(play(Tiresias(index="gittins"), world((0, 50), (1, 5)))) == [
+        (0, "start", "a"),
+        (50, "start", "b"),
+    ]
 
 
 def test_the_index_learns_from_jobs_that_finished() -> None:
     """Two jobs took 10 s. Whoever has had more than that is unlike any job known: the newcomer goes first."""
     jobs = world((0, 10), (10, 10), (20, 100), (60, 10))
-    assert told(play(Tiresias(index="gittins", quantum=5.0), jobs))[3:5] == [(60, "stop", "c"), (60, "start", "d")]
+    assert starts_and_stops(play(Tiresias(index="gittins", quantum=5.0), jobs))[3:5] == [
+        (60, "stop", "c"),
+        (60, "start", "d"),
+    ]
 
 
 # ---- placement ---------------------------------------------------------------------------------------------------
@@ -142,21 +148,21 @@ def two_seats_apart(model: str) -> SmallWorld:
 
 @pytest.mark.parametrize(("model", "starts"), [("VGG16", 100), ("ResNet-50", 20), ("no such model", 20)])
 def test_a_gang_whose_model_has_one_large_tensor_waits_for_a_machine(model: str, starts: float) -> None:
-    begun = {job: at for at, what, job in told(play(Tiresias(), two_seats_apart(model))) if what == "start"}
+    begun = {job: at for at, what, job in starts_and_stops(play(Tiresias(), two_seats_apart(model))) if what == "start"}
     assert begun["gang"] == starts
 
 
 def test_anywhere_and_consolidate_do_not_look_at_models() -> None:
     for placement, model, starts in (("anywhere", "VGG16", 20), ("consolidate", "ResNet-50", 100)):
         policy = build(f"tiresias?placement={placement}")
-        begun = {job: at for at, what, job in told(play(policy, two_seats_apart(model))) if what == "start"}
+        begun = {job: at for at, what, job in starts_and_stops(play(policy, two_seats_apart(model))) if what == "start"}
         assert begun["gang"] == starts
 
 
 @pytest.mark.parametrize(
     ("model", "stopped", "starts"), [("VGG16", [], 300), ("ResNet-50", [(160, "old-0"), (160, "old-1")], 160)]
 )
-def test_nobody_is_stopped_for_seats_that_lie_too_far_apart(
+def test_no_job_is_stopped_for_seats_that_are_too_far_apart(
     model: str, stopped: list[tuple[float, str]], starts: float
 ) -> None:
     """Two machines of two. At 160 the jobs of the second queue hold one seat of each; the first of them ends at 300."""
@@ -165,7 +171,7 @@ def test_nobody_is_stopped_for_seats_that_lie_too_far_apart(
     jobs = [Job(job_id=k, sequence=i, submitted=at, total_steps=s) for i, (k, (at, s)) in enumerate(spans.items())]
     gang = Job(job_id="gang", sequence=9, submitted=160, total_steps=10, scale_factor=2, job_type=model)
     place = SmallWorld(nodes=(Node(type="gpu", accelerators=2),) * 2, jobs=(*jobs, gang), speeds=one_type(("", model)))
-    events = told(play(Tiresias(limits=100.0), place))
+    events = starts_and_stops(play(Tiresias(limits=100.0), place))
     assert [(at, job) for at, what, job in events if what == "stop"] == stopped
     assert (starts, "start", "gang") in events
 

@@ -47,7 +47,7 @@ def test_a_row_with_a_column_of_its_own_rises_after_the_others_have_stopped() ->
     assert filled.frozen_in.tolist() == [1, 1, 2]
 
 
-def test_a_row_that_no_column_serves_gets_nothing_and_holds_nobody_down() -> None:
+def test_a_row_that_no_column_serves_gets_nothing_and_lowers_no_other() -> None:
     filled = fill(np.array([[0.0], [1.0]]), np.ones(2), np.ones(1), np.ones(2))
     assert filled.level.tolist() == [0.0, 1.0]
     assert filled.frozen_in.tolist() == [0, 1]

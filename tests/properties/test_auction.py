@@ -1,4 +1,4 @@
-"""Auctions: the general solver finds no better rows, with or without a bidder, and nobody gains by lying."""
+"""Auctions: the general solver finds no better rows, with or without a bidder, and no bidder gains by lying."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def test_other_prices_prove_less_but_nothing_false(bids: Bids) -> None:
             assert abs(found.objective - by_highs(bids)) < CLOSE
 
 
-def _utility(true: Bids, told: Floats) -> float:
+def _utility(true: Bids, reported: Floats) -> float:
     """Return what the first bidder truly gets: the value of what it wins, for the part of the time it keeps."""
-    found = partial_allocation(Bids(true.bidder, true.take, told, true.capacity))
+    found = partial_allocation(Bids(true.bidder, true.take, reported, true.capacity))
     return float(found.share[0] * np.exp(true.worth[found.row[0]]))
 
 
@@ -135,11 +135,11 @@ def test_lying_gains_nothing_where_grants_are_divided_by_time(bids: Bids, seed: 
     """What it gets is the product of all values over one that it has no part in; truth makes the product largest."""
     rng = np.random.default_rng(seed)
     honest, mine = _utility(bids, bids.worth), bids.bidder == 0
-    for told in (
+    for reported in (
         rng.normal(size=len(bids.worth)),
         bids.worth * 3,
         bids.worth[::-1],
         bids.worth + rng.normal(size=len(mine)),
     ):
-        lie = np.where(mine, told, bids.worth)
+        lie = np.where(mine, reported, bids.worth)
         assert _utility(bids, lie) <= honest * (1 + 1e-7)

@@ -82,7 +82,7 @@ def economies(draw: st.DrawFn) -> tuple[Floats, Floats]:
 
 
 def tasks_of(task: Floats, total: Floats, weight: Floats | None = None) -> Floats:
-    """Return the tasks of users of whom nobody has enough of them, (user,)."""
+    """Return the tasks of users, none of whom has enough of them, (user,)."""
     users = len(task)
     wishes = Wishes(task, np.full(users, 1e9), np.ones(users), np.arange(users))
     return divided(wishes, total=total, room=total, weight=np.ones(users) if weight is None else weight)
@@ -113,7 +113,7 @@ def test_who_does_not_need_what_ran_out_rises_on() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(economies())
-def test_everybody_has_at_least_its_part_and_envies_nobody(economy: tuple[Floats, Floats]) -> None:
+def test_every_tenant_has_at_least_its_part_and_envies_no_other(economy: tuple[Floats, Floats]) -> None:
     task, total = economy
     got = tasks_of(task, total)
     for u in range(len(task)):
@@ -124,7 +124,7 @@ def test_everybody_has_at_least_its_part_and_envies_nobody(economy: tuple[Floats
 
 @settings(max_examples=60, deadline=None)
 @given(economies())
-def test_nobody_can_have_more_without_another_having_less(economy: tuple[Floats, Floats]) -> None:
+def test_no_tenant_can_have_more_without_another_having_less(economy: tuple[Floats, Floats]) -> None:
     task, total = economy
     out = tasks_of(task, total) @ task >= total * (1 - 1e-9)
     assert ((task > 0) & out).any(axis=1).all()
@@ -132,7 +132,7 @@ def test_nobody_can_have_more_without_another_having_less(economy: tuple[Floats,
 
 @settings(max_examples=100, deadline=None)
 @given(economies(), SEEDS)
-def test_nobody_gains_by_asking_for_something_else(economy: tuple[Floats, Floats], seed: int) -> None:
+def test_no_tenant_gains_by_asking_for_something_else(economy: tuple[Floats, Floats], seed: int) -> None:
     task, total = economy
     rng, lie = np.random.default_rng(seed), task.copy()
     lie[0] = np.where(rng.random(len(total)) < 0.5, task[0], rng.uniform(0.0, 3.0, len(total)))
@@ -144,7 +144,7 @@ def test_nobody_gains_by_asking_for_something_else(economy: tuple[Floats, Floats
 
 @settings(max_examples=60, deadline=None)
 @given(economies())
-def test_when_somebody_leaves_nobody_has_less_if_all_take_of_everything(economy: tuple[Floats, Floats]) -> None:
+def test_when_a_tenant_leaves_no_other_has_less_if_all_use_every_resource(economy: tuple[Floats, Floats]) -> None:
     task, total = economy[0] + 0.1, economy[1]
     assert (tasks_of(task[1:], total) >= tasks_of(task, total)[1:] * (1 - 1e-9)).all()
 
@@ -169,7 +169,7 @@ def test_tasks_cut_into_small_pieces_come_close(economy: tuple[Floats, Floats]) 
     task, total = economy
     users, pieces = len(task), 500
     dominant = (task / total).max(axis=1)
-    small = task / dominant[:, None] / pieces  # nobody can have more than all of what it uses most
+    small = task / dominant[:, None] / pieces  # no user can have more than all of its dominant resource
     looked, choice = filling(
         Tasks(pieces * np.arange(users + 1), np.repeat(small, pieces, axis=0)[:, None], np.ones(users * pieces, int)),
         total=total, used=np.zeros(task.shape), weight=np.ones(users),

@@ -25,7 +25,7 @@ CLOSE = 1e-7
 
 
 def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
-    """Return the problem as a view, with what the policy needs; all jobs came at once unless told otherwise."""
+    """Return the problem as a view for the policy; all jobs are submitted at once unless given otherwise."""
     jobs, types = one.rate.shape
     tenants = Tenants.of(["a", "b"], {"a": Tenant(1.0), "b": Tenant(2.0)})
     columns: dict[str, Any] = {
@@ -96,7 +96,7 @@ class TestMaxMinFairness:
 
     @given(problems)
     @settings(max_examples=40, deadline=None)
-    def test_no_other_allocation_gives_somebody_more_and_nobody_less(self, one: oracles.Instance) -> None:
+    def test_no_other_allocation_gives_one_job_more_and_none_less(self, one: oracles.Instance) -> None:
         """Pareto efficiency, by a program that looks for such an allocation."""
         T = usable(one)
         x = decide("max_min_fairness", one).x
@@ -119,7 +119,7 @@ class TestMaxMinFairness:
 class TestWhichOptimum:
     """Where many allocations are as good, the caller may choose."""
 
-    def test_the_closest_one_leaves_everybody_who_can_stay_where_he_sits(self) -> None:
+    def test_the_closest_one_keeps_every_job_that_can_stay_on_its_type(self) -> None:
         one = oracles.Instance(np.ones((4, 2)), np.ones(4), np.array([2.0, 2.0]), np.ones(4), np.ones(4))
         seats = np.array([1, 0, 1, 0])
         answer = decide("max_min_fairness?point=closest", one, on_type=seats)
@@ -168,7 +168,7 @@ class TestWhichOptimum:
             if name != "max_throughput?" and not agnostic:
                 assert ((T * other.x).sum(axis=1) >= floor * (1 - 1e-7)).all()
 
-    def test_the_total_that_is_closest_moves_nobody_without_a_gain(self) -> None:
+    def test_the_closest_total_moves_no_job_without_a_gain(self) -> None:
         one = oracles.Instance(np.ones((4, 2)), np.ones(4), np.array([2.0, 2.0]), np.ones(4), np.ones(4))
         seats = np.array([1, 0, 1, 0])
         for name in ("max_throughput?", "throughput_per_cost?objective=sum&"):
@@ -243,7 +243,7 @@ class TestTotals:
 
     @given(problems)
     @settings(max_examples=30, deadline=None)
-    def test_the_cheapest_allocation_leaves_nobody_below_an_equal_part_and_costs_no_more(
+    def test_the_cheapest_allocation_leaves_no_job_below_an_equal_part_and_costs_no_more(
         self, one: oracles.Instance
     ) -> None:
         T, part = usable(one), equal_part(one.size, one.capacity)

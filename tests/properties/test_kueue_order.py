@@ -78,7 +78,7 @@ class Slow:
         return stopped if fits else []
 
     def admit(self, strategy: str) -> dict[int, int]:
-        """Let in whom there is room for, and return who holds what in the end."""
+        """Admit the jobs that fit, and return the final holders."""
         view, (final, initial) = self.view, _STRATEGIES[strategy]
         can = (view.throughput > 0) & (view.scale_factor[:, None] <= view.capacity)
         waiting = [m for m in range(view.jobs) if view.on_type[m] < 0 and can[m].any()]

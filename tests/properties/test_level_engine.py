@@ -69,7 +69,7 @@ def test_few_rows_as_one_program_have_the_level_of_the_textbook_program(one: Ins
 def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
     one: Instance, oldness: float, others: bool, few: bool
 ) -> None:
-    """As under pairs: a job that has ended, but of whose end nobody has heard."""
+    """As under pairs: a job that has ended, but whose end is not reported."""
     rng = np.random.default_rng(len(one.need))
     idle = rng.random(len(one.need)) < 0.5 if others else np.ones(len(one.need), dtype=bool)
     need = np.where(idle, 0.0, one.need)

@@ -34,7 +34,7 @@ def market(seed: int) -> tuple[Bids, Floats, int]:
     """Return bidders with additive values whose fair answer among divisible things is known and consists of whole ones.
 
     All things cost 1 and all bidders have the same to spend. What a bidder has is worth its price to it, everything
-    else at most that, so that nobody can do better with its money (a Fisher market in equilibrium).
+    else at most that, so that no bidder can do better with its money (a Fisher market in equilibrium).
     """
     rng = np.random.default_rng(seed)
     bidders, classes = int(rng.integers(2, 5)), int(rng.integers(1, 3))
@@ -58,7 +58,7 @@ def test_where_the_fair_answer_is_that_of_divisible_things_everybody_keeps_the_p
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_of_equals_in_money_nobody_envies_anybody_before_payments(seed: int) -> None:
+def test_with_equal_budgets_no_bidder_envies_another_before_payments(seed: int) -> None:
     bids, worth, _ = market(seed)
     take = partial_allocation(bids).take
     of_others = worth @ take.T  # (bidder, bidder) what each would have of the take of each
@@ -85,9 +85,9 @@ def small(seed: int) -> Bids:
     return Bids(np.repeat(np.arange(bidders), 3), take.reshape(-1, classes), value.ravel(), capacity)
 
 
-def utility(true: Bids, told: Floats, bidder: int) -> float:
+def utility(true: Bids, reported: Floats, bidder: int) -> float:
     """Return ln of what a bidder truly has: the value of the row it wins, for the part of the time that it keeps."""
-    found = partial_allocation(Bids(true.bidder, true.take, told, true.capacity))
+    found = partial_allocation(Bids(true.bidder, true.take, reported, true.capacity))
     assert found.proven
     return float(np.log(found.share[bidder]) + true.worth[found.row[bidder]])
 
@@ -99,13 +99,13 @@ def test_no_table_that_a_bidder_could_tell_is_better_than_its_own(seed: int) -> 
     liar = seed % true.bidders
     mine, honest = true.bidder == liar, utility(true, true.worth, liar)
     for lie in itertools.product([0.0, 1.0, 2.0, 3.5], repeat=3):
-        told = true.worth.copy()
-        told[mine] = lie
-        assert utility(true, told, liar) <= honest + 1e-7
+        reported = true.worth.copy()
+        reported[mine] = lie
+        assert utility(true, reported, liar) <= honest + 1e-7
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_nobody_who_bids_has_less_than_with_nothing_and_no_other_answer_is_better_for_all(seed: int) -> None:
+def test_no_bidder_has_less_than_with_nothing_and_no_other_answer_is_better_for_all(seed: int) -> None:
     """Whole things too: c V(pf) is the best product over the best without the bidder, which may leave it nothing."""
     bids = small(seed)
     found = partial_allocation(bids)

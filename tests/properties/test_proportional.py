@@ -85,9 +85,9 @@ def test_a_row_that_no_column_serves_gets_nothing_and_is_left_out_of_the_product
     best = fairest_product(rate, np.ones(3), np.array([1.0, 0.0]), np.ones(3))
     np.testing.assert_allclose(best.x, [[0, 0], [1, 0], [0, 0]], atol=1e-9)
     assert best.objective == pytest.approx(np.log(2), abs=1e-9)
-    nobody = fairest_product(np.zeros((2, 2)), np.ones(2), np.ones(2), np.ones(2))
-    assert nobody.objective == nobody.bound == nobody.gap == 0.0
-    assert not nobody.x.any()
+    empty = fairest_product(np.zeros((2, 2)), np.ones(2), np.ones(2), np.ones(2))
+    assert empty.objective == empty.bound == empty.gap == 0.0
+    assert not empty.x.any()
 
 
 def large(rows: int, columns: int, load: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -150,9 +150,9 @@ def test_no_row_gains_by_reporting_other_rates(one: oracles.Instance, seed: int)
     liar = int(rng.integers(len(one.size)))
     honest, payments = strategy_proof(one.rate, one.size, one.capacity, one.weight)
     assert (payments > 0).all() and (payments <= 1).all()
-    told = one.rate.copy()
-    told[liar] *= rng.lognormal(0.0, 1.0, told.shape[1])
-    lied, _ = strategy_proof(told, one.size, one.capacity, one.weight)
+    reported = one.rate.copy()
+    reported[liar] *= rng.lognormal(0.0, 1.0, reported.shape[1])
+    lied, _ = strategy_proof(reported, one.size, one.capacity, one.weight)
     gained = one.rate[liar] @ lied[liar]
     assert gained <= one.rate[liar] @ honest[liar] * (1 + 1e-5) + 1e-12
 

@@ -14,7 +14,7 @@ from eunomia.model.job import Job
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node
 from eunomia.model.view import View
-from eunomia.policies.wrappers.inner import order_policy
+from eunomia.policies.wrappers.inner import inner_policy
 from eunomia.policies.wrappers.quota import Quotas
 from eunomia.testing.small_worlds import SmallWorld, line_up, one_type, play
 
@@ -79,12 +79,14 @@ class Slow:
     policy: Quotas
 
     def line(self) -> list[int]:
-        """Return the inner policy's jobs in its order; where it stops nobody, those that run before those that wait."""
-        jobs: list[int] = list(dict.fromkeys(order_policy(self.policy.inner).decide(self.view).rows.job.tolist()))
+        """Return the inner policy's jobs in its order; without preemption, running jobs before waiting ones."""
+        jobs: list[int] = list(
+            dict.fromkeys(inner_policy(self.policy.inner, "order").decide(self.view).rows.job.tolist())
+        )
         return sorted(jobs, key=lambda m: not self.stays(m))
 
     def stays(self, m: int) -> bool:
-        """Tell whether this job runs and the inner policy stops nobody."""
+        """Return whether this job runs and the inner policy does not preempt."""
         return self.policy.inner == ENDLESS and self.view.on_type[m] >= 0
 
     def top(self, m: int) -> int:
@@ -102,7 +104,7 @@ class Slow:
         return not self.may_borrow(m) and self.view.scale_factor[m] > self.view.tenants.said_quota[u]
 
     def within(self) -> list[int]:
-        """Return who is served within its tenant's own; alone, a gang may be wider than a part that nobody said."""
+        """Return the jobs within their tenants' quotas; alone, a gang may be wider than an undeclared quota."""
         held: list[int] = []
         closed: set[int] = set()  # who runs wider than its part has nothing left
         for m in self.line():
@@ -120,7 +122,7 @@ class Slow:
         """Return the jobs that may run, best first."""
         within, line = self.within(), self.line()
         borrows = [m for m in line if m not in within and self.may_borrow(m)]
-        inner = list(dict.fromkeys(order_policy(self.policy.inner).decide(self.view).rows.job.tolist()))
+        inner = list(dict.fromkeys(inner_policy(self.policy.inner, "order").decide(self.view).rows.job.tolist()))
         newest = self.policy.reclaim == "newest"
         kept = sorted(
             (m for m in inner if m in borrows and self.view.on_type[m] >= 0),
@@ -132,8 +134,8 @@ class Slow:
     def refused(self) -> set[int]:
         return {m for m in range(self.view.jobs) if self.view.on_type[m] < 0 and self.too_wide(m)}
 
-    def told(self) -> set[int]:
-        """Return who is told that it waits because its tenant may not borrow."""
+    def held_by_quota(self) -> set[int]:
+        """Return the jobs that wait because their tenants may not borrow."""
         waits = [m for m in range(self.view.jobs) if self.view.on_type[m] < 0 and m not in self.within()]
         return {m for m in waits if not self.may_borrow(m) and not self.too_wide(m)}
 
@@ -144,9 +146,9 @@ def test_a_decision_is_what_its_page_says(seed: int, inner: str, borrowing: bool
     answer, slow = policy.decide(view), Slow(view, policy)
     assert list(dict.fromkeys(answer.rows.job.tolist())) == slow.order()
     assert set(answer.refuse) == slow.refused()
-    assert set(answer.why) == slow.told()
-    inside = order_policy(inner).decide(view).rows
-    for m in slow.order():  # the types that the inner policy names, or where it is when nobody would move it
+    assert set(answer.why) == slow.held_by_quota()
+    inside = inner_policy(inner, "order").decide(view).rows
+    for m in slow.order():  # the types of the inner policy's rows, or its present one when it may not move
         types = [view.on_type[m]] if slow.stays(m) else inside.type[inside.job == m].tolist()
         assert answer.rows.type[answer.rows.job == m].tolist() == types
 
@@ -185,10 +187,10 @@ class SlowRun:
                 within.append(one)
             elif self.quota[one.job.tenant].borrows:
                 borrowed.append(one)
-        sits = [one for one in borrowed if one.since < math.inf]
+        running = [one for one in borrowed if one.since < math.inf]
         age = (lambda one: one.since) if self.reclaim == "newest" else (lambda one: one.job.submitted)
         waits = [one for one in borrowed if one.since == math.inf]
-        return [*within, *sorted(sits, key=age), *waits]  # of who sat down at once, the first of the line
+        return [*within, *sorted(running, key=age), *waits]  # of jobs started at once, the first of the line
 
     def finished(self) -> dict[str, float]:
         at = 0.0
@@ -213,7 +215,7 @@ class SlowRun:
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from((ENDLESS, SRTF)), st.sampled_from(RECLAIM))
 def test_a_run_lends_and_takes_back_as_its_page_says(seed: int, inner: str, reclaim: str) -> None:
-    """Whole seconds, no two jobs submitted at once, and everybody fits within its quota, so that nobody is refused."""
+    """Whole seconds, no two jobs submitted at once, and every job fits within its quota, so that none is refused."""
     rng = np.random.default_rng(seed)
     accelerators, owners = int(rng.integers(4, 10)), int(rng.integers(2, 4))
     parts = 1 + rng.multinomial(accelerators - owners, np.ones(owners) / owners)

@@ -184,7 +184,7 @@ def test_rows_with_ages_of_their_own_reach_the_level_of_the_program_over_pairs_o
 def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
     one: Instance, oldness: float, others: bool
 ) -> None:
-    """A job that has ended, but of whose end nobody has heard: no steps, and perhaps no time alone either."""
+    """A job that has ended, but whose end is not reported: no steps, and perhaps no time alone either."""
     rows = len(one.of)
     idle = one.rng.random(rows) < 0.5 if others else np.ones(rows, dtype=bool)
     need = np.where(idle, 0.0, np.exp(one.rng.normal(0, 1, rows)))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
-from eunomia.policies.order.gittins import MOST_SAMPLES, authors, textbook, thinned
+from eunomia.policies.order.gittins import MOST_SAMPLES, authors, textbook, to_quantiles
 from eunomia.policies.order.tiresias import Tiresias
-from eunomia.policies.order.tiresias_queues import limits_in
+from eunomia.policies.order.tiresias_queues import parse_limits
 from eunomia.testing.small_worlds import draw, play
 
 PASTS = st.lists(st.floats(1.0, 1e6), min_size=1, max_size=30).map(lambda s: np.sort(np.array(s)))
@@ -60,7 +60,7 @@ def test_where_old_jobs_last_ever_longer_the_index_falls_as_under_least_service(
 
 def test_of_very_many_jobs_the_quantiles_are_kept() -> None:
     past = np.random.default_rng(0).exponential(1000, 20_000)
-    kept = thinned(past)
+    kept = to_quantiles(past)
     assert len(kept) == MOST_SAMPLES
     assert (kept[0], kept[-1]) == (past.min(), past.max())
     assert np.median(kept) == pytest.approx(np.median(past), rel=0.01)
@@ -94,7 +94,7 @@ def test_a_job_is_in_the_queue_of_its_service_since_it_was_promoted(seed: int, p
     object.__setattr__(policy, "seen", [])
     played = play(policy, draw(seed, jobs=10), seed=seed)
     assert played.counts == {"finished": 10}
-    limits = np.concatenate(([0.0], limits_in(policy.limits), [np.inf]))
+    limits = np.concatenate(([0.0], parse_limits(policy.limits), [np.inf]))
     for view, answer in policy.seen:
         queue = answer.memory["queue"].astype(np.int64)
         served = view.service - answer.memory["served_before"]
@@ -111,7 +111,7 @@ def test_a_job_is_in_the_queue_of_its_service_since_it_was_promoted(seed: int, p
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from([150.0, "200,2000", "none"]))
-def test_nobody_is_stopped_for_a_lower_queue_or_by_who_came_into_its_own_later(seed: int, limits: float | str) -> None:
+def test_no_job_is_stopped_for_a_lower_queue_or_by_a_later_entry_into_its_own(seed: int, limits: float | str) -> None:
     """On one type, where a job never moves. Who has just come into a queue is not settled there, and may be stopped."""
     policy = Watched(limits=limits, placement="anywhere")
     object.__setattr__(policy, "seen", [])

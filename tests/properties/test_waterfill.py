@@ -47,7 +47,7 @@ def trees(rng: np.random.Generator, rows: int) -> Tree:
 
 @st.composite
 def instances(draw: st.DrawFn, *, most_rows: int = 12, with_tree: bool = True) -> Instance:
-    """Small problems, scarce or plenty, with ties, zeros, rows nobody serves and columns without capacity."""
+    """Small problems, scarce or plenty, with ties, zeros, rows that no column serves and columns without capacity."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     rows, columns = draw(st.integers(1, most_rows)), draw(st.integers(1, 5))
     alike, kinds = draw(st.booleans()), draw(st.integers(1, 4))

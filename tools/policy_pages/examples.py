@@ -188,7 +188,7 @@ def _proof(found: Any) -> str:
     proof = found.certificate
     if proof is None:
         return ""
-    worth = f"; {proof.exchange(found.problem.types)}" if proof.price is not None else ""
+    worth = f"; {proof.exchange_rates(found.problem.types)}" if proof.price is not None else ""
     if proof.point.startswith(IN_TREE):
         return f"lowest level {number(proof.objective)}, in the one answer that is best tenant by tenant{worth}"
     return f"objective {number(proof.objective)}, and no answer can do better than {number(proof.bound)}{worth}"

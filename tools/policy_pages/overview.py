@@ -26,7 +26,7 @@ TAXONOMY_HEAD = """## Taxonomy
 
 Where each policy stands, its parameters left alone, by the axes of W. Gao et al., "Deep Learning Workload Scheduling in
 GPU Datacenters", arXiv 2205.11913, 2022. Rows A are objectives: A1a completion times, A1b utilisation, A1c cost, A2
-fairness (between whom, and at each instant or over the long term), A3 deadlines, A4 accuracy of models. Rows B are what
+fairness (of jobs, tenants or apps; instant or long-term), A3 deadlines, A4 accuracy of models. Rows B are what
 is made use of: B1 types weighed against each other (*partial*: jobs go to their fastest type, but types are not
 weighed), B2 accelerators shared by turns (*temporal*) or by two at once (*spatial*), B3 gangs of several sizes. AutoML:
 it looks at learning curves, or at a search as a whole. Knowledge: what must be known of a job beforehand; a *profile*

@@ -147,7 +147,7 @@ def _reasons(proof: Certificate, problem: AllocationProblem) -> list[str]:
         return [""] * problem.jobs
     code = proof.binding
     first = {int(c): int(np.argmax(code == c)) for c in np.unique(code)}
-    text = {c: proof.tell(m, problem.types) for c, m in first.items()}
+    text = {c: proof.explain_share(m, problem.types) for c, m in first.items()}
     return [text[c] for c in code.tolist()]
 
 

@@ -39,4 +39,4 @@ def apps(problem: AllocationProblem) -> Apps:
     assert problem.elapsed_s is not None  # `view_of` checked it
     n = problem.jobs
     names = tuple(str(problem.name(m)) for m in range(n))
-    return Apps(names, -problem.elapsed_s, np.full(n, float(n)), np.zeros(n), PausedJobs.nobody(len(problem.types)))
+    return Apps(names, -problem.elapsed_s, np.full(n, float(n)), np.zeros(n), PausedJobs.none(len(problem.types)))

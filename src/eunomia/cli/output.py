@@ -139,7 +139,7 @@ def show_solution(found: Solution) -> None:
         reached = f"objective {proof.objective:.10g}, bound {proof.bound:.10g}, relative gap {proof.gap:.2g}"
         console.print(reached, markup=False, soft_wrap=True)
         if proof.price is not None:
-            console.print(f"prices: {proof.exchange(problem.types)}", markup=False, soft_wrap=True)
+            console.print(f"prices: {proof.exchange_rates(problem.types)}", markup=False, soft_wrap=True)
     if found.answer.late:
         late = ", ".join(str(problem.name(m)) for m in found.answer.late[:JOBS_SHOWN])
         more = f" and {len(found.answer.late) - JOBS_SHOWN:,} more" * (len(found.answer.late) > JOBS_SHOWN)

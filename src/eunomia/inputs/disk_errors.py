@@ -1,4 +1,4 @@
-"""What an operating system refuses for the sake of its machine, in words: a full disk is no mistake of a program."""
+"""User-facing messages for OS errors such as "disk full"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 
 _ROOM = "make room there, or name a place on another disk, and type the command again"
 _PERMIT = "check who may read and write there, or name another place"
-REFUSALS = {  # errno → what it means, how to fix it
+REFUSALS = {  # errno → meaning, fix
     errno.ENOSPC: ("no space left on the device", _ROOM),
     errno.EDQUOT: ("the quota of the disk is used up", _ROOM),
     errno.EFBIG: ("file too large for this system or its limit", "raise the limit (ulimit -f), or ask for less output"),
@@ -18,4 +18,6 @@ REFUSALS = {  # errno → what it means, how to fix it
     errno.EMFILE: ("too many files are open", "raise the limit (ulimit -n)"),
     errno.ENFILE: ("too many files are open on this machine", "close some, and type the command again"),
 }
-DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})  # when a file is written, unnamed
+DISK = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+)  # may be raised by a write, without a file name

@@ -1,13 +1,13 @@
-"""What is wrong with an input: where, what, and how to fix it.
+"""Problems of an input: where, what, and how to fix it.
 
-Every reader collects all problems of its input before it gives up, so that one run shows them all.
+Every reader collects all problems of its input, so that one run shows them all.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-SHOWN = 20  # problems listed in a message; the rest are counted
+SHOWN = 20  # most problems that a message lists; the rest are counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +18,8 @@ class Problem:
     row: int | None = None  # 1-based line of the file, the header being line 1
     column: str | None = None
     value: str | None = None  # as written in the file
-    rule: str  # what is asked of the value
-    fix: str  # what to do about it
+    rule: str  # rule that the value breaks
+    fix: str  # how to fix it
 
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"
@@ -29,7 +29,7 @@ class Problem:
 
 
 class InvalidInput(ValueError):
-    """Input that cannot be used. Nothing was changed; `problems` says where, what and how to fix it."""
+    """Input that cannot be used. Nothing was changed."""
 
     def __init__(self, problems: list[Problem] | tuple[Problem, ...], count: int | None = None):
         self.problems = tuple(problems[:SHOWN])
@@ -42,13 +42,13 @@ class InvalidInput(ValueError):
         return "\n".join([*lines, f"… and {more} more"] if more > 0 else lines)
 
     def as_dict(self) -> dict[str, object]:
-        """Return the JSON form that every command prints with `--json`."""
+        """Return the JSON that every command prints with `--json`."""
         return {"error": {"count": self.count, "problems": [asdict(p) for p in self.problems]}}
 
 
 @dataclass(slots=True)
 class Problems:
-    """Collects problems; keeps the first ones whole and counts the rest."""
+    """Collects problems: stores the first `SHOWN` and counts the rest."""
 
     file: str
     count: int = 0
@@ -57,14 +57,14 @@ class Problems:
     def add(
         self, rule: str, fix: str, *, row: int | None = None, column: str | None = None, value: object = None
     ) -> None:
-        """Note one problem; `value` is shown as written."""
+        """Add one problem; `value` is shown as written."""
         self.count += 1
         if len(self.kept) < SHOWN:
             shown = None if value is None else str(value)
             self.kept.append(Problem(file=self.file, row=row, column=column, value=shown, rule=rule, fix=fix))
 
     def raise_if_any(self) -> None:
-        """Raise `InvalidInput` with everything found so far."""
+        """Raise `InvalidInput` if there are problems."""
         if self.count:
             raise InvalidInput(self.kept, self.count)
 

@@ -45,7 +45,7 @@ from eunomia.model.events import (
 )
 from eunomia.model.job import Job
 from eunomia.model.row_index import RowIndex
-from eunomia.model.tenants import NOBODY
+from eunomia.model.tenants import NO_TENANT
 from eunomia.model.topology import Topology
 
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
@@ -205,7 +205,7 @@ class MetricsCollector:
         if job.scale_factor >= len(t.waiting):
             more = np.zeros(job.scale_factor, dtype=np.int64)
             self._t = t = t._replace(waiting=np.concatenate((t.waiting, more)))
-        owner = self._owner(job.tenant or NOBODY)
+        owner = self._owner(job.tenant or NO_TENANT)
         job_timelines.submit(at, row, job.scale_factor, owner, *self._t)
 
     def _owner(self, name: str) -> int:

@@ -17,7 +17,7 @@ from eunomia.metrics.sharing import Sharing, envy, sharing_of
 from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats, Ints
-from eunomia.model.tenants import NOBODY, Tenant, Tenants
+from eunomia.model.tenants import NO_TENANT, Tenant, Tenants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class TenantUsage:
         """Return the tenants of the collected jobs; `declared` are tenants by name."""
         tree = Tenants.of(dict.fromkeys(job.tenant for job in collector.jobs), declared)
         row_of = {name: row for row, name in enumerate(tree.names)}
-        owner = np.array([row_of[job.tenant or NOBODY] for job in collector.jobs], dtype=np.int64)
+        owner = np.array([row_of[job.tenant or NO_TENANT] for job in collector.jobs], dtype=np.int64)
         ended, began = collector.column("ended"), np.array([job.submitted for job in collector.jobs], dtype=float)
         until = np.maximum(np.where(np.isnan(ended), collector.end_s, ended), began)
         demand, quota = demand_of(collector, owner, until, len(tree.names)), _quota(tree, _in_service(collector))

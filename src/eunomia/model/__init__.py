@@ -1,1 +1,1 @@
-"""The nouns: frozen values that check themselves."""
+"""Values that check themselves, and the arithmetic with the same bits on every machine."""

@@ -1,4 +1,4 @@
-"""What a policy may say: shares, an order, or grants, each naming its candidates sparsely."""
+"""Answers of a policy: shares, an order, or grants over the candidates that the answer lists."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ANYWHERE, ONE_MACHINE = -1, 0
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Candidates: what could run. Named by the answer, one entry a candidate; rows of the view it answers."""
+    """Candidates, one entry each: a job on a type, perhaps with a partner; jobs and types are rows of the view."""
 
     job: Ints  # (row,)
     type: Ints  # (row,)
-    partner: Ints | None = None  # (row,) second job on the same accelerators, -1 = none; left out: none has one
-    shape: Ints | None = None  # (row,) 0 = as asked; left out: all as asked
+    partner: Ints | None = None  # (row,) second job on the same accelerators, -1 = none; None: all -1
+    shape: Ints | None = None  # (row,) 0 = as submitted; None: all 0
     within: Ints | None = None  # (row,) ANYWHERE or ONE_MACHINE (the fewest machines if none is big enough)
 
     def __len__(self) -> int:
         return len(self.job)
 
     def filled(self) -> tuple[Ints, Ints, Ints]:
-        """Return partner, shape and within with what was left out filled in, each (row,)."""
+        """Return partner, shape and within, each (row,), with defaults where they are None."""
         n = len(self.job)
         return (
             np.full(n, -1) if self.partner is None else self.partner,
@@ -41,21 +41,21 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the three doors have in common. Job numbers are rows of the view that was asked about."""
+    """Fields of all three answer types. Job numbers are rows of the view that is answered."""
 
-    again_at: float = field(default=math.inf, kw_only=True)  # ask again then at the latest
-    memory: Mapping[str, Array] = field(default_factory=dict, kw_only=True)  # comes back in the next view
-    refuse: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> reason; never one that ran
+    again_at: float = field(default=math.inf, kw_only=True)  # latest time of the next ask
+    memory: Mapping[str, Array] = field(default_factory=dict, kw_only=True)  # `memory` of the next view
+    refuse: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> reason; only jobs that never ran
     why: Mapping[int, str] = field(default_factory=dict, kw_only=True)  # job -> why it waits
-    late: tuple[int, ...] = field(default=(), kw_only=True)  # jobs whose deadlines cannot be met beside the others'
+    late: tuple[int, ...] = field(default=(), kw_only=True)  # jobs whose deadlines cannot all be met
     certificate: Certificate | None = field(default=None, kw_only=True)  # of an optimised answer
 
 
 @dataclass(frozen=True, slots=True)
 class Shares(Answer):
-    """What share of time each should get.
+    """The share of time of each candidate.
 
-    x is (job, type), or (row,) with `rows`; `fill` lets spare time go to candidates with no share.
+    x is (job, type), or (row,) with `rows`; with `fill` spare time may go to candidates without a share.
     """
 
     x: Floats
@@ -65,10 +65,10 @@ class Shares(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Order(Answer):
-    """Who is next: best first; several rows of one job are its preferences and stand together.
+    """Candidates, best first; several rows of one job are adjacent and in order of its preference.
 
-    A gang that does not fit is skipped, stops the pass, or has seats kept for it while others may run only where
-    they do not delay it ("reserve").
+    A gang that does not fit is skipped, stops the pass, or gets a reservation: later gangs run only where they do not
+    delay it ("reserve").
     """
 
     rows: Rows
@@ -77,14 +77,14 @@ class Order(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Grants(Answer):
-    """Who sits where: changes only. A job that is not named keeps its seats while its lease lasts."""
+    """Changes of seats. A job without an entry keeps its seats until its lease ends."""
 
     rows: Rows
     row: Ints  # (seat,) entry of `rows` that gets the seat
     device: Ints  # (seat,)
-    until: Floats  # (row,) end of the lease; nan = as the mechanism says
+    until: Floats  # (row,) end of the lease; nan = the mechanism decides
     stop: Ints = field(default_factory=lambda: NO_INTS)  # (k,) jobs to stop before their lease ends
 
 
 class InvalidAnswer(ValueError):
-    """A policy's answer that cannot be carried out whole; it names the policy's mistake."""
+    """A policy's answer that cannot be carried out; the message names the mistake."""

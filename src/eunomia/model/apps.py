@@ -11,7 +11,7 @@ from eunomia.model.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class PausedJobs:
-    """Jobs of the apps that their users let rest: no row of a view is theirs. Axes: paused job p, type j."""
+    """Paused jobs of the apps, which have no row in the view. Axes: paused job p, type j."""
 
     app: Ints  # (p,) rows of `Apps`
     scale_factor: Ints  # (p,) accelerators
@@ -20,10 +20,10 @@ class PausedJobs:
     throughput: Floats  # (p, j) steps/s of the whole gang
 
     @classmethod
-    def nobody(cls, types: int) -> PausedJobs:
-        """Return what is said where no job rests."""
-        none, steps = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return cls(none, none, steps, steps, np.zeros((0, types)))
+    def none(cls, types: int) -> PausedJobs:
+        """Return the table of no paused job."""
+        rows, steps = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return cls(rows, rows, steps, steps, np.zeros((0, types)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Apps:
     """The apps of the jobs in a view; a job that names none is an app of its own."""
 
     names: tuple[str, ...]
-    submitted: Floats  # (app,) seconds: its first job's
-    mean_rivals: Floats  # (app,) apps alive, itself included, on average over its life so far; at least 1
-    service: Floats  # (app,) accelerator-seconds that its jobs attained that have ended
+    submitted: Floats  # (app,) submission of its first job, seconds
+    mean_rivals: Floats  # (app,) time average of the number of active apps, itself included; at least 1
+    service: Floats  # (app,) accelerator-seconds attained by its ended jobs
     paused: PausedJobs

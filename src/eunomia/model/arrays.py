@@ -1,4 +1,4 @@
-"""Names for the arrays that every room passes around; each use says its axes."""
+"""Type names of arrays; each use documents its axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof that comes with an optimised answer: what it reaches, what nothing can exceed, what scarcity is worth."""
+"""Optimality certificate of an answer: objective, bound on every feasible answer, and prices of the types."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ BINDINGS = (
     "nothing binds: what it needs costs the others nothing",
     "it has no share: no type can run it, or none is left for it",
 )
-
-
 IN_TREE = "lexicographic in the tree of tenants"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """Objective and bound are in the policy's own unit; `bound` is what no feasible answer can do better than.
+    """Objective and bound are in the policy's unit; no feasible answer is better than `bound`.
 
-    Where tenants come before jobs (`point` says IN_TREE) both are the lowest level of that order's only optimum:
-    another answer may lift it, but not without taking from a tenant what is its due.
+    Where tenants come before jobs (`point` is IN_TREE) both are the lowest level of the lexicographic optimum: another
+    answer may raise it only by lowering a tenant below its entitlement.
     """
 
     objective: float
@@ -33,8 +31,8 @@ class Certificate:
     price: Floats | None = None  # (type,) worth of one accelerator for all time; the priced cluster is worth 1
     binding: Ints | None = None  # (job,) which of BINDINGS sets its share
     point: str = ""  # which of the optima this is
-    scale: float = 0.0  # size of the terms that an objective near 0 is the sum of
-    tolerance: float = 1e-9  # gap up to which its engine calls an answer optimal
+    scale: float = 0.0  # size of the terms of which the objective is the sum, for an objective near 0
+    tolerance: float = 1e-9  # largest gap at which the solver stops
 
     @property
     def gap(self) -> float:
@@ -42,29 +40,27 @@ class Certificate:
         size = max(abs(self.bound), abs(self.objective), self.scale)
         return abs(self.bound - self.objective) / size if size > 0 else 0.0
 
-    def exchange(self, types: tuple[str, ...]) -> str:
-        """Say what the types are worth to the cluster in each other, the cheapest scarce one as the unit."""
+    def exchange_rates(self, types: tuple[str, ...]) -> str:
+        """Describe the prices of the types in units of the cheapest scarce type."""
         scarce = [] if self.price is None else [j for j in range(len(types)) if self.price[j] > 0]
         if self.price is None or not scarce:
             return "no type is scarce"
         price = self.price
         unit = min(scarce, key=lambda j: price[j])
-        told = [f"one {types[j]} is worth {price[j] / price[unit]:.3g} {types[unit]}" for j in scarce if j != unit]
-        told = told or [f"only {types[unit]} is scarce"]
+        parts = [f"one {types[j]} is worth {price[j] / price[unit]:.3g} {types[unit]}" for j in scarce if j != unit]
+        parts = parts or [f"only {types[unit]} is scarce"]
         free = [types[j] for j in range(len(types)) if j not in scarce]
-        told += (
-            [f"{', '.join(free)} {'is' if len(free) == 1 else 'are'} not scarce"] if free and len(scarce) > 1 else []
-        )
-        return "; ".join(told)
+        if free and len(scarce) > 1:
+            parts.append(f"{', '.join(free)} {'is' if len(free) == 1 else 'are'} not scarce")
+        return "; ".join(parts)
 
-    def tell(self, job: int, types: tuple[str, ...]) -> str:
-        """Say why this job's share is what it is."""
+    def explain_share(self, job: int, types: tuple[str, ...]) -> str:
+        """Describe the constraint that sets this job's share."""
         reason = BINDINGS[int(self.binding[job])] if self.binding is not None else "its share is part of the optimum"
-        return f"{reason} ({self.exchange(types)})"
+        return f"{reason} ({self.exchange_rates(types)})"
 
 
-def bindings(price: Floats, used: Bools, full: Bools) -> Ints:
-    """Return which of BINDINGS sets each share: price (type,), used (job, type), full = has all its time (job,)."""
+def find_bindings(price: Floats, used: Bools, full: Bools) -> Ints:
+    """Return which of BINDINGS sets each share, (job,): price (type,), used (job, type), full = all its time (job,)."""
     pays = (used & (price > 0)).any(axis=1)
-    told = np.where(pays, BOUGHT, np.where(full, OWN_TIME, UNBOUND))
-    return np.where(used.any(axis=1), told, NO_SHARE)
+    return np.where(used.any(axis=1), np.where(pays, BOUGHT, np.where(full, OWN_TIME, UNBOUND)), NO_SHARE)

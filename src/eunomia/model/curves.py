@@ -1,4 +1,4 @@
-"""Learning curves: the loss of a training run as it goes on.
+"""Learning curves: the loss of a training run by its progress.
 
     l(p) = floor + (start − floor) / (1 + rate · p)        p fraction of the run's steps
 
@@ -17,37 +17,37 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.rounding import drawn
 
-START = 1.0  # losses are told as parts of the first one
+START = 1.0  # losses are fractions of the first one
 _FLOOR = (0.2, 0.35)  # median and σ of the logarithm
 _RATE = (20.0, 0.8)
 
 
 class Curve(NamedTuple):
-    """One run's loss; falls from `start` towards `floor`, the faster the greater `rate`."""
+    """Loss of one run: it falls from `start` towards `floor`, faster with a larger `rate`."""
 
     start: float = START
     floor: float = 0.0
     rate: float = 20.0
 
     def loss(self, progress: float | Floats) -> float | Floats:
-        """Return the loss when a fraction of the steps is done, shape of `progress`."""
+        """Return the loss after fractions of the steps, shape of `progress`."""
         return self.floor + (self.start - self.floor) / (1.0 + self.rate * progress)
 
     def reaches(self, loss: float) -> float:
-        """Return at which fraction of the steps the loss is reached; inf = never, however long the run."""
+        """Return the fraction of the steps at which the loss is reached; inf = never."""
         if loss >= self.start:
             return 0.0
         return ((self.start - self.floor) / (loss - self.floor) - 1.0) / self.rate if loss > self.floor else np.inf
 
 
 def losses(curves: Floats, progress: Floats) -> Floats:
-    """Return the losses of many runs, shape of `progress`; curves (…, 3) start, floor and rate of each."""
+    """Return the losses of many runs, shape of `progress`; curves (…, 3) are start, floor and rate."""
     start, floor, rate = np.moveaxis(curves, -1, 0)
     return np.asarray(floor + (start - floor) / (1.0 + rate * progress))
 
 
 def curve_of(seed: int, job_id: str) -> Curve:
-    """Return a run's curve, drawn by the seed and its name alone: who else runs does not matter."""
+    """Return a run's curve, drawn by the seed and its name alone."""
     rng = np.random.default_rng((seed, zlib.crc32(job_id.encode())))
     median, sigma = np.array((_FLOOR, _RATE)).T
     floor, rate = (median * elementary.exp(sigma * drawn(rng.standard_normal(2)))).tolist()

@@ -1,4 +1,4 @@
-"""What to do: orders to the world, and questions to the adviser."""
+"""Decisions of the scheduler: orders to the backend, and asks to the policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eunomia.model.view import View
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to the policy; its answer comes as an `Answered` event of the same number."""
+    """A question to the policy; its answer is an `Answered` event of the same number."""
 
     asked: int
     view: View
@@ -24,7 +24,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a gang, or two that share, on these seats. Each start of a job is a new epoch."""
+    """Start a gang, or two that share accelerators, on these seats. Each start of a job is a new epoch."""
 
     job_id: str
     epoch: int
@@ -33,12 +33,12 @@ class Start:
     shape: int = 0
     partner_id: str | None = None
     partner_epoch: int = 0
-    max_steps: float | None = None  # steps the gang may do under this lease; None = as many as it has time for
+    max_steps: float | None = None  # step limit of this lease; None = no limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Starts(ValueEqual):
-    """Start many gangs. Gang g sits on seats[first[g]:first[g + 1]], all of them of one type."""
+    """Start many gangs. Gang g gets seats[first[g]:first[g + 1]], all of one type."""
 
     jobs: JobIdList  # (gang,)
     epochs: Ints  # (gang,)
@@ -46,16 +46,16 @@ class Starts(ValueEqual):
     seats: Ints  # (seat,) devices
     until: Floats  # (gang,) end of the lease; inf = none
     shape: Ints  # (gang,)
-    partners: JobIdList  # (gang,) who shares the seats; nobody (row -1) for most
+    partners: JobIdList  # (gang,) job that shares the seats; row -1 = none
     partner_epochs: Ints  # (gang,)
-    # (gang,) steps that it may do under this lease, and its partner too; a Renew that follows may tell them apart.
-    max_steps: Floats | None = None  # None, inf = as many as it has time for
+    # (gang,) step limit of this lease for the gang and its partner (a later Renew may set two); None, inf = no limit
+    max_steps: Floats | None = None
 
     @classmethod
     def of(cls, *starts: Start) -> Starts:
         """Return these starts as one decision."""
         sizes = [len(start.seats) for start in starts]
-        mates = [start.partner_id for start in starts]
+        partners = [start.partner_id for start in starts]
         limits = [start.max_steps for start in starts]
         return cls(
             jobs=JobIdList.of(*(start.job_id for start in starts)),
@@ -65,20 +65,22 @@ class Starts(ValueEqual):
             until=np.array([start.until for start in starts], dtype=float),
             shape=np.array([start.shape for start in starts], dtype=np.int64),
             partners=JobIdList(
-                np.array([g if mate is not None else -1 for g, mate in enumerate(mates)], dtype=np.int64),
-                [mate or "" for mate in mates],
+                np.array([-1 if partner is None else g for g, partner in enumerate(partners)], dtype=np.int64),
+                [partner or "" for partner in partners],
             ),
             partner_epochs=np.array([start.partner_epoch for start in starts], dtype=np.int64),
-            max_steps=None if all(limit is None for limit in limits) else _steps(limits),
+            max_steps=None
+            if all(limit is None for limit in limits)
+            else np.array([np.inf if limit is None else limit for limit in limits]),
         )
 
     def __len__(self) -> int:
         return len(self.epochs)
 
     def each(self) -> Iterator[Start]:
-        """Yield the starts one by one, for worlds that start gangs so."""
+        """Yield the starts one by one."""
         seats, first = self.seats.tolist(), self.first.tolist()
-        for g, (name, mate) in enumerate(zip(self.jobs, self.partners, strict=True)):
+        for g, (name, partner) in enumerate(zip(self.jobs, self.partners, strict=True)):
             paired = bool(self.partners.rows[g] >= 0)
             limit = np.inf if self.max_steps is None else float(self.max_steps[g])
             yield Start(
@@ -87,21 +89,17 @@ class Starts(ValueEqual):
                 tuple(seats[first[g] : first[g + 1]]),
                 float(self.until[g]),
                 int(self.shape[g]),
-                mate if paired else None,
+                partner if paired else None,
                 int(self.partner_epochs[g]),
                 None if limit == np.inf else limit,
             )
 
 
-def _steps(limits: Sequence[float | None]) -> Floats:
-    return np.array([np.inf if limit is None else limit for limit in limits])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Renew(ValueEqual):
-    """These jobs keep their seats until then. One order however many they are; it costs them nothing.
+    """These jobs keep their seats until then, at no cost.
 
-    `max_steps` (job,) are further steps that each may do from now on; None = as many as it has time for.
+    `max_steps` (job,) limits the further steps of each from now on; None = no limit.
     """
 
     job_ids: Sequence[str]
@@ -111,7 +109,7 @@ class Renew(ValueEqual):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop(ValueEqual):
-    """Stop these jobs and free their seats; with `save` they write a checkpoint first."""
+    """Stop these jobs, after a checkpoint with `save`, and release their seats."""
 
     job_ids: Sequence[str]
     epochs: Sequence[int] | Ints
@@ -120,22 +118,22 @@ class Stop(ValueEqual):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow(ValueEqual):
-    """From now on each of these jobs receives its shares of time, and nobody else receives anything.
+    """From now on each of these jobs receives its shares of time, and no other job receives any.
 
-    Nobody sits down, so only a world whose time can be divided at will carries it out. A pair is two entries, each
-    naming the other, on the same accelerators.
+    No seats are allocated, so only a fluid backend carries this out. A pair is two entries, each with the other as its
+    partner.
     """
 
     jobs: JobIdList  # (entry,)
     types: Ints  # (entry,) accelerator type
     x: Floats  # (entry,) share of time, above 0
     sizes: Ints  # (entry,) accelerators of its gang
-    partners: JobIdList  # (entry,) who shares them; nobody (row -1) for most
+    partners: JobIdList  # (entry,) job that shares the accelerators; row -1 = none
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """This job will not be run (again)."""
+    """Reject a job that never ran."""
 
     job_id: str
     why: str
@@ -153,7 +151,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Send `Woken` at that time; a later order replaces an earlier one. inf = do not wake."""
+    """Send `Woken` at that time; a later order replaces an earlier one. inf = none."""
 
     at: float
 

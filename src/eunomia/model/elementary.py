@@ -2,10 +2,9 @@
 
 `np.exp`, `np.log` and the mathematical library of the system choose their instructions, and with them their last bit,
 by the CPU. Those of this module use only what IEEE 754 rounds in one way (+ − × ÷ of two numbers, exact scaling by
-powers of two) and tables that are computed in decimal arithmetic. Two numbers stand for a value where one is too
-short, so a result is the correctly rounded one in all but about one case in a thousand, and within 0.55 units in the
-last place always; where the exact value is a floating-point number (2 ** 10, log2 of 8, 100 ** 0.5), the result is
-that number.
+powers of two) and tables that are computed in decimal arithmetic. Intermediate values are sums of two numbers, so about
+999 of 1000 results are correctly rounded, and all are within 0.55 units in the last place; where the exact value is a
+floating-point number (2 ** 10, log2 of 8, 100 ** 0.5), the result is that number.
 
 `exp`, `expm1`, `log`, `log1p`, `log2`, `log10` and `power` take numbers or arrays. `exp_one`, `log_one`, `log2_one`
 and `power_one` take one number, give the same bits, and may be called in kernels.
@@ -28,28 +27,28 @@ from numpy.typing import ArrayLike
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
 
-_BLOCK = 1 << 13  # elements worked on at once: the intermediate results stay in the cache
+_BLOCK = 1 << 13  # elements of a block, whose intermediate results fit in the cache
 _STEPS = 64  # of the table of 2 ** (j / 64)
 _CELLS = 128  # of the table of logarithms, for each unit
-_SPLIT = 134217729.0  # 2 ** 27 + 1 parts a number into two halves whose products are exact
+_SPLIT = 134217729.0  # 2 ** 27 + 1 splits a number into two halves whose products are exact
 _HALF_ROOT = math.sqrt(0.5)
-_MOST, _LEAST = 709.782712893384, -745.1332191019412  # of what exp gives a number above 0 and below inf
+_MOST, _LEAST = 709.782712893384, -745.1332191019412  # range in which exp is above 0 and below inf
 _FAR = 1e4  # exp of this is inf, and of its negative 0
 _LARGE = 2.0**70  # as an exponent it makes 0, 1 or inf of any number
-_WORDS = Context(prec=60)
+_DIGITS = Context(prec=60)
 
 
 def _pieces(value: Decimal, *bits: int) -> list[float]:
-    """Return numbers that add up to a value: multiples of 2 ** −bits, and at last the rest."""
-    found = []
-    for each in bits:
-        part = int((value * 2**each).to_integral_value())
-        found.append(math.ldexp(float(part), -each))
-        value -= Decimal(found[-1])
-    return [*found, float(value)]
+    """Return numbers that add up to a value: multiples of 2 ** −bits, then the rest."""
+    pieces = []
+    for shift in bits:
+        part = int((value * 2**shift).to_integral_value())
+        pieces.append(math.ldexp(float(part), -shift))
+        value -= Decimal(pieces[-1])
+    return [*pieces, float(value)]
 
 
-with localcontext(_WORDS):
+with localcontext(_DIGITS):
     _LN2 = Decimal(2).ln()
     _STEP, _STEP_2, _STEP_3 = _pieces(_LN2 / _STEPS, 42, 78)  # ln 2 / 64
     _LN2_HIGH, _LN2_LOW = _pieces(_LN2, 42)
@@ -59,7 +58,7 @@ with localcontext(_WORDS):
         [_pieces((j * _LN2 / _STEPS).exp(), 52) for j in range(_STEPS)]
     ).T.copy()  # 2 ** (j / 64)
     _INVERSE = np.array([1.0, *(_CELLS / cell for cell in range(1, 2 * _CELLS))])  # about 1 / m of m in a cell
-    _CELL_LOG, _CELL_LOG_LOW = np.array([_pieces(-Decimal(float(each)).ln(), 42) for each in _INVERSE]).T.copy()
+    _CELL_LOG, _CELL_LOG_LOW = np.array([_pieces(-Decimal(float(inverse)).ln(), 42) for inverse in _INVERSE]).T.copy()
 _STEPS_PER_UNIT = _STEPS * _PER_LN2
 
 
@@ -111,17 +110,17 @@ def _log_sum(m: Any, m_low: Any, e: Any, inverse: Any, cell_log: Any, cell_log_l
     back = total - whole
     low = (whole - (total - back)) + (r - back)
     half = -0.5 * square
-    found = total + half
-    back = found - total
-    low += (total - (found - back)) + (half - back)
+    result = total + half
+    back = result - total
+    low += (total - (result - back)) + (half - back)
     low += e * _LN2_LOW + cell_log_low + (r_low - r * r_low - 0.5 * square_low + cubes)
-    high = found + low
-    return high, low - (high - found)
+    high = result + low
+    return high, low - (high - result)
 
 
-def _of_arrays(one: Any) -> Any:
-    """Return what a kernel of numbers was made from, which works on whole arrays, too."""
-    return one.py_func
+def _of_arrays(kernel_of_numbers: Any) -> Any:
+    """Return the Python function of a kernel of numbers, which also works on arrays."""
+    return kernel_of_numbers.py_func
 
 
 @kernel(allocates=False)
@@ -157,7 +156,7 @@ def _exp_of_two(x: float, x_low: float) -> float:
     if x < _LEAST:
         return 0.0
     high, low, n = _exp_parts(x, x_low)
-    if n > 1000:  # 2 ** 1024 is no number
+    if n > 1000:  # 2 ** 1024 overflows
         return math.ldexp(math.ldexp(high + low, 1000), n - 1000) if high + low < 2.0 or n < 1023 else np.inf
     return math.ldexp(high + low, n)
 
@@ -223,58 +222,18 @@ def power_one(x: float, y: float) -> float:
     return sign * _exp_of_two(high, low)
 
 
-@overload
-def exp(x: float) -> float: ...
-@overload
-def exp(x: ArrayLike) -> Floats: ...
-def exp(x: Any) -> Any:
-    """Return e ** x of a number or of each element."""
-    return _each(_exp_block, exp_one, x)
+class _Elementwise:
+    """A function of one number or of each element of an array, with the same bits for both."""
 
+    def __init__(self, block: Callable[..., Any], scalar: Callable[..., Any] | None = None):
+        self._block, self._scalar = block, scalar
 
-@overload
-def expm1(x: float) -> float: ...
-@overload
-def expm1(x: ArrayLike) -> Floats: ...
-def expm1(x: Any) -> Any:
-    """Return e ** x − 1 of a number or of each element."""
-    return _each(_expm1_block, None, x)
-
-
-@overload
-def log(x: float) -> float: ...
-@overload
-def log(x: ArrayLike) -> Floats: ...
-def log(x: Any) -> Any:
-    """Return the natural logarithm of a number or of each element."""
-    return _each(_log_block, log_one, x)
-
-
-@overload
-def log1p(x: float) -> float: ...
-@overload
-def log1p(x: ArrayLike) -> Floats: ...
-def log1p(x: Any) -> Any:
-    """Return log(1 + x) of a number or of each element."""
-    return _each(_log1p_block, None, x)
-
-
-@overload
-def log2(x: float) -> float: ...
-@overload
-def log2(x: ArrayLike) -> Floats: ...
-def log2(x: Any) -> Any:
-    """Return the logarithm to base 2 of a number or of each element."""
-    return _each(_log2_block, log2_one, x)
-
-
-@overload
-def log10(x: float) -> float: ...
-@overload
-def log10(x: ArrayLike) -> Floats: ...
-def log10(x: Any) -> Any:
-    """Return the logarithm to base 10 of a number or of each element."""
-    return _each(_log10_block, None, x)
+    @overload
+    def __call__(self, x: float) -> float: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> Floats: ...
+    def __call__(self, x: Any) -> Any:
+        return _elementwise(self._block, self._scalar, x)
 
 
 @overload
@@ -283,23 +242,23 @@ def power(x: float, y: float) -> float: ...
 def power(x: ArrayLike, y: ArrayLike) -> Floats: ...
 def power(x: Any, y: Any) -> Any:
     """Return x ** y of numbers or of each element."""
-    return _each(_power_block, power_one, x, y)
+    return _elementwise(_power_block, power_one, x, y)
 
 
-def _each(block: Callable[..., Any], one: Callable[..., Any] | None, *values: Any) -> Any:
-    """Call the function of arrays block by block, or that of one number."""
-    if all(isinstance(each, int | float) for each in values):
-        if one is not None:
-            return float(one(*values))
-        return float(_each(block, None, *(np.array([each]) for each in values))[0])
-    shaped = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in values))
-    flat = [each.reshape(-1) for each in shaped]
-    found = np.empty(flat[0].size)
+def _elementwise(block: Callable[..., Any], scalar: Callable[..., Any] | None, *values: Any) -> Any:
+    """Apply `scalar` to numbers, or `block` to blocks of arrays; without `scalar` a number is an array of one."""
+    if all(isinstance(value, int | float) for value in values):
+        if scalar is not None:
+            return float(scalar(*values))
+        return float(_elementwise(block, None, *(np.array([value]) for value in values))[0])
+    arrays = np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in values))
+    flat = [array.reshape(-1) for array in arrays]
+    result = np.empty(flat[0].size)
     with np.errstate(all="ignore"):
-        for begin in range(0, found.size, _BLOCK):
-            found[begin : begin + _BLOCK] = block(*(each[begin : begin + _BLOCK] for each in flat))
-    made = found.reshape(shaped[0].shape)
-    return made if made.ndim else made[()]
+        for begin in range(0, result.size, _BLOCK):
+            result[begin : begin + _BLOCK] = block(*(array[begin : begin + _BLOCK] for array in flat))
+    shaped = result.reshape(arrays[0].shape)
+    return shaped if shaped.ndim else shaped[()]
 
 
 def _exp_sums(x: Any, x_low: Any) -> Any:
@@ -314,9 +273,9 @@ def _exp_sums(x: Any, x_low: Any) -> Any:
 
 def _exp_block_of_two(x: Any, x_low: Any) -> Any:
     high, low, n = _exp_sums(x, x_low)
-    found = np.ldexp(high + low, n)
-    found[x > _MOST], found[x < _LEAST] = np.inf, 0.0
-    return np.where(np.isnan(x), x, found)
+    result = np.ldexp(high + low, n)
+    result[x > _MOST], result[x < _LEAST] = np.inf, 0.0
+    return np.where(np.isnan(x), x, result)
 
 
 def _exp_block(x: Any) -> Any:
@@ -328,17 +287,17 @@ def _expm1_block(x: Any) -> Any:
     scaled, rest = np.ldexp(high, n), np.ldexp(low, n)
     less = scaled - 1.0
     back = less - scaled
-    found = np.where(np.isfinite(scaled), less + (((scaled - (less - back)) - (1.0 + back)) + rest), np.inf)
+    result = np.where(np.isfinite(scaled), less + (((scaled - (less - back)) - (1.0 + back)) + rest), np.inf)
     near = np.abs(x) < 0.5 * _STEP
     r = np.where(near, x, 0.0)
     series = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * (1 / 40320)))
-    found = np.where(near, r + r * r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * series))), found)
-    found[x > _MOST], found[x < -40.0] = np.inf, -1.0
-    return np.where(np.isnan(x), x, found)
+    result = np.where(near, r + r * r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * series))), result)
+    result[x > _MOST], result[x < -40.0] = np.inf, -1.0
+    return np.where(np.isnan(x), x, result)
 
 
 def _log_sums(x: Any, x_low: Any = 0.0) -> Any:
-    """Return log(x + x_low) as two arrays whose sum it is; x is above 0 and below inf."""
+    """Return log(x + x_low) as a sum of two arrays; x is above 0 and below inf."""
     m, e = np.frexp(x)
     below = m < _HALF_ROOT
     m, e = np.where(below, 2.0 * m, m), e - below
@@ -347,9 +306,9 @@ def _log_sums(x: Any, x_low: Any = 0.0) -> Any:
     return _of_arrays(_log_sum)(m, m_low, e.astype(np.float64), _INVERSE[cell], _CELL_LOG[cell], _CELL_LOG_LOW[cell])
 
 
-def _log_of_any(x: Any, found: Any) -> Any:
-    """Return what was found of x, and the limits where x is 0, inf, negative or nan."""
-    return np.where((x > 0.0) & (x < np.inf), found, np.where(x == 0.0, -np.inf, np.where(x > 0.0, np.inf, np.nan)))
+def _log_of_any(x: Any, log_x: Any) -> Any:
+    """Return log_x where x is above 0 and finite, else the limit for 0, inf, negative numbers and nan."""
+    return np.where((x > 0.0) & (x < np.inf), log_x, np.where(x == 0.0, -np.inf, np.where(x > 0.0, np.inf, np.nan)))
 
 
 def _proper(x: Any) -> Any:
@@ -388,9 +347,17 @@ def _power_block(x: Any, y: Any) -> Any:
     high, low = _of_arrays(_product)(
         *_log_sums(_proper(size)), np.clip(np.where(np.isnan(y), 1.0, y), -_LARGE, _LARGE), 0.0
     )
-    found = _exp_block_of_two(high, low)
-    found = np.where((size == 0.0) | (size == np.inf), np.where((size > 0.0) == (y > 0.0), np.inf, 0.0), found)
-    found = np.where(size == 1.0, 1.0, found)
-    found = np.where((x < 0.0) & odd, -found, found)
-    found = np.where(np.isnan(x) | np.isnan(y) | ((x < 0.0) & finite & ~is_whole), np.nan, found)
-    return np.where((y == 0.0) | (x == 1.0), 1.0, found)
+    result = _exp_block_of_two(high, low)
+    result = np.where((size == 0.0) | (size == np.inf), np.where((size > 0.0) == (y > 0.0), np.inf, 0.0), result)
+    result = np.where(size == 1.0, 1.0, result)
+    result = np.where((x < 0.0) & odd, -result, result)
+    result = np.where(np.isnan(x) | np.isnan(y) | ((x < 0.0) & finite & ~is_whole), np.nan, result)
+    return np.where((y == 0.0) | (x == 1.0), 1.0, result)
+
+
+exp = _Elementwise(_exp_block, exp_one)  # e ** x
+expm1 = _Elementwise(_expm1_block)  # e ** x − 1
+log = _Elementwise(_log_block, log_one)  # natural
+log1p = _Elementwise(_log1p_block)  # log(1 + x)
+log2 = _Elementwise(_log2_block, log2_one)
+log10 = _Elementwise(_log10_block)

@@ -1,4 +1,4 @@
-"""An equal part of the cluster: what isolation would give to each of the jobs."""
+"""The isolated allocation: an equal part of the cluster for each job."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from eunomia.model.products import row_dots
 def equal_part(scale_factor: Ints | Floats, capacity: Floats) -> Floats:
     """Return X (job, type): one m-th of the cluster for each of m jobs, as time for the whole gang.
 
-    x[m,j] = C[j] / (m z[m]), and a row that would exceed all of its time is scaled down to it (Narayanan et al.,
-    OSDI 2020, section 4.2: the isolated allocation).
+    x[m,j] = C[j] / (m z[m]); a row whose sum exceeds 1 is scaled down to 1 (Narayanan et al., OSDI 2020, section 4.2:
+    the isolated allocation).
     """
     jobs = max(len(scale_factor), 1)
     x = capacity / (jobs * np.asarray(scale_factor, dtype=float)[:, None])

@@ -14,63 +14,63 @@ _SWEEPS = 60
 def solve(matrix: Floats, right: Floats) -> Floats:
     """Return x of matrix · x = right by elimination with row pivots; not finite where the matrix is singular.
 
-    matrix (…, n, n), right (…, n), or (…, n, side) for several sides; each of a stack is solved by itself.
+    matrix (…, n, n), right (…, n), or (…, n, side) for several sides; a stack is solved matrix by matrix.
     """
     if right.ndim < matrix.ndim:
         return np.asarray(solve(matrix, right[..., None])[..., 0])
     n, sides = right.shape[-2:]
     work = np.concatenate((matrix, right), axis=-1).astype(float).reshape(-1, n, n + sides)
-    each = np.arange(len(work))
+    matrices = np.arange(len(work))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for k in range(n):
             pivot = k + np.abs(work[:, k:, k]).argmax(axis=1)
-            work[each, k], work[each, pivot] = work[each, pivot], work[each, k].copy()
+            work[matrices, k], work[matrices, pivot] = work[matrices, pivot], work[matrices, k].copy()
             factor = work[:, k + 1 :, k] / work[:, k, None, k]
             work[:, k + 1 :, k:] -= factor[..., None] * work[:, k, None, k:]
-        found = np.empty((len(work), n, sides))
+        x = np.empty((len(work), n, sides))
         for k in reversed(range(n)):
             rest = work[:, k, n:]
             for j in range(k + 1, n):
-                rest = rest - work[:, k, j, None] * found[:, j]
-            found[:, k] = rest / work[:, k, k, None]
-    return found.reshape(right.shape)
+                rest = rest - work[:, k, j, None] * x[:, j]
+            x[:, k] = rest / work[:, k, k, None]
+    return x.reshape(right.shape)
 
 
 def pseudo_inverse(matrix: Floats, *, rcond: float) -> Floats:
     """Return the Moore-Penrose inverse; singular values of at most rcond · the largest count as 0.
 
-    One-sided Jacobi rotations: pairs of columns are turned until all are orthogonal.
+    One-sided Jacobi: pairs of columns are rotated until all are orthogonal.
     """
     if matrix.shape[0] < matrix.shape[1]:
         return pseudo_inverse(matrix.T, rcond=rcond).T
-    columns, turned = np.array(matrix.T, dtype=float, order="C"), np.eye(matrix.shape[1])
+    columns, rotation = np.array(matrix.T, dtype=float, order="C"), np.eye(matrix.shape[1])
     n = len(columns)
     for _ in range(_SWEEPS):
-        moved = False
+        rotated = False
         for p in range(n):
             for q in range(p + 1, n):
-                moved |= _turn(columns, turned, p, q)
-        if not moved:
+                rotated |= _rotate(columns, rotation, p, q)
+        if not rotated:
             break
     square = row_dots(columns, columns)
     kept = np.sqrt(square) > rcond * np.sqrt(square.max(initial=0.0))
     if not kept.any():
         return np.zeros(matrix.T.shape)
-    return np.asarray(dot(turned[kept].T, columns[kept] / square[kept][:, None]))
+    return np.asarray(dot(rotation[kept].T, columns[kept] / square[kept][:, None]))
 
 
-def _turn(columns: Floats, turned: Floats, p: int, q: int) -> bool:
+def _rotate(columns: Floats, rotation: Floats, p: int, q: int) -> bool:
     """Make two columns orthogonal; return whether they were not."""
-    here, there = columns[p], columns[q]
-    alpha, beta, gamma = float(dot(here, here)), float(dot(there, there)), float(dot(here, there))
+    a, b = columns[p], columns[q]
+    alpha, beta, gamma = float(dot(a, a)), float(dot(b, b)), float(dot(a, b))
     if not abs(gamma) > _EXACT * np.sqrt(alpha) * np.sqrt(beta):
         return False
     zeta = (beta - alpha) / (2 * gamma)
     tangent = (1.0 if zeta >= 0 else -1.0) / (abs(zeta) + np.sqrt(1 + zeta * zeta))
     cosine = 1 / np.sqrt(1 + tangent * tangent)
     sine = cosine * tangent
-    for each in (columns, turned):
-        each[p], each[q] = cosine * each[p] - sine * each[q], sine * each[p] + cosine * each[q]
+    for table in (columns, rotation):
+        table[p], table[q] = cosine * table[p] - sine * table[q], sine * table[p] + cosine * table[q]
     return True
 
 

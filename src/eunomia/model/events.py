@@ -1,11 +1,11 @@
-"""What happened: the only thing that changes the core's mind."""
+"""Events: the only input of the scheduling core."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Floats
@@ -22,7 +22,7 @@ class JobSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class JobCancelled:
-    """Its user no longer wants the job; `by_tuner`: the user is a search that gives the trial up."""
+    """The user cancelled the job; `by_tuner`: a search stopped its trial."""
 
     job_id: str
     by_tuner: bool = False
@@ -30,7 +30,7 @@ class JobCancelled:
 
 @dataclass(frozen=True, slots=True)
 class JobUpdated:
-    """Its user thinks otherwise of the job: of its weight, or of the steps it needs in all. nan = as before."""
+    """The user changed the job's weight or its number of steps. nan = unchanged."""
 
     job_id: str
     weight: float = math.nan
@@ -39,21 +39,21 @@ class JobUpdated:
 
 @dataclass(frozen=True, slots=True)
 class JobPaused:
-    """Its user wants the job to rest: it keeps its progress and asks for nothing until it is resumed."""
+    """The user paused the job: it keeps its progress and requests nothing until it is resumed."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class JobResumed:
-    """Its user wants a paused job to go on: it waits for seats from now on."""
+    """The user resumed a paused job: it is pending from now on."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A running job told its user how good it is: its loss after so many steps, which no checkpoint holds yet."""
+    """A running job reported its loss after so many steps, which may exceed those of its last checkpoint."""
 
     job_id: str
     steps: float
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class AppFinished:
-    """Its user has what the app was for; nothing of it is left to run. `best` is the job that found it, or empty."""
+    """The app reached its goal; all its jobs have ended. `best` is the job with the best loss, or empty."""
 
     app: str
     best: str
@@ -71,7 +71,7 @@ class AppFinished:
 
 @dataclass(frozen=True, slots=True)
 class JobFinished:
-    """The gang ended by itself after its last step."""
+    """The gang completed its last step."""
 
     job_id: str
     epoch: int
@@ -79,7 +79,7 @@ class JobFinished:
 
 @dataclass(frozen=True, slots=True)
 class JobFailed:
-    """The gang ended by itself before its last step."""
+    """The gang ended before its last step."""
 
     job_id: str
     epoch: int
@@ -88,7 +88,7 @@ class JobFailed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progressed(ValueEqual):
-    """Steps that are safe in a checkpoint, since the job began; `steps` stands beside `job_ids`."""
+    """Checkpointed steps of each job since it began, in the order of `job_ids`."""
 
     job_ids: Sequence[str]
     steps: Sequence[float] | Floats
@@ -96,26 +96,26 @@ class Progressed(ValueEqual):
 
 @dataclass(frozen=True, slots=True)
 class NodeLost:
-    """A machine and the gangs on it are gone."""
+    """A machine failed, with the gangs on it."""
 
     node: int
 
 
 @dataclass(frozen=True, slots=True)
 class NodeJoined:
-    """A lost machine is back, empty."""
+    """A lost machine is up again, without gangs."""
 
     node: int
 
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """The time came at which the core had asked to be woken."""
+    """The time of the last WakeAt was reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The adviser's answer to the ask of that number."""
+    """The policy's answer to the ask of that number."""
 
     asked: int
     answer: Answer
@@ -126,28 +126,13 @@ Event: TypeAlias = (
     | Measured | AppFinished | NodeLost | NodeJoined | Answered | Woken
 )  # fmt: skip
 
-# Of one instant: first what is known of the past, then who came, who went (perhaps at once), what was answered.
-EVENTS: tuple[type[Event], ...] = (
-    Progressed,
-    JobSubmitted,
-    JobUpdated,
-    JobFinished,
-    JobFailed,
-    JobCancelled,
-    JobPaused,
-    JobResumed,
-    Measured,
-    AppFinished,
-    NodeLost,
-    NodeJoined,
-    Answered,
-    Woken,
-)
+# The order in which events of one instant are handled.
+EVENTS: tuple[type[Event], ...] = get_args(Event)
 _RANK = {kind: rank for rank, kind in enumerate(EVENTS)}
 
 
 def _key(event: Event) -> tuple[int, float, int, str]:
-    """Return what an instant's events are sorted by: kind, then who came first, then id."""
+    """Return the sort key of an event: kind, submission, sequence or number, id."""
     rank = _RANK[type(event)]
     match event:
         case JobSubmitted(job):
@@ -165,7 +150,7 @@ def _key(event: Event) -> tuple[int, float, int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An instant and all that happened then. Events are sorted, so the world's order cannot matter."""
+    """An instant and all its events, sorted, so that the backend's order cannot matter."""
 
     at: float  # seconds since the run began
     events: tuple[Event, ...]
@@ -173,5 +158,5 @@ class Moment:
     @classmethod
     def of(cls, at: float, events: Iterable[Event]) -> Moment:
         """Sort by kind, then by id."""
-        found = tuple(events)
-        return cls(at, found if len(found) == 1 else tuple(sorted(found, key=_key)))
+        unsorted = tuple(events)
+        return cls(at, unsorted if len(unsorted) == 1 else tuple(sorted(unsorted, key=_key)))

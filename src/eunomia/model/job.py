@@ -1,4 +1,4 @@
-"""What a user asks for."""
+"""A training job as submitted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 
 class InvalidJob(ValueError):
-    """A job that could never run."""
+    """A job with values that no run can satisfy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One training run as submitted. Progress lives in the core's state, never here.
+    """One training run as submitted; its progress is in the core's state.
 
     `total_steps` counts steps over all accelerators of the gang and may be fractional. `other_shapes` are further
     gang sizes at which the same work can be done; shape 0 is `scale_factor`.
@@ -21,9 +21,9 @@ class Job:
     job_id: str
     total_steps: float
     submitted: float = 0.0
-    sequence: int = 0  # row in its trace: who of two jobs of one instant comes first
+    sequence: int = 0  # row in its trace: the order of jobs submitted at one instant
     scale_factor: int = 1
-    job_type: str = ""  # what it trains: the key into the throughputs
+    job_type: str = ""  # model and batch size: the key into the throughputs
     other_shapes: tuple[int, ...] = ()
     tenant: str = ""
     app: str = ""
@@ -31,11 +31,11 @@ class Job:
     deadline: float = math.inf
     cpus: float = 0.0  # of the whole gang
     memory_gib: float = 0.0  # of the whole gang
-    retries: int = 0  # how often a failed run is started again
-    status: str = ""  # how the job ended in the trace it came from; "" = not said
-    command: tuple[str, ...] = ()  # argv, for worlds that start processes
+    retries: int = 0  # restarts of a failed run
+    status: str = ""  # how the job ended in its trace; "" = unknown
+    command: tuple[str, ...] = ()  # argv, for backends that start processes
     checkpoint_dir: str = ""
-    loss: tuple[float, float, float] | None = None  # its learning curve (`model.curves`), where it is told
+    loss: tuple[float, float, float] | None = None  # its learning curve (`model.curves`), if declared
 
     def may_retry(self, failures: int) -> bool:
         """Say whether the job may be tried again after so many failed runs."""
@@ -56,7 +56,6 @@ class Job:
             raise InvalidJob(
                 f"job {self.job_id!r}: weight is {self.weight}, but it must be above 0; leave it out for 1"
             )
-
         if not (0 <= self.cpus < math.inf and 0 <= self.memory_gib < math.inf):
             raise InvalidJob(
                 f"job {self.job_id!r}: cpus is {self.cpus} and memory_gib {self.memory_gib}, but they are numbers, at "

@@ -1,4 +1,4 @@
-"""Job ids named by rows: looked up only when somebody reads them."""
+"""Job ids as rows of a table, looked up when they are read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from eunomia.model.arrays import NO_INTS, Ints
 
 
 class JobIdList(Sequence[str]):
-    """The ids of some jobs, as rows of the table of all jobs in the order in which the core took them in.
+    """The ids of some jobs, as rows of the table of all jobs in order of submission.
 
-    A decision about a thousand jobs costs one array; a world that keeps rows of its own reads `rows` and no text.
-    Row -1 is nobody and reads as "". `table` may grow later: ids never change.
+    A backend with the same table reads `rows` and no text. Row -1 means no job and reads as "". `table` may grow.
     """
 
     __slots__ = ("_table", "rows")

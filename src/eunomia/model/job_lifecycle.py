@@ -1,4 +1,4 @@
-"""The life of a job as one table; the diagram in the documentation is drawn from it."""
+"""The life cycle of a job as one table, from which the diagram in the documentation is drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eunomia.model.arrays import Ints
 
 
 class Stage(IntEnum):
-    """Where a job is in its life. The numbers are what the core's arrays hold."""
+    """Stage of a job; the numbers are stored in the core's arrays."""
 
     WAITING = 0
     RUNNING = 1
@@ -22,7 +22,7 @@ class Stage(IntEnum):
 
 
 class Cause(StrEnum):
-    """What moves a job on."""
+    """Cause of a transition."""
 
     STARTED = "Start"
     STOPPED = "Stop"
@@ -60,7 +60,7 @@ FINAL = frozenset(stage for stage in Stage if not any(start == stage for start, 
 
 
 class IllegalStep(AssertionError):
-    """A step that the table does not have: a mistake of ours or of a world, never of a user."""
+    """A transition that the table does not have: a bug of the core or a backend, never a user's mistake."""
 
     def __init__(self, job_id: str, text: str) -> None:
         super().__init__(text)
@@ -68,7 +68,7 @@ class IllegalStep(AssertionError):
 
 
 def step(stage: int, cause: Cause, job_id: str) -> Stage:
-    """Return the stage after `stage`, a number of Stage. Raises `IllegalStep` for a step that no job may take."""
+    """Return the stage after `stage`, a number of Stage. Raises `IllegalStep` for a transition not in the table."""
     try:
         return NEXT[stage, cause]
     except KeyError:

@@ -1,4 +1,4 @@
-"""What it costs a job to change seats."""
+"""Costs of starting, stopping and moving a job."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheads:
-    """Seconds without progress. A stopped job pays its checkpoint and its restore when it is next started,
+    """Seconds without progress. A job's first start costs `start_s`; a later one its checkpoint and its restore.
 
-    so that seats change hands at once; a job that was never started pays `start_s`. `restore_by_size` are pairs of
-    the accelerators from which on a restore takes so many seconds, in rising order; smaller gangs pay `restore_s`.
+    Seats are released at once: a stopped job pays its checkpoint when it is next started. `restore_by_size` are pairs
+    (accelerators, seconds) in rising order, each from that size on; smaller gangs pay `restore_s`.
     """
 
     start_s: float = 0.0
@@ -26,9 +26,9 @@ class Overheads:
             raise ValueError(f"restore_by_size names sizes {sizes}; give each once, in rising order")
 
     def of(self, *, first: bool, size: int = 1, saved: bool = True) -> float:
-        """Return the seconds that a start costs a gang of so many accelerators.
+        """Return the seconds that a start costs a gang of `size` accelerators.
 
-        One that was not `saved` when it left its seats, because it failed or its machine was lost, wrote no checkpoint.
+        A gang that was not `saved`, because it failed or its machine was lost, wrote no checkpoint.
         """
         if first:
             return self.start_s

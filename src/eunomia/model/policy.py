@@ -1,4 +1,4 @@
-"""What every policy is: a pure function of a view, and a card that says what it is."""
+"""The policy interface: a pure function of a view, and its description."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Door = Literal["shares", "order", "grants"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """How a policy wants time to be cut when the scenario does not say.
+    """A policy's default mechanism.
 
-    Rounds are leases with a common end; endless leases end with the job, and may be recalled or not.
+    Rounds are leases with a common end; endless leases end with the job, and are preemptible (`recall`) or not.
     """
 
     length_s: float = math.inf
@@ -77,7 +77,7 @@ class Policy(Protocol):
 
 
 def also_needs(policy: Policy, columns: Iterable[str]) -> None:
-    """Let this policy alone, by its parameters, read further columns. For a `__post_init__`; needs no slots."""
+    """Add columns to the needs of this policy instance. For a `__post_init__`; needs a class without slots."""
     info, more = policy.info, frozenset(columns) - policy.info.needs
     if more:
         oracle = info.oracle or "remaining" in more
@@ -85,9 +85,9 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
 
 
 def promises(policy: Policy, *, complete: bool = False, separable: bool = False, renews: bool = False) -> None:
-    """Let this policy, with its parameters, promise more than others. For a `__post_init__`; needs no slots.
+    """Set the promises of this policy instance. For a `__post_init__`; needs a class without slots.
 
-    `complete`: alone, as asked and anywhere; and while everybody could sit at once it does not want to be asked again.
+    `complete`: without partners, in the first shape, anywhere; and no ask at a set time while all jobs fit at once.
     """
     object.__setattr__(
         policy, "info", replace(policy.info, complete=complete, separable=complete and separable, renews=renews)
@@ -98,12 +98,12 @@ _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: 
 
 
 def check_values(policy: type, parameters: Mapping[str, object]) -> None:
-    """Raise ValueError for a parameter whose value is of another type than its field says; words check themselves."""
+    """Raise ValueError for a parameter whose value does not have the type of its field."""
     kinds = get_type_hints(policy)
     for name, value in parameters.items():
         kind = kinds.get(name)
         if isinstance(kind, UnionType) and value is not None:
-            kind = next((one for one in get_args(kind) if {one, NoneType} == {*get_args(kind)}), kind)
+            kind = next((part for part in get_args(kind) if {part, NoneType} == {*get_args(kind)}), kind)
         fits = type(value) is kind or (kind is float and type(value) is int)
         if kind in _WORDS and not fits:
             raise ValueError(f"{name} is {value!r}; it is {_WORDS[kind]}")

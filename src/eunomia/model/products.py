@@ -1,8 +1,8 @@
 """Products of arrays with the same bits on every machine.
 
-`@`, `np.dot`, `np.einsum` and `np.linalg` leave the order of a sum, and whether a product is rounded before it is
-added, to a library that chooses by the CPU. `dot` rounds each product and adds in one order: fewer than eight terms
-from the first to the last, more pairwise as `np.sum` does.
+`@`, `np.dot`, `np.einsum` and `np.linalg` leave the order of a sum, and the rounding of a product before it is added,
+to a library that chooses by the CPU. `dot` rounds each product and adds in one order: fewer than eight terms from the
+first to the last, more pairwise as `np.sum` does.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Floats
 
-_FEW = 8  # terms that are added one after another, as `np.sum` does
-_SMALL = 1 << 12  # elements for which one call is quicker than one for each term
-_BLOCK = 1 << 15  # elements worked on at once: they stay in the cache
+_FEW = 8  # fewer terms are added one after another, as in `np.sum`
+_SMALL = 1 << 12  # up to so many elements one call is faster than one for each term
+_BLOCK = 1 << 15  # elements of a block, which fits in the cache
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -27,8 +27,8 @@ def dot(a: Any, b: Any) -> Any:
         return _sums(np.swapaxes(b, -1, -2), a)
     if a.ndim == b.ndim == 2:
         if b.shape[1] <= a.shape[0]:
-            return _stacked([_sums(a, each) for each in b.T], (len(a), b.shape[1]), a, b, axis=1)
-        return _stacked([_sums(b.T, each) for each in a], (len(a), b.shape[1]), a, b, axis=0)
+            return _stacked([_sums(a, column) for column in b.T], (len(a), b.shape[1]), a, b, axis=1)
+        return _stacked([_sums(b.T, row) for row in a], (len(a), b.shape[1]), a, b, axis=0)
     return row_dots(a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
 
 
@@ -44,7 +44,7 @@ def row_dots(a: Any, b: Any) -> Any:
 
 
 def whole_dot(a: Array, b: Array) -> Array:
-    """Return a @ b of whole numbers, whose sums are exact in any order."""
+    """Return a @ b of integers, whose sums are exact in any order."""
     return np.asarray(a @ b)
 
 
@@ -55,14 +55,14 @@ def _sums(a: Array, b: Array) -> Any:
     if a.flags.f_contiguous and len(b) < _FEW:
         return row_dots(a, b)
     rows = max(_BLOCK // len(b), 1)
-    found = np.empty(len(a), dtype=np.result_type(a, b))
+    sums = np.empty(len(a), dtype=np.result_type(a, b))
     for begin in range(0, len(a), rows):
-        found[begin : begin + rows] = row_dots(a[begin : begin + rows], b)
-    return found
+        sums[begin : begin + rows] = row_dots(a[begin : begin + rows], b)
+    return sums
 
 
 def _stacked(parts: list[Any], shape: tuple[int, int], a: Array, b: Array, *, axis: int) -> Floats:
-    """Return columns or rows side by side, in order of rows."""
+    """Return columns or rows as one array in C order."""
     if not parts:
         return np.zeros(shape, dtype=np.result_type(a, b))
     return np.ascontiguousarray(np.stack(parts, axis=axis))

@@ -1,4 +1,4 @@
-"""Who keeps rows of jobs of their own, and reads what others say of theirs."""
+"""Maps the core's job rows to an observer's rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from eunomia.model.job_ids import JobIdList
 class RowIndex:
     """The ids of jobs by row, in order of submission.
 
-    Others keep rows in that order too, so their `Names` mostly need no reading: a table that begins as this one does
-    is taken at its rows. Each id is compared once; a table that differs is read by id.
+    Rows of a `JobIdList` whose table has the same order are used as they are: each id is compared once. The ids of
+    another table are looked up one by one.
     """
 
     __slots__ = ("_agreed", "_differs", "_row_of", "_table", "ids")
@@ -22,7 +22,7 @@ class RowIndex:
     def __init__(self, ids: Iterable[str] = ()):
         self.ids: list[str] = list(ids)
         self._row_of = {name: row for row, name in enumerate(self.ids)}
-        self._table: Sequence[str] = ()  # the table that was last compared, and up to where it agrees
+        self._table: Sequence[str] = ()  # the table compared last, and the length up to which it agrees
         self._agreed, self._differs = 0, False
 
     def __len__(self) -> int:
@@ -34,28 +34,28 @@ class RowIndex:
         return self._row_of
 
     def add(self, job_id: str) -> int:
-        """Open a row for a job that is new; return its row in any case."""
+        """Return the row of a job, a new one for a new job."""
         row = self._row_of.setdefault(job_id, len(self.ids))
         if row == len(self.ids):
             self.ids.append(job_id)
         return row
 
     def row(self, job_id: str) -> int:
-        """Return the row of a job. Raises KeyError for one that is not known."""
+        """Return the row of a job. Raises KeyError for an unknown id."""
         return self._row_of[job_id]
 
     def rows(self, names: Sequence[str]) -> Ints:
-        """Return the rows of these jobs, (job,); -1 for nobody. Raises KeyError for one that is not known."""
+        """Return the rows of these jobs, (job,); -1 for an empty id. Raises KeyError for an unknown id."""
         if isinstance(names, JobIdList) and self._agrees(names.table):
             return names.rows
         return np.array([self._row_of[name] if name else -1 for name in names], dtype=np.int64)
 
     def names(self, rows: Ints) -> JobIdList:
-        """Return these jobs as others read them."""
+        """Return the ids of these rows."""
         return JobIdList(rows, self.ids)
 
     def _agrees(self, table: Sequence[str]) -> bool:
-        """Say whether rows of `table` are rows of this one. Only lists grow, and are worth comparing."""
+        """Return whether rows of `table`, a growing list, are rows of this index."""
         if table is not self._table:
             if not isinstance(table, list):
                 return False

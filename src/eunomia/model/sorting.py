@@ -1,4 +1,4 @@
-"""A stable sort for kernels; the one that numba brings takes a second to compile."""
+"""A stable sort for kernels; numba's own takes a second to compile."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 
-_RUN = 16  # so many are sorted by insertion before runs are merged
+_RUN = 16  # length of the runs that are sorted by insertion and then merged
 
 
 @kernel(allocates=False)
 def sort_into(key: Floats | Ints, count: int, order: Ints, scratch: Ints) -> None:
-    """Write the places of the first `count` keys from the least to the largest, equal ones by place; none is NaN.
+    """Write the stable ascending order of the first `count` keys, none NaN, into `order`.
 
     order, scratch: (count,) or longer.
     """
@@ -42,7 +42,7 @@ def sort_into(key: Floats | Ints, count: int, order: Ints, scratch: Ints) -> Non
 
 @kernel()
 def sorted_places(key: Floats | Ints) -> Ints:
-    """Return the places of the keys from the least to the largest, equal ones by place; none is NaN."""
+    """Return the stable ascending order of the keys; none is NaN."""
     order, scratch = np.empty(len(key), dtype=np.int64), np.empty(len(key), dtype=np.int64)
     sort_into(key, len(key), order, scratch)
     return order

@@ -1,4 +1,4 @@
-"""How fast a gang of a job type goes on each accelerator type: what truth and belief both answer."""
+"""Throughput of a gang of a job type on each accelerator type: the interface of true and believed throughputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEVELS = 4  # the smallest unit that holds a whole gang: slot, machine, rack, no
 
 
 class Speeds(Protocol):
-    """A source of throughputs. A world and a belief each hold one of their own."""
+    """A source of throughputs, true (a backend's) or believed (the scheduler's)."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -30,15 +30,15 @@ class Speeds(Protocol):
 
 @runtime_checkable
 class PlacementThroughputs(Speeds, Protocol):
-    """Speeds that also know what it costs a gang not to sit on one machine."""
+    """Throughputs that depend on whether a gang is on one machine."""
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return steps/s of the whole gang spread over machines, shape (type,); 0 = cannot run so."""
+        """Return steps/s of the whole gang spread over machines, shape (type,); 0 = cannot run spread."""
         ...
 
 
 def apart(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
-    """Return steps/s of a gang that is spread over machines; as on one machine where nothing else is known."""
+    """Return steps/s of a gang spread over machines, (type,); as on one machine where no difference is known."""
     if isinstance(speeds, PlacementThroughputs):
         return speeds.apart(job_type, scale_factor)
     return speeds.alone(job_type, scale_factor)
@@ -46,15 +46,15 @@ def apart(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
 
 @runtime_checkable
 class LevelThroughputs(Speeds, Protocol):
-    """Speeds that also know what each level costs."""
+    """Throughputs that depend on the level that holds a gang."""
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
-        """Return by what the step time is multiplied as against the best place, (LEVELS,); never falling."""
+        """Return the step time at each level over that at the best one, (LEVELS,); never falling."""
         ...
 
 
 def by_level(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
-    """Return the slowdown at each level, (LEVELS,); 1 where nothing is known."""
+    """Return the slowdown at each level, (LEVELS,); 1 where it is not known."""
     if isinstance(speeds, LevelThroughputs):
         return speeds.by_level(job_type, scale_factor)
     return np.ones(LEVELS)

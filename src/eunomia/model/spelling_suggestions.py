@@ -1,15 +1,15 @@
-"""How a misspelt name is answered: with the valid name that is nearest to it."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-LISTED = 12  # names shown when nothing is near; the rest are counted
+LISTED = 12  # names listed when none is similar; the rest are counted
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """Return what to say about a misspelt name: the nearest valid one, or the valid ones if none is near."""
+    """Return a hint for a misspelt name: the most similar valid name, or a list of valid names."""
     names = sorted(set(choices))
     by_folded = {name.casefold(): name for name in reversed(names)}
     near = difflib.get_close_matches(word.casefold(), list(by_folded), n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Who owns jobs: a tree of tenants with weights."""
+"""Owners of jobs: a tree of tenants with weights. A name is a path such as `lab/vision`, below its parent `lab`."""
 
 from __future__ import annotations
 
@@ -14,75 +14,82 @@ from eunomia.model.arrays import Bools, Floats, Ints
 Inner = Literal["fairness", "fifo"]
 INNER: tuple[Inner, ...] = get_args(Inner)
 _ROUNDING = 1e-9  # of an accelerator
-NOBODY = "-"  # who owns the jobs that name no tenant
+NO_TENANT = "-"  # owner of the jobs that name no tenant
+EMPTY_PART, WHOLE_PATH = "a part of this path is empty", "write lab/vision for the tenant vision below lab"
+
+
+def is_path(name: str) -> bool:
+    """Return whether no part of a tenant's name is empty."""
+    return all(name.split("/"))
 
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """What a scenario says of one tenant; its name is a path such as `lab/vision`, its parent the path before."""
+    """Options of one tenant in a scenario."""
 
     weight: float = 1.0
     inner: Inner = "fairness"  # how its jobs and sub-tenants share what it gets
-    quota: float = math.nan  # accelerators that are its own; nan = not said, a part of what is left by weight
-    borrows: bool = True  # may use what others leave idle
+    quota: float = math.nan  # accelerators; nan = not declared: a part, by weight, of the remaining ones
+    borrows: bool = True  # may use idle quota of others
 
 
 @dataclass(frozen=True, slots=True)
 class Tenants:
-    """The tree as arrays; parents stand before their children."""
+    """The tree as arrays; parents precede their children."""
 
     names: tuple[str, ...]
     parent: Ints  # (tenant,) row of the parent, -1 = at the top
     weight: Floats  # (tenant,) above 0, among siblings
     inner: Ints  # (tenant,) place in INNER
-    said_quota: Floats  # (tenant,) accelerators; nan = not said
+    said_quota: Floats  # (tenant,) accelerators; nan = not declared
     borrows: Bools  # (tenant,)
     _quota: dict[float, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)  # by capacity
 
     @classmethod
-    def of(cls, owners: Iterable[str], said: Mapping[str, Tenant] | None = None) -> Tenants:
-        """Build the tree of these owners, their ancestors and all that were said; an unsaid one weighs 1."""
-        said = said or {}
+    def of(cls, owners: Iterable[str], declared: Mapping[str, Tenant] | None = None) -> Tenants:
+        """Build the tree of these owners, their ancestors and all in `declared`; the default weight is 1."""
+        declared = declared or {}
         row: dict[str, int] = {}
         parents: list[int] = []
-        for owner in [*said, *owners]:
-            path = (owner or NOBODY).split("/")
+        for owner in [*declared, *owners]:
+            path = (owner or NO_TENANT).split("/")
             for depth in range(1, len(path) + 1):
                 name = "/".join(path[:depth])
                 if name not in row:
                     row[name] = len(row)
                     parents.append(row["/".join(path[: depth - 1])] if depth > 1 else -1)
-        known = [said.get(name, Tenant()) for name in row]
+        options = [declared.get(name, Tenant()) for name in row]
         return cls(
             tuple(row),
             np.array(parents, dtype=np.int64),
-            np.array([one.weight for one in known], dtype=float),
-            np.array([INNER.index(one.inner) for one in known], dtype=np.int64),
-            np.array([one.quota for one in known], dtype=float),
-            np.array([one.borrows for one in known], dtype=bool),
+            np.array([tenant.weight for tenant in options], dtype=float),
+            np.array([INNER.index(tenant.inner) for tenant in options], dtype=np.int64),
+            np.array([tenant.quota for tenant in options], dtype=float),
+            np.array([tenant.borrows for tenant in options], dtype=bool),
         )
 
     def quota(self, capacity: float) -> Floats:
-        """Return the accelerators that are each tenant's own, (tenant,), of a cluster with so many.
+        """Return the quota of each tenant, (tenant,) accelerators, in a cluster of `capacity` accelerators.
 
-        Whoever has no quota of its own gets a part of what its siblings leave of their parent's, by weight and rounded
-        down: Q_u = ⌊C w_u / Σ w⌋ where nothing is said (Ye et al., ASTRAEA, TPDS 2022).
+        Tenants without a declared quota share, by weight and rounded down, what their siblings leave of the parent's
+        quota: Q_u = ⌊C w_u / Σ w⌋ where none is declared (Ye et al., ASTRAEA, TPDS 2022).
         """
         if capacity not in self._quota:
-            self._quota[capacity] = self._divided(capacity)
+            self._quota[capacity] = self._divide(capacity)
         return self._quota[capacity].copy()
 
-    def _divided(self, capacity: float) -> Floats:
+    def _divide(self, capacity: float) -> Floats:
         quota = self.said_quota.copy()
-        for parent in np.unique(self.parent).tolist():  # those before their children
+        for parent in np.unique(self.parent).tolist():  # parents precede their children
             whole = capacity if parent < 0 else quota[parent]
-            mine = self.parent == parent
-            open_ = mine & np.isnan(self.said_quota)
-            left = max(whole - np.nansum(self.said_quota[mine]), 0.0)
-            if open_.any():
-                quota[open_] = np.floor(left * self.weight[open_] / self.weight[open_].sum() + _ROUNDING)
+            siblings = self.parent == parent
+            undeclared = siblings & np.isnan(self.said_quota)
+            left = max(whole - np.nansum(self.said_quota[siblings]), 0.0)
+            if undeclared.any():
+                weight = self.weight[undeclared]
+                quota[undeclared] = np.floor(left * weight / weight.sum() + _ROUNDING)
         return quota
 
     def row_of(self, owner: str) -> int:
-        """Return the row of an owner. Raises ValueError for one that is not in the tree."""
-        return self.names.index(owner or NOBODY)
+        """Return the row of an owner. Raises ValueError for an owner that is not in the tree."""
+        return self.names.index(owner or NO_TENANT)

@@ -1,4 +1,4 @@
-"""Where the accelerators are."""
+"""The machines and accelerators of a cluster."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Node:
     type: str
     accelerators: int
     rack: str = ""
-    cpus: float = 0.0  # 0 = not said
-    memory_gib: float = 0.0  # 0 = not said
+    cpus: float = 0.0  # 0 = not declared
+    memory_gib: float = 0.0  # 0 = not declared
 
     def __post_init__(self) -> None:
         if self.accelerators < 1:
@@ -27,9 +27,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Every accelerator and its place. Rows never move; what is lost for a while is known to the core's state.
+    """All accelerators, up or down, with their machines; the core's state records which are down.
 
-    The accelerators of one node stand next to each other: node n has rows first[n] … first[n] + size[n] - 1.
+    The accelerators of one node are adjacent: node n has rows first[n] … first[n] + size[n] - 1.
     """
 
     types: tuple[str, ...]
@@ -39,12 +39,12 @@ class Topology:
     first: Ints  # (node,) its first device
     size: Ints  # (node,) accelerators
     rack: tuple[str, ...]  # (node,)
-    cpus_and_memory: Floats | None = None  # (node, 2) CPUs and GiB, 0 = not said; None: of no node
-    accelerators_per_slot: int = 0  # that the fastest link of a machine joins; 0 = all of them
+    cpus_and_memory: Floats | None = None  # (node, 2) CPUs and GiB, 0 = not declared; None: of no node
+    accelerators_per_slot: int = 0  # joined by the fastest link of a machine; 0 = all of the machine
 
     @classmethod
     def of(cls, nodes: Sequence[Node], accelerators_per_slot: int = 0) -> Topology:
-        """Lay out nodes in the given order; types stand in order of first appearance."""
+        """Build the topology of nodes in the given order; types are in order of first appearance."""
         if not nodes:
             raise ValueError("a cluster needs at least one node")
         types = tuple(dict.fromkeys(node.type for node in nodes))
@@ -80,11 +80,11 @@ class Topology:
         return np.asarray(np.cumsum(begins) - 1)
 
     def room(self, up: Bools) -> Floats:
-        """CPUs and GiB of memory of the nodes that are up, shape (2,); inf where a node does not say it."""
+        """CPUs and GiB of memory of the nodes that are up, shape (2,); inf where a node does not declare it."""
         if self.cpus_and_memory is None:
             return np.full(2, np.inf)
-        said = (self.cpus_and_memory > 0).all(axis=0)
-        return np.where(said, self.cpus_and_memory[up].sum(axis=0), np.inf)
+        declared = (self.cpus_and_memory > 0).all(axis=0)
+        return np.where(declared, self.cpus_and_memory[up].sum(axis=0), np.inf)
 
     def capacity(self) -> Floats:
         """Accelerators of each type when nothing is lost, shape (type,)."""

@@ -1,4 +1,4 @@
-"""Frozen values that hold arrays."""
+"""Equality of frozen dataclasses with array fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class ValueEqual:
-    """What holds arrays is equal when all that it says is. A base for frozen dataclasses made with `eq=False`."""
+    """Compares dataclasses field by field, arrays by value. A base for frozen dataclasses with `eq=False`."""
 
     __slots__ = ()
 
@@ -16,14 +16,14 @@ class ValueEqual:
         if type(self) is not type(other):
             return NotImplemented
         return all(
-            _same(getattr(self, field.name), getattr(other, field.name))
+            _equal(getattr(self, field.name), getattr(other, field.name))
             for field in fields(self)  # type: ignore[arg-type]
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
-def _same(mine: object, other: object) -> bool:
-    if isinstance(mine, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(np.asarray(mine), np.asarray(other)))
-    return bool(mine == other)
+def _equal(a: object, b: object) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(np.array_equal(np.asarray(a), np.asarray(b)))
+    return bool(a == b)

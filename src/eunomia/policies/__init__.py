@@ -1,4 +1,4 @@
-"""The maths: a view in, an answer out. This registry holds names; a policy is loaded when it is used."""
+"""The registry of policies by name; a policy is loaded when it is used."""
 
 from __future__ import annotations
 
@@ -55,31 +55,28 @@ POLICIES: dict[str, str] = {
 
 
 def load(name: str) -> type[Policy]:
-    """Return the class behind a name of `POLICIES`. Raises KeyError for another name."""
+    """Return the class of a name in `POLICIES`. Raises KeyError for another name."""
     module, _, attribute = POLICIES[name].partition(":")
     return cast(type[Policy], getattr(import_module(module), attribute))
 
 
 def build(spelling: str) -> Policy:
-    """Return one of our policies, such as `max_throughput?normalised=false`.
-
-    Raises ValueError for a name or parameter that is not known.
-    """
+    """Return a registered policy, such as `max_throughput?normalised=false`. Raises ValueError for a wrong spelling."""
     name, _, rest = spelling.partition("?")
     policy, parameters = PRESETS.get(name, (name, {}))
     if policy not in POLICIES:
         raise ValueError(f"there is no policy {name!r}; there are {', '.join([*POLICIES, *PRESETS])}")
     pairs = dict(part.partition("=")[::2] for part in rest.split("&") if part)
-    said = {**parameters, **{key: _value(text) for key, text in pairs.items()}}
-    check_values(load(policy), said)
+    values = {**parameters, **{key: _parse_value(text) for key, text in pairs.items()}}
+    check_values(load(policy), values)
     try:
-        return load(policy)(**said)
+        return load(policy)(**values)
     except TypeError as error:
         raise ValueError(f"policy {name!r}: {error}") from error
 
 
-def _value(text: str) -> Any:
-    """Return true and false, a number, or the text itself."""
+def _parse_value(text: str) -> Any:
+    """Return a boolean, a number, or the text itself."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

@@ -1,4 +1,4 @@
-"""Names under which other systems' users know our policies: a policy and its parameters."""
+"""Names of policies in other systems: the policy and its parameters here."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _worth(scheduler: Scheduler) -> str:
     proof = scheduler.certificate
     if proof is None or proof.price is None:
         return ""
-    return f"; {proof.exchange(scheduler.state.topology.types)}"
+    return f"; {proof.exchange_rates(scheduler.state.topology.types)}"
 
 
 def _spent_share(scheduler: Scheduler, row: int) -> str:

@@ -14,8 +14,7 @@ from eunomia.inputs.problems import InvalidInput, Problem, Problems
 from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
-from eunomia.model.tenants import NOBODY, Tenant, Tenants
+from eunomia.model.tenants import EMPTY_PART, NO_TENANT, WHOLE_PATH, Tenant, Tenants, is_path
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import TenantSection as Said
 from eunomia.traces import Trace
@@ -58,7 +57,7 @@ def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]
     if count == 0:
         return trace, notes
     if missing == "own":
-        return trace, (*notes, f"{count:,} jobs name no tenant and belong to nobody ({NOBODY}).")
+        return trace, (*notes, f"{count:,} jobs name no tenant and belong to nobody ({NO_TENANT}).")
     if missing == "drop":
         return trace.take(np.flatnonzero(~nameless)), (*notes, f"{count:,} jobs name no tenant and are left out.")
     drawn = int(missing.removeprefix("spread(").removesuffix(")")) if "(" in missing else seed
@@ -93,7 +92,7 @@ def _spread(trace: Trace, nameless: Bools, seed: int) -> tuple[Trace, str]:
 
 def without_jobs(scenario: Scenario, trace: Trace) -> tuple[str, ...]:
     """Return notes about tenants that the scenario names, and that own no job, nor does one below them."""
-    owners = {f"{name or NOBODY}/" for name in trace.tenant}
+    owners = {f"{name or NO_TENANT}/" for name in trace.tenant}
     idle = [name for name in scenario.tenants if not any(owner.startswith(f"{name}/") for owner in owners)]
     more = f" and {len(idle) - _TOLD} more" if len(idle) > _TOLD else ""
     notes = [f"[tenants] names who owns no job of the workload: {', '.join(idle[:_TOLD])}{more}."] if idle else []

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from eunomia.model import elementary
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 from eunomia.throughputs.job_type_aliases import Kind, model_of
 from eunomia.throughputs.placement_level import PlacementLevel, PlacementSpan
 
@@ -116,4 +116,4 @@ class PhillySlowdowns:
             return 1.0
         ratio, factor = elementary.log(np.array(SPREAD)).T
         at = elementary.log(max(nodes / max(fewest, 2), 1.0))
-        return TWO_SERVERS * elementary.exp(float(straight(at, ratio, factor)))
+        return TWO_SERVERS * elementary.exp(float(interpolate(at, ratio, factor)))

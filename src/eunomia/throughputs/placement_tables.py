@@ -23,7 +23,7 @@ import numpy as np
 
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 from eunomia.throughputs.job_type_aliases import Kind, model_of
 from eunomia.throughputs.layouts import ABOVE_0, COUNT, read_layout
 from eunomia.throughputs.measured import nearest_size
@@ -62,7 +62,7 @@ class ByNodes:
         near = [n for n, (measured, _) in curves.items() if measured[0] <= fewest]
         if not curves or nodes <= fewest:
             return 1.0
-        here, best = straight([nodes, fewest], *curves[nearest_size(near or curves, size)])
+        here, best = interpolate([nodes, fewest], *curves[nearest_size(near or curves, size)])
         return max(float(here / best), 1.0)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 
 Draw = Callable[[np.random.Generator, np.random.Generator, int], tuple[Ints, Floats]]
 
@@ -41,7 +41,8 @@ def philly(sizes: np.random.Generator, durations: np.random.Generator, jobs: int
     """Return (job,) scale factors and (job,) durations in seconds; larger jobs run longer."""
     scale_factor, level = _draw_sizes(sizes, PHILLY_SIZES, jobs), durations.random(jobs)
     by_class = [
-        elementary.exp(straight(level, LEVELS, elementary.log(quantiles))) for quantiles in PHILLY_QUANTILES_S.values()
+        elementary.exp(interpolate(level, LEVELS, elementary.log(quantiles)))
+        for quantiles in PHILLY_QUANTILES_S.values()
     ]
     return scale_factor, np.choose(np.searchsorted(np.array(list(PHILLY_QUANTILES_S)), scale_factor), by_class)
 

@@ -16,7 +16,7 @@ from eunomia.inputs.options import chosen
 from eunomia.inputs.table import InputTable
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 from eunomia.traces.table import Trace, in_order, trace_of
 
 REQUIRED = ("name", "time", "application", "num_replicas", "batch_size")
@@ -96,5 +96,5 @@ def _steps(applications: tuple[str, ...], batch: Floats) -> Floats:
         rows = of == name
         sizes = np.array(list(measured), dtype=np.float64)
         samples = sizes * np.array(list(measured.values()), dtype=np.float64)
-        steps[rows] = straight(elementary.log(batch[rows]), elementary.log(sizes), samples) / batch[rows]
+        steps[rows] = interpolate(elementary.log(batch[rows]), elementary.log(sizes), samples) / batch[rows]
     return steps

@@ -15,7 +15,7 @@ import numpy as np
 
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.rounding import drawn, straight
+from eunomia.model.rounding import drawn, interpolate
 from eunomia.traces.table import Trace, trace_of
 
 # Points of the published distributions: (value, share of values up to it).
@@ -76,7 +76,7 @@ GANGS = {"small": (2, 4), "network": (4, 8)}
 def _interpolate(level: Floats, points: tuple[tuple[float, float], ...]) -> Floats:
     """Return the values at the shares in `level`, (share,); the logarithm of the value is linear between points."""
     value, share = np.array(points).T
-    return np.asarray(elementary.exp(straight(level, share, elementary.log(value))))
+    return np.asarray(elementary.exp(interpolate(level, share, elementary.log(value))))
 
 
 def _draw_models(rng: np.random.Generator, apps: int) -> list[str]:

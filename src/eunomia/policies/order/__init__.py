@@ -1,1 +1,1 @@
-"""Policies that say who is next."""
+"""Policies that answer with an order of jobs."""

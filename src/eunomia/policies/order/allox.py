@@ -4,17 +4,17 @@
 
 k counts from the end of an accelerator's queue, where a job delays itself and the k - 1 after it; r remaining steps
 (job,), T throughput (job, type), z scale factor (job,). Only the max(α n, idle) jobs that waited longest are matched, n
-waiting jobs, so that long jobs are not passed over for ever. The first of each queue runs, to its end; nobody is
-interrupted. Accelerators of a type are alike, so that many matchings are as good; `queues=machines` takes the one that
-the published artifact does.
+waiting jobs, so that long jobs are not passed over for ever. The first job of each queue runs to its end, without
+preemption. Accelerators of a type are identical, so many matchings are optimal; `queues=machines` takes the one of the
+published artifact.
 
 The paper has single accelerators only. With `gangs=work` a gang is matched as its work on one accelerator, as in
-Gavel's artifact, and then sits on all that it asks for: the mean is the least for single accelerators, not for gangs.
-With `gangs=refuse` gangs are refused.
+Gavel's artifact, and then gets its scale factor: the mean is minimal for single accelerators, not for gangs. With
+`gangs=refuse` gangs are refused.
 
 Example (examples/two_jobs.json). Both in the queue of the v100, image first: image ends after 12600 / 4 = 3150 s, text
 after 3150 + 12600 / 2 = 9450 s, together 12600 s. Text on a k80 at once would end after 12600 s, together 15750 s. So
-text waits, beside idle k80s.
+text waits although k80s are idle.
 
 Reference: T. N. Le, X. Sun, M. Chowdhury and Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters", EuroSys 2020,
 section 4; the parameter α is its fairness knob.
@@ -38,18 +38,18 @@ from eunomia.solvers.assignment import soonest
 from eunomia.solvers.machines import served_first
 
 SINGLES_ONLY = "AlloX matches jobs of a single accelerator; gangs=work admits gangs"
-_NEVER = 1e15  # seconds; where a job cannot run it would take longer than anybody waits
+_NEVER = 1e15  # seconds; run time on a type that cannot run the job
 
 
 @dataclass(frozen=True)
 class Allox:
-    """Short jobs first, each on the type that suits it, without interruptions.
+    """Short jobs first, each on a suitable type, without preemption.
 
-    Use it when durations are known, a job must not be stopped once it runs, and the mean completion time counts on a
-    cluster of several types.
+    Use it when durations are known, a running job must not be stopped, and the mean completion time counts on a cluster
+    of several types.
 
-    The worst-off is a long job: every shorter one is put before it, and it may wait for a fast type while a slow one
-    stands idle. `alpha` below 1 matches only those that waited longest, so that fewer can overtake it.
+    The worst-off is a long job: every shorter one precedes it, and it may wait for a fast type while a slow one is
+    idle. `alpha` below 1 matches only the jobs that waited longest, so that fewer can overtake it.
     """
 
     alpha: float = 1.0
@@ -78,23 +78,23 @@ class Allox:
         also_needs(self, {"first_started"} if self.gangs == "refuse" else ())
 
     def decide(self, view: View) -> Order:
-        """Return who holds seats where it is, then the first of each idle accelerator's queue."""
-        held = np.flatnonzero(view.on_type >= 0)
-        taken = np.bincount(view.on_type[held], weights=view.scale_factor[held], minlength=len(view.types))
-        idle = np.maximum(view.capacity - taken, 0.0).astype(np.int64)
+        """Return the running jobs on their types, then the first job of each idle accelerator's queue."""
+        running = np.flatnonzero(view.on_type >= 0)
+        busy = np.bincount(view.on_type[running], weights=view.scale_factor[running], minlength=len(view.types))
+        idle = np.maximum(view.capacity - busy, 0.0).astype(np.int64)
         refused = self._refused(view)
-        job, type = self._matched(view, idle, ~refused)
-        rows = Rows(np.concatenate((held, job)), np.concatenate((view.on_type[held], type)))
+        job, type = self._match(view, idle, ~refused)
+        rows = Rows(np.concatenate((running, job)), np.concatenate((view.on_type[running], type)))
         return Order(rows, refuse=dict.fromkeys(np.flatnonzero(refused).tolist(), SINGLES_ONLY))
 
     def _refused(self, view: View) -> Bools:
-        """Return the gangs that are refused, (job,): none that ever ran."""
+        """Return whether each job is refused, (job,): only gangs that never ran."""
         if self.gangs == "work":
             return np.zeros(view.jobs, dtype=bool)
         return np.asarray((view.scale_factor > 1) & np.isinf(view.first_started))
 
-    def _matched(self, view: View, idle: Ints, admitted: Bools) -> tuple[Ints, Ints]:
-        """Return the jobs to start and their types: those with the most behind them in a queue first."""
+    def _match(self, view: View, idle: Ints, admitted: Bools) -> tuple[Ints, Ints]:
+        """Return the jobs to start and their types, those at the head of the longest queues first."""
         can = runnable(view) & (view.scale_factor[:, None] <= idle)
         waiting = np.flatnonzero((view.on_type < 0) & can.any(axis=1) & admitted)
         part = self.alpha * len(waiting)
@@ -106,13 +106,13 @@ class Allox:
         work = (view.remaining * view.scale_factor)[oldest, None]
         np.divide(work, view.throughput[oldest], out=time, where=can[oldest])
         if self.queues == "machines":
-            return _first_of_each(time, idle, oldest, view.at - view.submitted[oldest])
+            return _queue_heads(time, idle, oldest, view.at - view.submitted[oldest])
         type, position = soonest(time, idle)
         first = np.lexsort((oldest, -position))
         return oldest[first], type[first]
 
 
-def _first_of_each(time: Floats, idle: Ints, oldest: Ints, waited: Floats) -> tuple[Ints, Ints]:
+def _queue_heads(time: Floats, idle: Ints, oldest: Ints, waited: Floats) -> tuple[Ints, Ints]:
     """Return the first job of each idle accelerator's own queue and its type; time is (row of oldest, type)."""
     type = np.repeat(np.arange(len(idle)), idle)
     first = served_first(np.minimum(time[:, type], _NEVER), waited)

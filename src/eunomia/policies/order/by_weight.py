@@ -1,15 +1,15 @@
-"""Heaviest first: the order that somebody else has decided.
+"""Priority by weight, largest first.
 
     order jobs by  -w[m],  then by submission
 
-w weight (job,), such as a priority of the cluster's users, or what a search gives its trials: HyperDrive's are
-promising, with a larger weight, or opportunistic; poor ones it gives up itself.
+w weight (job,), such as a priority set by users, or by a search for its trials: HyperDrive gives promising trials a
+larger weight than opportunistic ones, and stops poor ones itself.
 
-Example (examples/two_jobs.json). Both weigh the same, so the earlier submission is first: text takes the v100, image a
+Example (examples/two_jobs.json). Both weights are 1, so the earlier submission is first: text gets the v100, image a
 k80.
 
 Reference: J. Rasley et al., "HyperDrive: Exploring Hyperparameters with POP Scheduling", Middleware 2017, section 3, in
-which promising trials have seats of their own and the others take turns on the rest; here they go by submission.
+which promising trials have reserved seats and the others take turns on the rest; here equal weights go by submission.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidat
 
 @dataclass(frozen=True)
 class ByWeight:
-    """Who weighs most runs first; a heavier job interrupts a lighter one.
+    """Jobs run by weight, largest first; a job of larger weight preempts others.
 
-    Use it when weights are priorities that somebody has thought about, such as a search by HyperDrive about its trials,
-    and stopping a job is cheap.
+    Use it when weights are meaningful priorities, such as HyperDrive's for its trials, and preemption is cheap.
 
-    The worst-off is the lightest job: it is stopped for every heavier one that comes, and starves while they keep
-    coming.
+    The worst-off is the job of least weight: every submission of larger weight preempts it, and it starves while these
+    fill the cluster.
     """
 
     types: Types = "fastest"
@@ -55,6 +54,6 @@ class ByWeight:
         promises(self, complete=self.types == "fastest", separable=True)
 
     def decide(self, view: View) -> Order:
-        """Return all jobs, the heaviest first."""
+        """Return all jobs, the largest weight first."""
         rows, memory = candidates(view, rising(-view.weight), self.types)
         return Order(rows, memory=memory)

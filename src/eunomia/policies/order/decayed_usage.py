@@ -1,4 +1,4 @@
-"""What tenants used lately: sums by hour that lose half their weight in every half-life, rolled up along the tree."""
+"""Decayed usage of tenants: hourly sums whose weight halves in every half-life, added up along the tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOUR_S = 3600.0
 
 
 def check_half_life(half_life_s: float) -> None:
-    """Raise ValueError unless this is a time above 0; inf forgets nothing."""
+    """Raise ValueError unless the half-life is above 0; inf = no decay."""
     if not half_life_s > 0:
         raise ValueError(f"half_life_s is {half_life_s}; it is a number of seconds above 0, or inf to forget nothing")
 
@@ -23,7 +23,8 @@ def check_half_life(half_life_s: float) -> None:
 def decayed(used: Floats, at: float, half_life_s: float) -> Floats:
     """Return Σ_h 2^(-age_h / half-life) used[h,u], (tenant,), of used accelerator-seconds (hour, tenant).
 
-    The last hour is the present one. An hour is as old as its middle; of the present one, the part that is over counts.
+    The last hour is the present one. The age of an hour is that of its middle; for the present hour, the middle of its
+    past part.
     """
     hours = len(used)
     begun = math.floor(at / HOUR_S) * HOUR_S - HOUR_S * np.arange(hours - 1, -1, -1)
@@ -33,24 +34,24 @@ def decayed(used: Floats, at: float, half_life_s: float) -> Floats:
 
 
 def rolled_up(own: Floats, tenants: Tenants) -> Floats:
-    """Return what each tenant and all below it used, (tenant,), of what each used itself."""
+    """Return the usage of each tenant and all below it, (tenant,), of the tenants' own usage."""
     total = own.copy()
-    for child in range(len(tenants.names) - 1, -1, -1):  # parents stand before their children
+    for child in range(len(tenants.names) - 1, -1, -1):  # parents precede their children
         if tenants.parent[child] >= 0:
             total[tenants.parent[child]] += total[child]
     return total
 
 
-def whole_shares(tenants: Tenants) -> Floats:
-    """Return each tenant's part of all, (tenant,): the product of the parts by weight from the top down to it."""
-    share = among_siblings(tenants.weight, tenants.parent)
-    for u in np.flatnonzero(tenants.parent >= 0).tolist():  # parents stand before their children
-        share[u] *= share[tenants.parent[u]]
+def whole_shares(weight: Floats, parent: Ints) -> Floats:
+    """Return each tenant's part of the cluster, (tenant,): the product of the parts by weight from the top to it."""
+    share = among_siblings(weight, parent)
+    for u in np.flatnonzero(parent >= 0).tolist():  # parents precede their children
+        share[u] *= share[parent[u]]
     return share
 
 
 def among_siblings(value: Floats, parent: Ints) -> Floats:
-    """Return each tenant's part of what it and its siblings have, (tenant,); 0 where they have nothing."""
+    """Return each tenant's part of the sum over it and its siblings, (tenant,); 0 where the sum is 0."""
     family = parent + 1
     together = np.bincount(family, value, minlength=len(value) + 1)[family]
     return np.asarray(np.divide(value, together, out=np.zeros_like(value, dtype=float), where=together > 0))
@@ -59,6 +60,6 @@ def among_siblings(value: Floats, parent: Ints) -> Floats:
 def top_of(tenants: Tenants) -> Ints:
     """Return the row of each tenant's ancestor at the top, (tenant,)."""
     top = np.arange(len(tenants.names))
-    for u in np.flatnonzero(tenants.parent >= 0).tolist():  # parents stand before their children
+    for u in np.flatnonzero(tenants.parent >= 0).tolist():  # parents precede their children
         top[u] = top[tenants.parent[u]]
     return top

@@ -1,18 +1,18 @@
-"""Dominant resource fairness: whoever has the smallest part of what it uses most is served next.
+"""Dominant resource fairness: the tenant with the smallest dominant share is served next.
 
     s[u] = max_r  used[u,r] / (C[r] S[u])        dominant share of tenant u
     repeat:  u = the tenant with the smallest s among those with waiting jobs
-             its earliest job takes the fastest type on which its gang fits: used[u] ← used[u] + what it takes
+             its earliest job gets the fastest type on which its gang fits: used[u] ← used[u] + its demand
              a gang that fits nowhere is passed over; strict: the filling ends
 
-Resources r are the accelerators of each type, of which gang m takes z[m] on one, and the CPUs and GiB of memory of all
-machines, where every machine says them: used (tenant, resource), C what there is (resource,), z scale factor (job,).
-S[u] is the product of the parts by weight of u and of all tenants above it among their siblings. Jobs that run count in
+Resources r are the accelerators of each type, of which gang m uses z[m] on one, and the CPUs and GiB of memory of all
+machines, where every machine declares them: used (tenant, resource), C totals (resource,), z scale factor (job,). S[u]
+is the product of the parts by weight of u and of all tenants above it among their siblings. Running jobs count in
 `used` and are not stopped; with `preempt` all jobs are served anew, a tenant's running ones first. CPUs and memory are
-held to their totals, not machine by machine.
+limited by their totals, not per machine.
 
-Example (examples/two_jobs.json). Nobody uses anything, and speech comes before vision: text takes the v100, which is
-all of that type, so s is 1 / 0.5 = 2. Vision is next with 0, and image takes a k80.
+Example (examples/two_jobs.json). No accelerator is used, and speech precedes vision: text gets the v100, which is all
+of that type, so s is 1 / 0.5 = 2. Vision is next with 0, and image gets a k80.
 
 Reference: A. Ghodsi et al., "Dominant Resource Fairness: Fair Allocation of Multiple Resource Types", NSDI 2011,
 sections 4.1 and 4.3 (weights).
@@ -37,13 +37,13 @@ from eunomia.solvers.dominant import Tasks, filling
 
 @dataclass(frozen=True)
 class Drf:
-    """Tenants are equal in the resource of which each has most; their jobs are served by submission.
+    """Tenants get equal dominant shares; the jobs of a tenant are served by submission.
 
-    Use it when tenants want different types, or some many CPUs and some much memory, and each should have a part of
-    what it needs most, without saying prices.
+    Use it when tenants need different types, or some many CPUs and some much memory, and each should get a part of its
+    dominant resource, without prices.
 
-    The worst-off is a late tenant on a full cluster: jobs that run are not stopped for it, unless `preempt`. With
-    `strict` everybody waits behind the first wide gang that does not fit; without it that gang waits.
+    The worst-off is a late tenant on a full cluster: running jobs are not stopped for it, unless `preempt`. With
+    `strict` all jobs wait behind the first wide gang that does not fit; without it that gang waits.
     """
 
     strict: bool = False
@@ -65,39 +65,41 @@ class Drf:
             object.__setattr__(self, "info", replace(self.info, mechanism=RECALLABLE))
 
     def decide(self, view: View) -> Order:
-        """Return who runs on, then the jobs that are served, in the order of the filling; nobody else may run."""
+        """Return the jobs that keep running, then the served jobs in the order of the filling; no other job may run."""
         runs = view.on_type >= 0
-        keeps = np.flatnonzero(runs & (not self.preempt))
+        kept = np.flatnonzero(runs & (not self.preempt))
         line = np.argsort(~runs, kind="stable") if self.preempt else np.flatnonzero(~runs)
-        never = np.asarray((view.demand > view.room).any(axis=1))
-        fits: Bools = runnable(view).any(axis=1) & ~never
-        filled = self._filled(view, line[fits[line]], keeps)
-        why = dict.fromkeys(np.flatnonzero(never & ~runs).tolist(), "it asks for more CPUs or memory than there are")
-        return Order(by_fastest(view, np.concatenate((keeps, filled))), why=why)
+        infeasible = np.asarray((view.demand > view.room).any(axis=1))
+        fits: Bools = runnable(view).any(axis=1) & ~infeasible
+        served = self._fill(view, line[fits[line]], kept)
+        why = dict.fromkeys(
+            np.flatnonzero(infeasible & ~runs).tolist(), "it asks for more CPUs or memory than there are"
+        )
+        return Order(by_fastest(view, np.concatenate((kept, served))), why=why)
 
-    def _filled(self, view: View, line: Ints, keeps: Ints) -> Ints:
-        """Return the jobs of the line that are served, in that order."""
+    def _fill(self, view: View, line: Ints, kept: Ints) -> Ints:
+        """Return the served jobs of the line in the order of service; `kept` jobs hold their seats."""
         tenants, on = len(view.tenants.names), np.eye(len(view.types))
         used = np.zeros((tenants, len(view.types) + 2))
-        held = view.scale_factor[keeps, None] * on[view.on_type[keeps]]
-        np.add.at(used, view.tenant[keeps], np.hstack((held, view.demand[keeps])))
+        held = view.scale_factor[kept, None] * on[view.on_type[kept]]
+        np.add.at(used, view.tenant[kept], np.hstack((held, view.demand[kept])))
         line = line[np.argsort(view.tenant[line], kind="stable")]
-        looked, choice = filling(
+        tried, choice = filling(
             Tasks(
                 first=np.searchsorted(view.tenant[line], np.arange(tenants + 1)),
-                wanted=_wanted(view, line),
+                wanted=_demands(view, line),
                 choices=(view.throughput[line] > 0).sum(axis=1),
             ),
             total=np.concatenate((view.capacity, view.room)),
             used=used,
-            weight=whole_shares(view.tenants),
+            weight=whole_shares(view.tenants.weight, view.tenants.parent),
             strict=self.strict,
         )
-        return line[looked[choice >= 0]]
+        return line[tried[choice >= 0]]
 
 
-def _wanted(view: View, line: Ints) -> Floats:
-    """Return what each gang of the line takes on a type, the fastest first, (gang, type, resource)."""
+def _demands(view: View, line: Ints) -> Floats:
+    """Return the demand of each gang of the line on each type, fastest first, (gang, type, resource)."""
     fastest = np.argsort(-view.throughput[line], axis=1, kind="stable")
     on = view.scale_factor[line, None, None] * np.eye(len(view.types))[fastest]
     beside = np.broadcast_to(view.demand[line, None, :], (*fastest.shape, view.demand.shape[1]))

@@ -3,14 +3,14 @@
     order jobs by submission; a gang that does not fit
       backfill = none    stops the queue until it fits (head of line)
       backfill = skip    is passed over
-      backfill = easy    gets the earliest time at which enough accelerators are believed free; a later job runs now
-                         only if it ends by then, or uses accelerators that are spare even then
+      backfill = easy    gets a reservation: the earliest time at which enough accelerators are expected to be free;
+                         a later job runs now only if it ends by then, or uses accelerators that are spare then
 
 A job runs on the type with the largest T[m, j] that has z[m] accelerators left; T throughput (job, type), z scale
 factor (job,). Agnostic: on a type that is drawn once by capacity.
 
-Example (examples/two_jobs.json). Text came first and takes its fastest type, the v100. Image gets what is left, a k80,
-though the v100 would have made it four times as fast, and text only twice.
+Example (examples/two_jobs.json). Text was submitted first and gets its fastest type, the v100. Image gets a k80,
+although the v100 is four times as fast for image and only twice for text.
 
 Reference for easy: D. A. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; D. G. Feitelson and A. M. Weil,
 "Utilization and Predictability in Scheduling the IBM SP2 with Backfilling", IPPS 1998, section 2.
@@ -34,14 +34,13 @@ _MISFIT: dict[str, Misfit] = {"none": "stop", "skip": "skip", "easy": "reserve"}
 
 @dataclass(frozen=True)
 class Fifo:
-    """Who came first runs first, to its end.
+    """Jobs run in submission order, without preemption.
 
-    Use it when jobs should run undisturbed in the order in which they came. It needs no durations (`easy` keeps its
-    promises as far as they are known), stops nobody, and there is nothing to tune.
+    Use it when jobs should run undisturbed in submission order. It needs no durations (only reservations of `easy` are
+    as exact as they are), stops no job, and has nothing to tune.
 
-    The worst-off is a short job behind long ones: it waits for all that came before it, however long they are. With
-    `backfill=skip` it is the wide gang, which may be passed over for as long as narrower ones keep coming; `easy`
-    keeps seats for it.
+    The worst-off is a short job behind long ones: it waits for all jobs submitted before it. With `backfill=skip` it is
+    the wide gang, which may be passed over while narrower ones are submitted; `easy` reserves seats for it.
     """
 
     backfill: Literal["none", "skip", "easy"] = "none"
@@ -67,6 +66,6 @@ class Fifo:
         promises(self, complete=self.types == "fastest", separable=self.backfill == "skip")
 
     def decide(self, view: View) -> Order:
-        """Return all jobs by submission; who runs keeps its place in the line, should its lease end."""
+        """Return all jobs by submission; running jobs keep their place for when their leases end."""
         rows, memory = candidates(view, np.arange(view.jobs), self.types)
         return Order(rows, _MISFIT[self.backfill], memory=memory)

@@ -1,12 +1,12 @@
-"""The Gittins index: how soon a job is likely to end, by what jobs before it came to.
+"""The Gittins index: how soon a job is likely to end, estimated from the service of finished jobs.
 
     textbook   G(a) = max_Δ  P(S − a ≤ Δ | S > a) / E[min(S − a, Δ) | S > a]
     authors    G(a) = (d − i) / (Σ_{i ≤ l < d} s_l + Δ (n − d)),   i = #{s ≤ a},  d = min(#{s ≤ a + Δ}, n − 1)
 
-S is the service that a job takes in all, drawn from the samples s_0 ≤ … ≤ s_{n-1}, and a what it has had. Only the Δ
-that reach a sample matter. The second is the formula of Tiresias' public simulator, with a fixed Δ: it does not
-subtract a, and treats the last sample apart, so that a job beyond the last but one has index 0. Where no sample is
-above a both are 0.
+S is the total service of a job, drawn from the samples s_0 ≤ … ≤ s_{n-1}, and a its attained service. Only the Δ that
+reach a sample matter. The second is the formula of Tiresias' public simulator, with a fixed Δ: it does not subtract a,
+and it excludes the last sample, so that a job beyond the last but one has index 0. Both are 0 where no sample is above
+a.
 
 Reference: J. C. Gittins, "Bandit Processes and Dynamic Allocation Indices", J. R. Stat. Soc. B 41(2), 1979; J. Gu et
 al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section 3.2.
@@ -18,12 +18,12 @@ import numpy as np
 
 from eunomia.model.arrays import Floats
 
-MOST_SAMPLES = 1000  # of more the quantiles are taken
-_AT_ONCE = 1024  # jobs
+MOST_SAMPLES = 1000  # more samples are replaced by as many quantiles
+_BLOCK = 1024  # jobs
 
 
-def thinned(samples: Floats) -> Floats:
-    """Return the samples in rising order, (sample,); of very many as many quantiles."""
+def to_quantiles(samples: Floats) -> Floats:
+    """Return the samples in rising order, (sample,), or MOST_SAMPLES quantiles of more samples."""
     ordered = np.sort(samples)
     if len(ordered) <= MOST_SAMPLES:
         return ordered
@@ -31,8 +31,8 @@ def thinned(samples: Floats) -> Floats:
 
 
 def textbook(samples: Floats, attained: Floats) -> Floats:
-    """Return G of jobs that have `attained` (job,) so much; samples (sample,) in rising order."""
-    parts = [_textbook(samples, attained[m : m + _AT_ONCE]) for m in range(0, len(attained), _AT_ONCE)]
+    """Return G, (job,), of jobs by attained service (job,); samples (sample,) in rising order."""
+    parts = [_textbook(samples, attained[m : m + _BLOCK]) for m in range(0, len(attained), _BLOCK)]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -41,7 +41,7 @@ def _textbook(s: Floats, a: Floats) -> Floats:
     if n == 0:
         return np.zeros(len(a))
     total = np.cumsum(s)
-    over = np.concatenate(([0.0], total))[below]  # what the samples up to a come to
+    over = np.concatenate(([0.0], total))[below]  # sum of the samples up to a
     upto = np.arange(1, n + 1)
     ends = upto - below[:, None]  # (job, sample) samples above a and up to this one
     spent = total + (n - upto) * s - (over + (n - below) * a)[:, None]

@@ -1,21 +1,22 @@
-"""Kueue's fair sharing: quotas that queues lend each other, and who borrows least for its weight is next.
+"""Kueue's fair sharing: queues borrow idle quota; the queue that borrows least for its weight is next.
 
-    D[u] = max(used[u] - Q[u], 0) / (C w[u])            share of queue u: what it borrows of what there is
+    D[u] = max(used[u] - Q[u], 0) / (C w[u])            share of queue u: what it borrows, over the capacity
     next job: the head of the queue whose D with that job is the smallest, then the earliest submission
       it fits                                           it runs, within Q[u] or borrowing
-      it fits nowhere                                   jobs of queues that borrow stop for it, the largest D first:
-        final      while  D[u] with it ≤ D[v] without the stopped job       (LessThanOrEqualToFinalShare)
+      it fits nowhere                                   jobs of borrowing queues are preempted, the largest D first:
+        final      while  D[u] with it ≤ D[v] without the preempted job     (LessThanOrEqualToFinalShare)
         initial    then one job each of queues with  D[u] with it < D[v]    (LessThanInitialShare)
-      not even so                                       it waits, and the next job of its queue is looked at
+      it still does not fit                             it waits, and the next job of its queue is tried
 
 A ClusterQueue is a tenant at the top of the tree, with its quota Q (accelerators), weight w and whether it borrows; all
-are one cohort. C is the capacity: what is nobody's quota can be borrowed too. Types are flavors of one resource, tried
-the fastest first. Who stops is the last started; jobs have no priorities, so `withinClusterQueue` has nothing to do.
-`admission=usage` orders the jobs of a queue as AdmissionFairSharing does: the tenants below it are its LocalQueues, and
-who used least for its weight comes first, usage losing half its weight in every half-life; 168 hours of it are kept.
+are one cohort. C is the capacity: accelerators outside all quotas can be borrowed too. Types are flavors of one
+resource, tried the fastest first. The last started job is preempted first; jobs have no priorities, so
+`withinClusterQueue` has no effect. `admission=usage` orders the jobs of a queue as AdmissionFairSharing does: the
+tenants below it are its LocalQueues, the one with the least usage for its weight is first, and usage halves in every
+half-life; 168 hours of it are kept.
 
-Example (examples/two_jobs.json). Each of the two queues owns 1 of 3 accelerators, its part rounded down. Neither job
-borrows, and text came first: it takes the v100. Image gets a k80.
+Example (examples/two_jobs.json). Each of the two queues has a quota of 1 of 3 accelerators, its part rounded down.
+Neither job borrows, and text was submitted first: it gets the v100. Image gets a k80.
 
 Reference: Kubernetes SIGs, Kueue's documentation, kueue.sigs.k8s.io/docs/concepts: "Cluster Queue", "Preemption" and
 "Admission Fair Sharing".
@@ -35,9 +36,8 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.borrowing_group import BorrowingGroup
+from eunomia.policies.order.borrowing_group import BorrowingGroup, QueueHeads
 from eunomia.policies.order.decayed_usage import check_half_life, decayed
-from eunomia.policies.order.queue_heads import QueueHeads
 from eunomia.policies.order.type_choice import NEEDS, runnable
 
 _STRATEGIES = {"both": (True, True), "final": (True, False), "initial": (False, True), "never": (False, False)}
@@ -46,14 +46,14 @@ _WHY = "neither its queue's quota nor what it may borrow has room for it"
 
 @dataclass(frozen=True)
 class KueueFairShare:
-    """Queues use their quotas and borrow what others leave idle, evenly by weight; what is lent is taken back.
+    """Queues use their quotas and borrow idle quota, evenly by weight; lent quota is reclaimed by preemption.
 
-    `preemption` names the rules by which jobs of others are stopped; `never` lets what was borrowed end by itself.
+    `preemption` chooses the rules by which borrowing jobs are preempted; with `never` they run to their ends.
 
-    Use it when users know Kueue, or teams own parts of a cluster and what is idle should be lent fairly, not first come
-    first served.
+    Use it when users know Kueue, or teams own parts of a cluster and idle quota should be lent fairly instead of first
+    come, first served.
 
-    The worst-off is a job of a queue that borrows: it is stopped when an owner wants its quota, or when another queue
+    The worst-off is a job of a queue that borrows: it is preempted when an owner needs its quota, or when another queue
     borrows less, the last started first.
     """
 
@@ -84,42 +84,45 @@ class KueueFairShare:
         also_needs(self, {"hourly"} if self.admission == "usage" else ())
 
     def decide(self, view: View) -> Order:
-        """Return who goes on where it is and who is admitted; who is stopped or waits is not named."""
-        cohort, running = BorrowingGroup.seen(view), np.flatnonzero(view.on_type >= 0)
-        admitted, stopped = self._admitted(view, cohort)
+        """Return the running jobs that are not preempted, then the admitted jobs; other jobs have no row."""
+        cohort, running = BorrowingGroup.of(view), np.flatnonzero(view.on_type >= 0)
+        admitted, stopped = self._admit(view, cohort)
         line = np.array([m for m in running.tolist() if m not in stopped] + admitted, dtype=np.int64)
         waits = np.setdiff1d(np.arange(view.jobs), line).tolist()
-        never = {m: _refusal(cohort.quota[cohort.queue[m]]) for m in cohort.never()}
-        return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=never)
+        refused = {m: _refusal(cohort.quota[cohort.queue[m]]) for m in cohort.infeasible_jobs()}
+        return Order(Rows(line, cohort.on_type[line]), why=dict.fromkeys(waits, _WHY), refuse=refused)
 
-    def _admitted(self, view: View, cohort: BorrowingGroup) -> tuple[list[int], set[int]]:
-        """Return the jobs that are let in, in that order, and those stopped for them."""
+    def _admit(self, view: View, cohort: BorrowingGroup) -> tuple[list[int], set[int]]:
+        """Return the admitted jobs in order, and the jobs preempted for them."""
         admitted: list[int] = []
         stopped: set[int] = set()
-        can, hopeless = runnable(view), set()  # queue, size and wishes of jobs that found nothing since somebody moved
+        can, failed = (
+            runnable(view),
+            set(),
+        )  # failed: queue, size and types of jobs that did not fit since the last change
         heads = QueueHeads(self._lines(view, cohort, np.flatnonzero((view.on_type < 0) & can.any(axis=1))), cohort)
         fastest = np.argsort(-view.throughput, axis=1, kind="stable")
-        wishes = np.where(np.take_along_axis(can, fastest, axis=1), fastest, -1).tolist()
-        while cohort.may_give() and (m := heads.pop()) >= 0:
-            types = [j for j in wishes[m] if j >= 0]
+        preference = np.where(np.take_along_axis(can, fastest, axis=1), fastest, -1).tolist()
+        while cohort.has_available() and (m := heads.pop()) >= 0:
+            types = [j for j in preference[m] if j >= 0]
             kind = (int(cohort.queue[m]), int(cohort.size[m]), *types)
-            if kind in hopeless:
+            if kind in failed:
                 continue
-            type, victims = self._room(cohort, m, types)
+            type, victims = self._find_type(cohort, m, types)
             if type < 0:
-                hopeless.add(kind)
+                failed.add(kind)
                 continue
             for victim in victims:
                 cohort.stop(victim)
             cohort.admit(m, type)
-            heads.moved({int(cohort.queue[one]) for one in (m, *victims)})
+            heads.update({int(cohort.queue[n]) for n in (m, *victims)})
             admitted.append(m)
             stopped |= set(victims)
-            hopeless.clear()
+            failed.clear()
         return admitted, stopped
 
-    def _room(self, cohort: BorrowingGroup, job: int, types: list[int]) -> tuple[int, list[int]]:
-        """Return the type on which a job may run, -1 = none, and who has to stop for it."""
+    def _find_type(self, cohort: BorrowingGroup, job: int, types: list[int]) -> tuple[int, list[int]]:
+        """Return the type on which a job may run, -1 = none, and the jobs to preempt for it."""
         if not cohort.may_use(job):
             return -1, []
         fits = next((j for j in types if cohort.free[j] >= cohort.size[job]), -1)
@@ -137,10 +140,10 @@ class KueueFairShare:
         if self.admission == "usage":
             used = decayed(view.hourly[:, :, 0], view.at, self.half_life_s) / view.tenants.weight
             line = waiting[rising(used[view.tenant[waiting]])]
-        heads: dict[int, deque[int]] = {}
+        lines: dict[int, deque[int]] = {}
         for m in line.tolist():
-            heads.setdefault(int(cohort.queue[m]), deque()).append(m)
-        return heads
+            lines.setdefault(int(cohort.queue[m]), deque()).append(m)
+        return lines
 
 
 def _refusal(quota: float) -> str:

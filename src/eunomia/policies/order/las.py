@@ -2,12 +2,12 @@
 
     level[m] = ⌊ attained accelerator-seconds[m] / quantum ⌋;  order by level, then by submission
 
-so that jobs of one level do not interrupt each other; attained service (job,). The policy wants to be asked again when
-a running job crosses into a level behind a job that waits. Choose a quantum well above what a change of seats costs
-times the scale factor: a gang that is called back sooner than it has started makes no progress.
+so that jobs of one level do not preempt each other; attained service (job,). The next ask is when a running job enters
+a level behind a waiting job. Choose a quantum well above the cost of a preemption times the scale factor: a gang that
+is preempted before it has restored its checkpoint makes no progress.
 
-Example (examples/two_jobs.json). Text has received 7560 accelerator-seconds, which is level ⌊7560 / 3600⌋ = 2; image is
-new, level 0. Image is first and takes the v100, text a k80.
+Example (examples/two_jobs.json). Text has attained 7560 accelerator-seconds, which is level ⌊7560 / 3600⌋ = 2; image is
+new, level 0. Image is first and gets the v100, text a k80.
 
 Reference: the two-dimensional least attained service of J. Gu et al., "Tiresias: A GPU Cluster Manager for Distributed
 Deep Learning", NSDI 2019, section 3.2, with levels of equal width instead of queues.
@@ -34,12 +34,12 @@ _ROUNDING = 1e-9  # of a level: service is a sum of products
 
 @dataclass(frozen=True)
 class Las:
-    """Who received least runs first, in steps of `quantum` accelerator-seconds.
+    """Jobs run by attained service, least first, in steps of `quantum` accelerator-seconds.
 
-    Use it when nobody knows how long jobs take, many are short and a few are very long, and stopping a job is cheap.
+    Use it when durations are unknown, many jobs are short and a few very long, and preemption is cheap.
 
-    The worst-off is a job that has received much already: it waits behind every newcomer until that has received as
-    much, and starves while newcomers keep the cluster full.
+    The worst-off is a job with much attained service: it waits behind every new job until that has attained as much,
+    and starves while new jobs fill the cluster.
     """
 
     quantum: float = 3600.0

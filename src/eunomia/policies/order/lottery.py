@@ -1,12 +1,12 @@
-"""Lottery scheduling: who is next is drawn by tickets, anew in every round.
+"""Lottery scheduling: the order is drawn by tickets, anew in every round.
 
-    tickets[m] = S[u] w[m] / Σ w of the jobs of u;    draw jobs one after another without putting them back, each with
-    the chance  tickets[m] / Σ tickets of those that are left
+    tickets[m] = S[u] w[m] / Σ w of the jobs of u;    draw jobs without replacement, each with the
+    probability  tickets[m] / Σ tickets of the jobs not drawn yet
 
 m job of tenant u, w weight (job,), S[u] the product of u's parts by weight down the tree of tenants that have jobs. A
-gang that does not fit is passed over. All is drawn at once: order by E / tickets[m], E exponential draws of the seed.
+gang that does not fit is passed over. The whole order is drawn at once: by E / tickets[m], E exponential draws.
 
-Example (examples/two_jobs.json). Both jobs hold half of the tickets. This seed draws text first: it takes the v100 and
+Example (examples/two_jobs.json). Both jobs hold half of the tickets. This seed draws text first: it gets the v100 and
 image a k80. Another seed may draw image first.
 
 References: C. A. Waldspurger and W. E. Weihl, "Lottery Scheduling: Flexible Proportional-Share Resource Management",
@@ -33,11 +33,11 @@ from eunomia.policies.shares.tickets import tickets_of
 
 @dataclass(frozen=True, slots=True)
 class Lottery:
-    """Chances as tickets; no history, and so nobody can be starved or save up.
+    """Probabilities in proportion to tickets; without history no job starves or accumulates credit.
 
-    Use it when parts should be kept on average, jobs come and go all the time, and nothing may have to be remembered.
+    Use it when shares should hold on average, jobs change all the time, and the scheduler should keep no history.
 
-    The worst-off is whoever is unlucky for a while, and the wide gang, for which a draw does not keep seats.
+    The worst-off is a job with bad luck for a while, and the wide gang, for which a draw reserves no seats.
     """
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -56,11 +56,11 @@ class Lottery:
 
     def decide(self, view: View) -> Order:
         """Return all jobs in the order in which they are drawn."""
-        when = drawn(view.rng().exponential(size=view.jobs))
-        return Order(by_fastest(view, rising(when / tickets_by_job(view))))
+        draws = drawn(view.rng().exponential(size=view.jobs))
+        return Order(by_fastest(view, rising(draws / tickets_by_job(view))))
 
 
 def tickets_by_job(view: View) -> Floats:
-    """Return each job's part of all tickets, (job,)."""
+    """Return each job's fraction of all tickets, (job,)."""
     together = np.bincount(view.tenant, view.weight, minlength=len(view.tenants.names))
     return np.asarray(tickets_of(view.tenants, view.tenant)[view.tenant] * view.weight / together[view.tenant])

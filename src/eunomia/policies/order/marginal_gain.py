@@ -1,6 +1,6 @@
-"""Gangs of several sizes by marginal gain: everybody the narrowest first, then each step to whoever gains most by it.
+"""Greedy allocation of elastic jobs: every job gets its narrowest shape, then each step goes where it gains most.
 
-What a job gains is the policy's affair: `worth` says what each shape is worth to it on each type.
+The policy defines the gain through `worth`, the value of each shape of a job on each type.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from eunomia.placement.selection import replanned
 from eunomia.solvers.climbing import climb
 
 NEEDS = frozenset({"shapes", "shape_throughput", "capacity"})
-_NONE = np.iinfo(np.int64).max  # accelerators of a shape that a job does not have: wider than all others
+_NONE = np.iinfo(np.int64).max  # accelerators of a missing shape: more than any other
 
 
 @dataclass(frozen=True, slots=True)
 class MinimumShapes:
-    """The narrowest shape of each job on each type, and what it can run in at all."""
+    """The narrowest shape of each job on each type, and the feasible shapes."""
 
     can: Bools  # (job, shape, type)
     shape: Ints  # (job, type)
@@ -31,22 +31,22 @@ class MinimumShapes:
 
     @classmethod
     def of(cls, view: View) -> MinimumShapes:
-        """Read it off a view; of two shapes of one size the first counts."""
+        """Build it from a view; of two shapes of one size the first counts."""
         wide, speed = view.shapes[:, :, None], view.shape_throughput
         can = (wide > 0) & (speed > 0) & (wide <= view.capacity)
         for s in range(1, view.shapes.shape[1]):
             can[:, s] &= (view.shapes[:, :s] != view.shapes[:, s, None]).all(axis=1)[:, None]
         size = np.where(can, wide, _NONE)
         shape = size.argmin(axis=1)
-        taken = np.take_along_axis(np.where(can, speed, 0.0), shape[:, None, :], axis=1)[:, 0]
-        return cls(can, shape, size.min(axis=1), taken)
+        fastest = np.take_along_axis(np.where(can, speed, 0.0), shape[:, None, :], axis=1)[:, 0]
+        return cls(can, shape, size.min(axis=1), fastest)
 
 
-def by_gain(view: View, line: Ints, narrowest: MinimumShapes, worth: Floats) -> Order:
-    """Return every job in the shape that a greedy climb gives it.
+def order_by_gain(view: View, line: Ints, narrowest: MinimumShapes, worth: Floats) -> Order:
+    """Return every job in the shape that the greedy allocation gives it.
 
-    First each job in `line` gets its narrowest shape on the fastest type with room for it; worth (job, shape, type) is
-    what is gained by wider ones. Who got nothing stands behind, in its narrowest shape.
+    Each job in `line` gets its narrowest shape on the fastest type with free accelerators; then wider shapes are chosen
+    by worth (job, shape, type). Jobs without accelerators are last, in their narrowest shape.
     """
     if view.jobs == 0:
         return Order(Rows(line, line))
@@ -55,27 +55,27 @@ def by_gain(view: View, line: Ints, narrowest: MinimumShapes, worth: Floats) -> 
     job, type = np.broadcast_to(line[:, None], real.shape)[real], prefer[line][real]
     free = np.floor(view.capacity).astype(np.int64)
     on = replanned(job, type, narrowest.size[job, type], view.jobs, free.copy())
-    seated = line[on[line] >= 0]
+    started = line[on[line] >= 0]
     waits = line[(on[line] < 0) & real.any(axis=1)]
-    shape = _climbed(view, seated, on[seated], narrowest, worth, free)
+    shape = _widen(view, started, on[started], narrowest, worth, free)
     first = prefer[waits, 0]
     rows = Rows(
-        np.concatenate((seated, waits)),
-        np.concatenate((on[seated], first)),
+        np.concatenate((started, waits)),
+        np.concatenate((on[started], first)),
         shape=np.concatenate((shape, narrowest.shape[waits, first])) if view.shapes.shape[1] > 1 else None,
     )
     return Order(rows)
 
 
-def _climbed(view: View, jobs: Ints, on: Ints, narrowest: MinimumShapes, worth: Floats, free: Ints) -> Ints:
-    """Return the shapes of jobs that each sit on a type, (row,), when what is left of `free` went by gain."""
+def _widen(view: View, jobs: Ints, on: Ints, narrowest: MinimumShapes, worth: Floats, free: Ints) -> Ints:
+    """Return the shapes, (row,), of jobs on types `on` after the accelerators left of `free` went by gain."""
     can = narrowest.can[jobs, :, on]  # (row, shape)
     size = np.where(can, view.shapes[jobs], _NONE)
     ladder = np.argsort(size, axis=1, kind="stable")
     size, value = (np.take_along_axis(table, ladder, axis=1) for table in (size, worth[jobs, :, on]))
-    there = size[:, 1:] < _NONE
-    extra = np.where(there, size[:, 1:] - size[:, :-1], 1)
-    gain = np.divide(value[:, 1:] - value[:, :-1], extra, out=np.zeros(extra.shape), where=there)
+    exists = size[:, 1:] < _NONE
+    extra = np.where(exists, size[:, 1:] - size[:, :-1], 1)
+    gain = np.divide(value[:, 1:] - value[:, :-1], extra, out=np.zeros(extra.shape), where=exists)
     left = free - np.bincount(on, weights=size[:, 0], minlength=len(free)).astype(np.int64)
     step = climb(rounded(gain), extra, on, left)
     return ladder[np.arange(len(jobs)), step]

@@ -1,21 +1,21 @@
-"""Optimus: gangs grow where one accelerator more saves most time.
+"""Optimus: one more accelerator goes to the gang whose completion time falls most by it.
 
     gain of job m from n to n' accelerators  =  (Q[m] / f_m(n) − Q[m] / f_m(n')) / (n' − n)
 
-Q remaining steps (job,), f speed of the whole gang in steps/s. Each round every job gets its narrowest shape, in order
-of arrival and on its fastest type with room; then, one by one, the step to the next wider shape with the largest gain
-is taken, as long as there is a gain and room. Jobs that have done less than a tenth of their steps are not yet well
-known: their gains count `young`. The paper adds one worker or one parameter server at a time; here a step leads from
-one shape of the job to the next. Time is cut into rounds of 10 minutes; who changes its shape stops and starts again.
+Q remaining steps (job,), f throughput of the gang in steps/s. Each round every job gets its narrowest shape, in order
+of submission and on its fastest type with free accelerators; then the step to the next wider shape with the largest
+gain is taken, again and again while a gain and free accelerators remain. Gains of jobs that have done less than a tenth
+of their steps are multiplied by `young`. The paper adds one worker or one parameter server at a time; here a step leads
+from one shape of the job to the next. Rounds last 10 minutes; a job that changes its shape stops and starts again.
 
-With `curves=oracle` Q is what is left. With `curves=fitted` it is what the paper predicts, if that is less: the steps
-until the curve 1 / (b k + c) + d through the losses that the job has told falls by less than `flat` of its first loss
-in a tenth of the job's steps (the paper: in 10 epochs; here a job has a hundred). It is fitted anew whenever the job
-tells a loss (`model.curve_fits`), from the fourth one on. A job whose curve is flat gains nothing by a wider shape, but
-runs to its end.
+With `curves=oracle` Q is the true number. With `curves=fitted` it is the paper's prediction, if that is less: the steps
+until the curve 1 / (b k + c) + d, fitted to the losses of the job, falls by less than `flat` of its first loss in a
+tenth of the job's steps (the paper: in 10 epochs; here a job has a hundred). It is refitted after each reported loss
+(`model.curve_fits`), from the fourth one on. A job with a flat curve gains nothing by a wider shape, but runs to its
+end.
 
-Example (examples/two_jobs.json). Both jobs have one shape only, a single accelerator. Text came first and takes the
-v100, where it does 2 steps/s; image takes a k80 and does 1. Nothing is left to be gained.
+Example (examples/two_jobs.json). Both jobs have one shape only, a single accelerator. Text was submitted first and gets
+the v100, where it does 2 steps/s; image gets a k80 and does 1. No wider shape exists.
 
 Reference: Y. Peng, Y. Bao, Y. Chen, C. Wu and C. Guo, "Optimus: An Efficient Dynamic Resource Scheduler for Deep
 Learning Clusters", EuroSys 2018, section 4.
@@ -34,22 +34,22 @@ from eunomia.model.curve_fits import until_flat
 from eunomia.model.policy import LeaseTerms, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.curve_fits import Curves, fits, fitted_curves
-from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, by_gain
+from eunomia.policies.order.curve_fits import Curves, declare_curves, fitted_curves
+from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, order_by_gain
 
-_KNOWN = 0.1  # part of the steps after which a job is well known
-_WINDOW = 0.1  # part of the steps in which a curve that is nearly flat falls little
+_YOUNG = 0.1  # fraction of its steps up to which a job is young
+_WINDOW = 0.1  # fraction of the steps in which a flat curve falls by less than `flat`
 
 
 @dataclass(frozen=True)
 class Optimus:
-    """Every job one accelerator, and more for those whose completion time falls most by it.
+    """Every job gets its narrowest shape, and more accelerators go where completion time falls most.
 
-    Use it when jobs can run in several sizes, it is known how fast in each and how much work is left, and the mean
-    completion time counts.
+    Use it when jobs can run in several sizes with known throughputs, remaining work is known, and the mean completion
+    time counts.
 
-    The worst-off is a job that hardly gets faster with more accelerators, or can run in one size only: it keeps what it
-    began with, and wide rigid gangs find room only after all that came before them.
+    The worst-off is a job that hardly gets faster with more accelerators, or can run in one size only: it keeps its
+    narrowest shape, and a wide rigid gang gets accelerators only after all jobs submitted before it.
     """
 
     young: float = 0.95
@@ -70,22 +70,22 @@ class Optimus:
 
     def __post_init__(self) -> None:
         if not 0 < self.young <= 1:
-            raise ValueError(f"young is {self.young}; it is what gains of young jobs count, above 0 and up to 1")
+            raise ValueError(f"young is {self.young}; it is the factor of gains of young jobs, above 0 and up to 1")
         if not 0 < self.flat < 1:
             raise ValueError(f"flat is {self.flat}; it is a part of the first loss, above 0 and below 1")
-        fits(self, self.curves)
+        declare_curves(self, self.curves)
 
     def decide(self, view: View) -> Order:
-        """Return every job in the shape that it is to run in, the first to come first."""
+        """Return every job in its shape, in order of submission."""
         speed = view.shape_throughput
-        counts = np.where(view.remaining > (1 - _KNOWN) * view.total, self.young, 1.0)
+        factor = np.where(view.remaining > (1 - _YOUNG) * view.total, self.young, 1.0)
         expected, memory = self._expected(view)
-        left = (counts * expected)[:, None, None]
+        left = (factor * expected)[:, None, None]
         time = np.divide(left, speed, out=np.zeros(speed.shape), where=speed > 0)
-        return replace(by_gain(view, np.arange(view.jobs), MinimumShapes.of(view), -time), memory=memory)
+        return replace(order_by_gain(view, np.arange(view.jobs), MinimumShapes.of(view), -time), memory=memory)
 
     def _expected(self, view: View) -> tuple[Floats, dict[str, Array]]:
-        """Return Q, (job,), and what to remember."""
+        """Return Q, (job,), and the memory."""
         if self.curves == "oracle":
             return view.remaining, {}
         curves, memory = fitted_curves(view, slaq=False)

@@ -1,4 +1,4 @@
-"""Who comes next behind whom: when time alone lets a waiting job overtake a running one."""
+"""The waiting jobs that may overtake running ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from eunomia.model.arrays import NO_INTS, Bools, Ints
 
 
 def next_behind(order: Ints, running: Bools) -> tuple[Ints, Ints]:
-    """Return the running jobs with somebody waiting behind them in `order`, and for each the first who does."""
+    """Return the running jobs that precede a waiting one in `order`, and for each the next waiting job."""
     waits = np.flatnonzero(~running[order])  # places in the order
     if len(waits) == 0:
         return NO_INTS, NO_INTS

@@ -3,18 +3,17 @@
     maximise  Σ_m Δ_m(n_m)   over the accelerators n_m of each job, together at most what there is
     Δ_m(n) = [l_m(k) − l_m(k + f_m(n) · slot)] / [l_m(0) − l_m(f_m(1) · slot)]
 
-l_m(k) loss of job m when k of its steps are done, f speed of the whole gang in steps/s, n = 1 its narrowest shape.
-Losses of different jobs cannot be compared, so each is told in units of the largest change that the job has ever seen
-in a slot: the first one, since curves flatten. Greedy: every job gets its narrowest shape, the largest decrease per
-accelerator first; then the step to the next wider shape that adds most per accelerator is taken, as long as there is
-room.
+l_m(k) loss of job m after k of its steps, f throughput of the gang in steps/s, n = 1 its narrowest shape. Losses of
+different jobs cannot be compared, so each is in units of the job's largest change in a slot: the first one, since
+curves flatten. Greedy: every job gets its narrowest shape, the largest decrease per accelerator first; then, while
+accelerators are free, the step to the next wider shape that adds most per accelerator.
 
-With `curves=oracle` l is known (`loss_curve`). With `curves=fitted` it is the curve 1 / (a k² + b k + c) + d or
-μ^(k − h) + d that is nearest to the losses that the job has told (`model.curve_fits`), fitted anew whenever it tells
-one more. A job of which too little is known is believed to follow the median curve.
+With `curves=oracle` l is known (`loss_curve`). With `curves=fitted` it is the curve 1 / (a k² + b k + c) + d or μ^(k −
+h) + d that is nearest to the reported losses of the job (`model.curve_fits`), refitted after each new loss. Jobs with
+too few losses are assumed to follow the median curve.
 
-Example (examples/two_jobs.json). Both jobs are about to begin, so a slot on its fastest type is worth 1 to each; text
-came first and takes the v100 (2 steps/s), image is left a k80 (1 step/s).
+Example (examples/two_jobs.json). Neither job has run, so a slot on its fastest type is worth 1 to each; text was
+submitted first and gets the v100 (2 steps/s), image a k80 (1 step/s).
 
 Reference: H. Zhang, L. Stafman, A. Or and M. J. Freedman, "SLAQ: Quality-Driven Scheduling for Distributed Machine
 Learning", SoCC 2017, section 4.
@@ -30,26 +29,26 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Array, Floats
-from eunomia.model.curve_fits import known_curves, losses_at
+from eunomia.model.curve_fits import losses_at, to_fitted_form
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.order.curve_fits import Curves, fits, fitted_curves, median_curves
-from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, by_gain
+from eunomia.policies.order.curve_fits import Curves, declare_curves, fitted_curves, median_curves
+from eunomia.policies.order.marginal_gain import NEEDS, MinimumShapes, order_by_gain
 
 
 @dataclass(frozen=True)
 class Slaq:
-    """Whoever still learns fast gets the accelerators; `slot_s` is how far ahead losses are predicted.
+    """Accelerators go to jobs whose loss falls fast; `slot_s` is how far ahead losses are predicted.
 
-    `curves` says how: `oracle` knows all curves, `fitted` learns them from what running jobs tell.
+    `curves`: `oracle` knows all curves, `fitted` fits them to the losses that running jobs report.
 
-    Use it when models that are nearly as good as they will get may wait for others that are not, as in exploration
-    where a roughly right model soon is worth more than a fine one late.
+    Use it when nearly converged jobs may wait for others, as in exploration, where an approximate model soon is worth
+    more than an exact one late.
 
-    The worst-off is a job near the end of its curve: its loss hardly falls any more, so it runs last and narrow, and
-    waits while young jobs keep coming.
+    The worst-off is a job near the end of its curve: its loss hardly falls any more, so it runs last and in its
+    narrowest shape, and waits while new jobs are submitted.
     """
 
     slot_s: float = 360.0
@@ -70,26 +69,26 @@ class Slaq:
     def __post_init__(self) -> None:
         if not 0 < self.slot_s < math.inf:
             raise ValueError(f"slot_s is {self.slot_s}; it is a finite number of seconds above 0")
-        fits(self, self.curves)
+        declare_curves(self, self.curves)
 
     def decide(self, view: View) -> Order:
-        """Return every job in the shape that it is to run in, the largest decrease of loss first."""
+        """Return every job in its shape, the largest decrease of loss first."""
         narrowest = MinimumShapes.of(view)
-        curves, memory = self._known(view)
+        curves, memory = self._curves(view)
         worth = self._worth(view, curves, narrowest.speed.max(axis=1, initial=0.0))
         first = np.take_along_axis(worth, narrowest.shape[:, None, :], axis=1)[:, 0]  # (job, type)
-        each = np.where(narrowest.speed > 0, first / narrowest.size, 0.0).max(axis=1, initial=0.0)
-        return replace(by_gain(view, rising(-each), narrowest, worth), memory=memory)
+        per_accelerator = np.where(narrowest.speed > 0, first / narrowest.size, 0.0).max(axis=1, initial=0.0)
+        return replace(order_by_gain(view, rising(-per_accelerator), narrowest, worth), memory=memory)
 
-    def _known(self, view: View) -> tuple[Floats, dict[str, Array]]:
-        """Return what is believed of each job's curve, (job, 5), and what to remember."""
+    def _curves(self, view: View) -> tuple[Floats, dict[str, Array]]:
+        """Return the believed curve of each job, (job, 5), and the memory."""
         if self.curves == "oracle":
-            return known_curves(view.loss_curve, view.total), {}
+            return to_fitted_form(view.loss_curve, view.total), {}
         curves, memory = fitted_curves(view, slaq=True)
         return np.where(np.isnan(curves), median_curves(view), curves), memory
 
     def _worth(self, view: View, curves: Floats, narrow: Floats) -> Floats:
-        """Return Δ, (job, shape, type); narrow (job,) is the speed in the narrowest shape."""
+        """Return Δ, (job, shape, type); narrow (job,) is the throughput in the narrowest shape."""
         done = view.total - view.remaining
         largest = losses_at(curves, np.zeros(view.jobs)) - losses_at(curves, narrow * self.slot_s)
         then = losses_at(curves[:, None, None], done[:, None, None] + view.shape_throughput * self.slot_s)

@@ -1,22 +1,22 @@
-"""Slurm's fair share: tenants that used little of their share lately come first, with usage that fades.
+"""Slurm's fair share: tenants with little decayed usage for their share are first.
 
     U_raw[u] = Σ_h 2^(-age_h / half-life) · used[h,u]        accelerator-seconds, with those of all tenants below u
 
     algorithm = fair_tree   L[u] = s[u] / U[u],  s, U parts of weight and of usage among u and its siblings
-                            tenants ranked depth first by L, the largest first, equals merged;  F[u] = rank[u] / tenants
+                            tenants ranked depth first by L, the largest first, ties merged;  F[u] = rank[u] / tenants
     algorithm = classic     E[u] = U[u] + (E[parent] - U[u]) s[u],  U part of all usage; at the top E[u] = U[u]
                             F[u] = 2^(-E[u] / S[u] / dampening),  S[u] = s[u] · s[parent] · …
 
     order jobs by  F[u] + age_weight · min(age[m] / max_age_s, 1),  the largest first, then by submission
 
 u the tenant of job m, age[m] seconds since its submission, used by hour (hour, tenant). At most 168 hours of usage are
-kept: with the usual half-life of a week, usage of which less than half would still count is forgotten at once. A tenant
-that owns both jobs and tenants comes before the tenants below it. `backfill` says what happens to a gang that does not
-fit: easy keeps seats for it, as Slurm's backfill scheduler does, none stops the queue, skip passes it over. Job size,
-partitions, QOS and limits, of which Slurm's priority also is made, are left out.
+kept: with the usual half-life of a week, usage that has decayed to less than half is dropped. A tenant that owns both
+jobs and tenants precedes the tenants below it. A gang that does not fit gets a reservation (`backfill=easy`, as in
+Slurm's backfill scheduler), stops the queue (`none`) or is passed over (`skip`). Job size, partitions, QOS and limits,
+which are also in Slurm's priority, are left out.
 
-Example (examples/two_jobs.json). A problem tells of no past usage, so no tenant used any of its share: both have the
-factor 1, and text, which came first, takes its fastest type, the v100. Image gets a k80.
+Example (examples/two_jobs.json). A problem has no past usage: both tenants have the factor 1, and text, which was
+submitted first, gets its fastest type, the v100. Image gets a k80.
 
 References: SchedMD, "Multifactor Priority Plugin", slurm.schedmd.com/priority_multifactor.html; "Classic Fairshare
 Algorithm", slurm.schedmd.com/classic_fair_share.html; "Fair Tree Fairshare Algorithm",
@@ -43,22 +43,23 @@ from eunomia.policies.order.decayed_usage import among_siblings, check_half_life
 from eunomia.policies.order.type_choice import NEEDS, by_fastest
 
 WEEK_S = 7 * 86400.0
-_ROUNDING = 12  # digits of a factor that tell two tenants apart
+_ROUNDING = 12  # digits of a factor that count
 _MISFIT: dict[str, Misfit] = {"easy": "reserve", "none": "stop", "skip": "skip"}
 
 
 @dataclass(frozen=True)
 class SlurmFairShare:
-    """Who used little of its share lately goes first; nobody is stopped.
+    """Jobs of tenants with little recent usage for their share run first, without preemption.
 
-    `algorithm=classic` weighs usage against shares by 2^(-usage / share), as Slurm did before version 19.05;
-    `recalculate_s` is how often priorities are looked at again while jobs wait.
+    `algorithm=classic` compares usage with shares by 2^(-usage / share), as Slurm did before version 19.05;
+    `recalculate_s` is the interval at which priorities are recomputed while jobs wait.
 
     Use it when users know Slurm, or you want to know what it would do: shares count over weeks, and jobs run
     undisturbed.
 
-    The worst-off is a job of a tenant that used much last week: it waits behind every job of the others until that has
-    faded, unless `age_weight` lets it rise. Who comes to a full cluster waits for jobs to end, whatever its share.
+    The worst-off is a job of a tenant that used much last week: it waits behind every job of the others until that
+    usage has decayed, unless `age_weight` raises its priority. A job submitted to a full cluster waits for an end,
+    whatever its share.
     """
 
     algorithm: Literal["fair_tree", "classic"] = "fair_tree"
@@ -114,14 +115,14 @@ def classic(usage: Floats, tenants: Tenants, dampening: float = 1.0) -> Floats:
     total = usage[top].sum()
     U = usage / total if total > 0 else np.zeros(len(usage))
     s = among_siblings(tenants.weight, tenants.parent)
-    E, S = U.copy(), whole_shares(tenants)
-    for u in np.flatnonzero(~top).tolist():  # parents stand before their children
+    E, S = U.copy(), whole_shares(tenants.weight, tenants.parent)
+    for u in np.flatnonzero(~top).tolist():  # parents precede their children
         E[u] = U[u] + (E[tenants.parent[u]] - U[u]) * s[u]
     return np.asarray(elementary.power(2.0, -E / S / dampening))
 
 
 def fair_tree(usage: Floats, tenants: Tenants) -> Floats:
-    """Return F = rank / tenants, (tenant,): 1 for the first of a walk through the tree, equals alike."""
+    """Return F = rank / tenants, (tenant,), of a depth-first traversal: 1 for the first, equal for ties."""
     s, U = (among_siblings(part, tenants.parent) for part in (tenants.weight, usage))
     L = np.round(np.divide(s, U, out=np.full(len(s), np.inf), where=U > 0), _ROUNDING)
     paths = _paths(L, tenants.parent)
@@ -131,9 +132,9 @@ def fair_tree(usage: Floats, tenants: Tenants) -> Floats:
 
 
 def _paths(L: Floats, parent: Ints) -> Floats:
-    """Return (tenant, depth) the L of everybody on the way down to each; its own jobs are ahead of those below it."""
-    ways: list[list[float]] = []
+    """Return (tenant, depth) the L along the path to each tenant, padded with inf: it precedes the tenants below it."""
+    paths: list[list[float]] = []
     for u in range(len(L)):
-        ways.append([*(ways[parent[u]] if parent[u] >= 0 else []), float(L[u])])
-    deepest = max(map(len, ways), default=0)
-    return np.array([[*way, *[np.inf] * (deepest - len(way))] for way in ways]).reshape(len(L), deepest)
+        paths.append([*(paths[parent[u]] if parent[u] >= 0 else []), float(L[u])])
+    deepest = max(map(len, paths), default=0)
+    return np.array([[*path, *[np.inf] * (deepest - len(path))] for path in paths]).reshape(len(L), deepest)

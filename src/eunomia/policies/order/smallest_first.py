@@ -2,9 +2,9 @@
 
     order jobs by z[m], then by submission
 
-z scale factor (job,). A narrower gang interrupts a wider one.
+z scale factor (job,). A narrower gang preempts a wider one.
 
-Example (examples/two_jobs.json). Both ask for one accelerator, so the earlier submission is first: text takes the v100,
+Example (examples/two_jobs.json). Both need one accelerator, so the earlier submission is first: text gets the v100,
 image a k80.
 
 Reference: "sjf" (smallest job first) in the simulator of J. Gu et al., "Tiresias: A GPU Cluster Manager for Distributed
@@ -28,12 +28,12 @@ from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidat
 
 @dataclass(frozen=True)
 class SmallestFirst:
-    """Who asks for the fewest accelerators runs first.
+    """Jobs run by scale factor, smallest first.
 
-    Use it when durations are unknown, stopping a job is cheap, and narrow jobs should never wait for wide ones.
+    Use it when durations are unknown, preemption is cheap, and narrow jobs should never wait for wide ones.
 
-    The worst-off is the widest gang: it is stopped for every narrower one that comes, and starves while they keep
-    coming.
+    The worst-off is the widest gang: every submission of a narrower one preempts it, and it starves while these fill
+    the cluster.
     """
 
     types: Types = "fastest"

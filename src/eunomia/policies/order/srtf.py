@@ -7,7 +7,7 @@ over the types j that can hold the gang; ties go to the earlier submission. T th
 shortest remaining service of Tiresias' comparison.
 
 Example (examples/two_jobs.json). Image has 12600 / 4 = 3150 s left on the v100, text 12600 / 2 = 6300 s. Image is first
-and takes the v100; text takes a k80.
+and gets the v100; text gets a k80.
 
 Reference: L. E. Schrage, "A proof of the optimality of the shortest remaining processing time discipline", Operations
 Research 16(3), 1968 (one machine); the baseline of most papers on clusters. Service: J. Gu et al., "Tiresias: A GPU
@@ -32,16 +32,16 @@ from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidat
 
 @dataclass(frozen=True)
 class Srtf:
-    """Who will be done first runs first; a shorter job interrupts a longer one.
+    """Jobs run by remaining time, shortest first; a shorter job preempts a longer one.
 
-    `measure=service` counts accelerator-seconds, so that a wide gang is long too. Equals are told apart by submission;
-    with `ties=last` by the place that they had in the last order, as a program does that keeps a sorted list.
+    `measure=service` counts accelerator-seconds, so that a wide gang is long too. Ties go by submission; with
+    `ties=last` by the place in the last order, as in a program that keeps a sorted list.
 
-    Use it when it is known how much work is left, stopping a job is cheap, and the mean completion time is all that
-    counts. It is the yardstick for policies that do not know durations.
+    Use it when remaining work is known, preemption is cheap, and only the mean completion time counts. It is the
+    benchmark for policies that do not know durations.
 
-    The worst-off is the longest job: it is stopped for every shorter one that comes, and starves while they keep
-    coming.
+    The worst-off is the longest job: every submission of a shorter one preempts it, and it starves while these fill
+    the cluster.
     """
 
     types: Types = "fastest"
@@ -67,12 +67,12 @@ class Srtf:
             raise ValueError(f"measure is {self.measure!r}; it is 'time' (seconds) or 'service' (accelerator-seconds)")
         if self.ties not in ("submission", "last"):
             raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
-        forgets = self.ties == "submission"  # the last order counts only if every question was asked
-        promises(self, complete=forgets and self.types == "fastest", separable=forgets)
+        stateless = self.ties == "submission"  # the place in the last order requires that no ask is skipped
+        promises(self, complete=stateless and self.types == "fastest", separable=stateless)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least remaining time (or service) on their best type first."""
-        order = self._sorted(view, self._left(view))
+        order = self._sort(view, self._left(view))
         rows, memory = candidates(view, order, self.types)
         if self.ties == "last":
             memory = {**memory, "place": np.argsort(order, kind="stable").astype(np.float64)}
@@ -84,7 +84,7 @@ class Srtf:
         left = np.divide(view.remaining, best, out=np.full(view.jobs, np.inf), where=best > 0)
         return np.asarray(left * view.scale_factor) if self.measure == "service" else left
 
-    def _sorted(self, view: View, left: Floats) -> Ints:
+    def _sort(self, view: View, left: Floats) -> Ints:
         if self.ties == "submission":
             return rising(left)
         place = view.memory["place"]

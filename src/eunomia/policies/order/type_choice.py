@@ -1,4 +1,4 @@
-"""On which type a job would rather run: what every order of jobs must settle."""
+"""The type on which each job of an order runs: its fastest, or one drawn by capacity."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ REMEMBERS = {"drawn_type": -1.0}
 
 
 def runnable(view: View) -> Bools:
-    """Return where each job could run if the cluster were empty, (job, type)."""
+    """Return whether each job could run on each type of the empty cluster, (job, type)."""
     return np.asarray((view.throughput > 0) & (view.scale_factor[:, None] <= view.capacity))
 
 
 def by_fastest(view: View, order: Ints) -> Rows:
-    """Name every type a job can run on, the fastest first by belief; jobs in `order`."""
+    """Return rows of the jobs in `order` on every type that can run them, fastest first by belief."""
     can = runnable(view)[order]
     if len(view.types) == 1:
         order = order[can[:, 0]]
         return Rows(order, np.zeros(len(order), dtype=np.int64))
     preference = np.argsort(-view.throughput[order], axis=1, kind="stable")
-    named = np.take_along_axis(can, preference, axis=1)
-    job = np.broadcast_to(order[:, None], preference.shape)[named]
-    return Rows(job, preference[named])
+    able = np.take_along_axis(can, preference, axis=1)
+    job = np.broadcast_to(order[:, None], preference.shape)[able]
+    return Rows(job, preference[able])
 
 
 def types_if_replanned(view: View, rows: Rows) -> Ints:
@@ -44,7 +44,7 @@ def types_if_replanned(view: View, rows: Rows) -> Ints:
 
 
 def draw_types(view: View) -> Floats:
-    """Return a type for each job, (job,): the one it drew before, else one drawn by the capacity it could use."""
+    """Return a type for each job, (job,): the one drawn before, else a new draw by usable capacity; -1 = none."""
     drawn, rng = view.memory["drawn_type"].copy(), view.rng()
     for m in np.flatnonzero(drawn < 0).tolist():
         usable = np.where((view.throughput[m] > 0) & (view.scale_factor[m] <= view.capacity), view.capacity, 0.0)
@@ -54,7 +54,7 @@ def draw_types(view: View) -> Floats:
 
 
 def candidates(view: View, order: Ints, types: Types) -> tuple[Rows, dict[str, Floats]]:
-    """Return the rows of jobs in `order`, and what to remember of them."""
+    """Return the rows of jobs in `order`, and the memory of drawn types."""
     if types == "fastest":
         return by_fastest(view, order), {}
     drawn = draw_types(view)

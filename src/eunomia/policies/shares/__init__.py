@@ -1,1 +1,1 @@
-"""Policies that say what share of time each should get."""
+"""Policies that answer with shares of time."""

@@ -1,15 +1,15 @@
-"""First in, first out over types; those who must wait share with somebody who runs, where that pays.
+"""First in, first out; waiting jobs share accelerators with running ones where that pays.
 
     each job in order of submission:  X[m,j] = 1 on its fastest type j with z_m accelerators left
     from the first that fits nowhere on: the job shares with the running, unshared gang n of its size and type j with
-        the largest  T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j]   if that exceeds 1.5; the first that cannot ends it
+        the largest  T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j]   if that exceeds 1.5; the first job without one ends it
 
 X share of time (job, type), z scale factor (job,), T throughput (job, type), T[m|n, j] that of m beside n, (kind, kind,
-type) in the view. The bound of 1.5 is the artifact's: sharing must gain half of a job. Agnostic: each job may have one
-type only, drawn once by capacity; partners are still chosen by their speeds.
+type) in the view. The bound of 1.5 is the artifact's: sharing must gain half of a job. Agnostic: each job runs on one
+type only, drawn once by capacity; partners are still chosen by their throughputs.
 
-Example (examples/two_jobs.json). There is one v100. Text came first and takes it. Image fits nowhere; beside each other
-text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55. That is above 1.5, so they share.
+Example (examples/two_jobs.json). There is one v100. Text was submitted first and gets it. Image fits nowhere; beside
+each other text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55. That is above 1.5, so they share.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 5 (baselines) and its artifact.
@@ -28,19 +28,19 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import REMEMBERS, Types, check_types, draw_types
-from eunomia.policies.shares.pair_programs import NEEDS as PAIRS
-from eunomia.policies.shares.share_inputs import NEEDS, per, speeds
+from eunomia.policies.shares.options import PAIRS
+from eunomia.policies.shares.share_inputs import NEEDS, divide, speeds
 
 
 @dataclass(frozen=True, slots=True)
 class FifoPacked:
-    """Who came first runs first; who waits may share with somebody who runs.
+    """Jobs run in submission order; waiting jobs may share accelerators with running ones.
 
-    Use it when jobs are to be served in order, many are too small to fill an accelerator, and it is known how fast they
-    go beside each other.
+    Use it when jobs should run in submission order, many are too small to fill an accelerator, and pair throughputs are
+    known.
 
-    The worst-off is whoever stands behind the first job that fits nowhere and finds no partner: the queue ends there.
-    A job that shares keeps more than half of its speed, as the two keep more than 1.5 together.
+    The worst-off is a job behind the first one that fits nowhere and has no partner: the queue ends there. A job that
+    shares keeps more than half of its throughput, as the two keep more than 1.5 together.
     """
 
     least_gain: float = 1.5
@@ -75,7 +75,7 @@ class FifoPacked:
         if self.types == "agnostic":
             memory = {"drawn_type": draw_types(view)}
             T = np.where(memory["drawn_type"][:, None] == np.arange(len(view.types)), T, 0.0)
-        job, type, waits = _seated(view, T)
+        job, type, waits = _allocate(view, T)
         partner = np.full(len(job), -1, dtype=np.int64)
         for m in waits.tolist():
             gain = _gain(view, m, job, type)
@@ -86,8 +86,8 @@ class FifoPacked:
         return Shares(np.ones(len(job)), Rows(job, type, partner=partner), fill=False, memory=memory)
 
 
-def _seated(view: View, T: Floats) -> tuple[Ints, Ints, Ints]:
-    """Return who runs, on which type of T (job, type), and who waits; nobody overtakes the first that fits nowhere."""
+def _allocate(view: View, T: Floats) -> tuple[Ints, Ints, Ints]:
+    """Return the jobs that run, their types, and the waiting jobs, which start with the first that fits nowhere."""
     free = view.capacity.copy()
     able = np.flatnonzero((T > 0).any(axis=1))
     type: list[int] = []
@@ -101,8 +101,8 @@ def _seated(view: View, T: Floats) -> tuple[Ints, Ints, Ints]:
 
 
 def _gain(view: View, m: int, job: Ints, type: Ints) -> Floats:
-    """Return (row,) the parts of their speeds that m and the gang of each row keep together."""
+    """Return (row,) the sum of the fractions of their throughputs that m and the gang of each row keep."""
     T, kind = view.throughput, view.kind
-    mine = per(view.paired[kind[m], kind[job], type], T[m, type])
-    other = per(view.paired[kind[job], kind[m], type], T[job, type])
-    return np.where((mine > 0) & (other > 0), mine + other, 0.0)
+    own = divide(view.paired[kind[m], kind[job], type], T[m, type])
+    other = divide(view.paired[kind[job], kind[m], type], T[job, type])
+    return np.where((own > 0) & (other > 0), own + other, 0.0)

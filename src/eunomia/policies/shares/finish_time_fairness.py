@@ -1,4 +1,4 @@
-"""Finish-time fairness as Gavel defines it: sharing makes nobody finish much later than isolation would.
+"""Finish-time fairness as Gavel defines it: no job finishes much later than in isolation.
 
     minimise_X   max_m  ρ_m,    ρ_m = (t_m + r_m / Σ_j T[m,j] X[m,j]) / (c_m + r_m / I_m)
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
@@ -6,14 +6,14 @@
 X share of time (job, type), t time since submission (job,), r remaining steps (job,), T throughput (job, type), z scale
 factor (job,), C capacity (type,). I_m is the throughput on an equal part of the cluster, x[m,j] = C[j] / (n z_m) for n
 jobs, a row whose sum exceeds 1 scaled down to 1; c_m the time that the steps done so far would have taken there, added
-up at every question with the I_m of the question before. Weights are ignored unless `weighted`, which minimises max_m
-w_m ρ_m. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Another policy than the auction
-of Themis, which shares the name.
+up at every ask with the I_m of the ask before. Weights are ignored unless `weighted`, which minimises max_m w_m ρ_m.
+Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Not the auction of Themis, which has the
+same name.
 
-Example (examples/two_jobs.json). Isolation gives everybody a third of the v100: I is 4/3 for text and 2 for image. Text
-ran for 7560 s on a k80, which isolation would have taken c = 5670 s for, so it has fallen behind. With image on the
-v100 for a part x of its time: ρ = (7560 + 12600 / (2 - x)) / (5670 + 9450) for text and (12600 / (1 + 3x)) / 6300 for
-image. At x = 1/3 both are 1: text gets most of the v100 and catches up.
+Example (examples/two_jobs.json). Isolation gives each job a third of the v100: I is 4/3 for text and 2 for image. Text
+ran for 7560 s on a k80; in isolation its steps take c = 5670 s, so it is behind. With image on the v100 for a part x of
+its time: ρ = (7560 + 12600 / (2 - x)) / (5670 + 9450) for text and (12600 / (1 + 3x)) / 6300 for image. At x = 1/3 both
+are 1: text gets most of the v100 and catches up.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 4.2.
@@ -28,30 +28,31 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.makespan import seconds
-from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, per
+from eunomia.policies.shares.max_min_program import level_shares
+from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, divide
 
 
 def alone_time(view: View) -> Floats:
-    """Return c (job,): seconds that the steps done so far would have taken on an equal part of the cluster."""
+    """Return c (job,): seconds that the completed steps take on an equal part of the cluster."""
     before = view.memory["steps_left"]
     done = np.where(before >= 0, np.maximum(before - view.remaining, 0.0), 0.0)
-    return np.asarray(view.memory["alone_time"] + per(done, view.memory["alone_rate"]))
+    return np.asarray(view.memory["alone_time"] + divide(done, view.memory["alone_rate"]))
 
 
 @dataclass(frozen=True)
 class FinishTimeFairness:
-    """The job that sharing delays most is delayed as little as possible.
+    """The largest delay by sharing, relative to isolation, is minimised.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when users were promised a part of the cluster and compare with that, and it is known how much work is left.
-    Who was treated badly so far gets more now.
+    Use it when users were promised a part of the cluster and compare with that, and remaining work is known. A job that
+    is behind isolation gets more.
 
     The worst-off, the job with the largest ρ, gets the least ρ that any allocation can give it. A job that is ahead of
     isolation may get little until the others have caught up.
@@ -59,7 +60,7 @@ class FinishTimeFairness:
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
     weighted: bool = False
     point: Point = "any"
 
@@ -83,12 +84,7 @@ class FinishTimeFairness:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        check_point(self.point, self.space_sharing)
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else needs_of(self.point))
+        check_options(self, interior=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
@@ -96,11 +92,15 @@ class FinishTimeFairness:
         t, r, rate = view.at - view.submitted, view.remaining, view.isolated
         w = view.weight if self.weighted else np.ones(view.jobs)
         can = (rate > 0) & (T > 0).any(axis=1)
-        need, base, age = np.where(can, r * w, 0.0), np.where(can, alone + per(r, rate), 1.0), np.where(can, t * w, 0.0)
-        kept = {"alone_time": alone, "alone_rate": rate, "steps_left": r}
+        need, base, age = (
+            np.where(can, r * w, 0.0),
+            np.where(can, alone + divide(r, rate), 1.0),
+            np.where(can, t * w, 0.0),
+        )
+        memory = {"alone_time": alone, "alone_rate": rate, "steps_left": r}
         if self.space_sharing:
             answer = pair_programs.highest_own_level(view, T, need, base=base, age=age, read=seconds)
         else:
             answer = level_shares(view, T, need, base=base, age=age, point=self.point, read=seconds)
-            answer = placement_sensitive.as_counted(answer, view, self.placement)
-        return replace(answer, memory={**answer.memory, **kept})
+            answer = placement_sensitive.with_placement(answer, view, self.placement)
+        return replace(answer, memory={**answer.memory, **memory})

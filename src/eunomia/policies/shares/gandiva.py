@@ -1,13 +1,13 @@
-"""Gandiva's packing as Gavel models it: equal time for everybody, in pairs where the cluster is too small.
+"""Gandiva's packing as Gavel models it: equal time for all jobs, in pairs where the cluster is too small.
 
     X[c, j] = C[j] / (M z_c)  for each of M combinations c (a job, or two on the same accelerators), rows summing to at
                               most 1;  M = jobs when all fit, else jobs are paired at random with one of their size
     a pair is split when  mean_j ( T[m|n, j] / T[m, j] + T[n|m, j] / T[n, j] ) < 1  over the types that can run both
 
 X share of time (combination, type), C capacity (type,), z scale factor (job,), T throughput (job, type), T[m|n, j] of m
-beside n, (kind, kind, type) in the view. Random draws try, the next question judges: a pair that loses is split then,
-and its jobs are drawn anew. (The artifact sums over types instead of taking the mean, so that with three types it keeps
-pairs that lose.)
+beside n, (kind, kind, type) in the view. Pairs are drawn at random and checked at the next ask: a pair that loses is
+split, and its jobs are drawn anew. (The artifact sums over types instead of taking the mean, so that with three types
+it keeps pairs that lose.)
 
 Example (examples/two_jobs.json). There is one v100, too little for two jobs, so they become a pair. M = 1, and the pair
 has all of the time. Beside each other text keeps 1.6 / 2 and image 3 / 4 of its speed, together 1.55; at least 1, so
@@ -30,19 +30,19 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.pair_memory import NO_PAIR, REMEMBERED, memory_of, numbered, partners
-from eunomia.policies.shares.pair_programs import NEEDS as PAIRS
-from eunomia.policies.shares.share_inputs import NEEDS, per, speeds
+from eunomia.policies.shares.options import PAIRS
+from eunomia.policies.shares.share_inputs import NEEDS, divide, speeds
 
 
 @dataclass(frozen=True, slots=True)
 class Gandiva:
     """Equal time, with jobs packed in pairs by trial and error.
 
-    Use it when you want to compare with Gandiva's packing. `max_min_fairness?space_sharing=true` chooses the pairs that
-    help, where it is known how fast jobs go beside each other.
+    Use it when you want to compare with Gandiva's packing. `max_min_fairness?space_sharing=true` chooses good pairs,
+    where pair throughputs are known.
 
-    The worst-off is a job whose drawn partner slows it down: until the next question it bears that, and the next draw
-    may be no better. No speed of a type is looked at.
+    The worst-off is a job whose partner slows it down: the pair is kept until the next ask, and the next draw may be no
+    better. Throughputs of types are ignored.
     """
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -58,11 +58,11 @@ class Gandiva:
     )
 
     def decide(self, view: View) -> Shares:
-        """Return an equal share for each combination; memory holds a number that the two of a pair have in common."""
+        """Return an equal share for each combination; memory holds a number for each pair."""
         T, z = speeds(view, "aware"), view.scale_factor
         pair = np.full(view.jobs, NO_PAIR)
         if z.sum() > view.capacity.sum():
-            pair = _drawn(view, _kept(view, T))
+            pair = _draw_pairs(view, _keep_pairs(view, T))
         first, second = _combinations(pair)
         can = T[first] > 0
         both = second >= 0
@@ -74,39 +74,39 @@ class Gandiva:
 
 
 def _together(view: View, T: Floats, m: Ints, n: Ints) -> Floats:
-    """Return (pair, type) the parts of their speeds that two jobs keep together, 0 where they cannot."""
+    """Return (pair, type) the sum of the fractions of their throughputs that two jobs keep, 0 where they cannot run."""
     kind, paired = view.kind, view.paired
-    mine, other = paired[kind[m], kind[n]], paired[kind[n], kind[m]]
-    both = (mine > 0) & (other > 0) & (T[m] > 0) & (T[n] > 0)
-    return np.where(both, per(mine, T[m]) + per(other, T[n]), 0.0)
+    own, other = paired[kind[m], kind[n]], paired[kind[n], kind[m]]
+    both = (own > 0) & (other > 0) & (T[m] > 0) & (T[n] > 0)
+    return np.where(both, divide(own, T[m]) + divide(other, T[n]), 0.0)
 
 
-def _kept(view: View, T: Floats) -> Floats:
-    """Return the pairs of the last answer, (job,), without those that lose or have only one left."""
+def _keep_pairs(view: View, T: Floats) -> Floats:
+    """Return the pair numbers, (job,), of the last pairs whose jobs are both active and gain."""
     m, n = partners(view)
     gain = _together(view, T, m, n)
-    pays = per(gain.sum(axis=1), (gain > 0).sum(axis=1).astype(float)) >= 1.0
+    pays = divide(gain.sum(axis=1), (gain > 0).sum(axis=1).astype(float)) >= 1.0
     return numbered(view, m[pays], n[pays])
 
 
-def _drawn(view: View, pair: Floats) -> Floats:
-    """Return pairs with the unpaired jobs drawn together, each with one of its size."""
+def _draw_pairs(view: View, pair: Floats) -> Floats:
+    """Return pair numbers with random pairs of unpaired jobs of equal size."""
     fresh, rng = pair.max(initial=NO_PAIR) + 1, view.rng()
     free = rng.permutation(np.flatnonzero(pair < 0))
     for size in np.unique(view.scale_factor[free]).tolist():
         alike = free[view.scale_factor[free] == size]
-        two = alike[: len(alike) // 2 * 2]
-        pair[two] = fresh + np.arange(len(two)) // 2
-        fresh += len(two) // 2
+        matched = alike[: len(alike) // 2 * 2]
+        pair[matched] = fresh + np.arange(len(matched)) // 2
+        fresh += len(matched) // 2
     return pair
 
 
 def _combinations(pair: Floats) -> tuple[Ints, Ints]:
-    """Return the two jobs of each combination, by the row of the first; -1 for no second."""
+    """Return the two jobs of each combination, by the row of the first; -1 = no second job."""
     order = np.argsort(pair, kind="stable")
     paired = order[pair[order] >= 0].reshape(-1, 2)
-    alone = np.flatnonzero(pair < 0)
-    first = np.concatenate((alone, paired[:, 0]))
-    second = np.concatenate((np.full(len(alone), -1), paired[:, 1]))
+    unpaired = np.flatnonzero(pair < 0)
+    first = np.concatenate((unpaired, paired[:, 0]))
+    second = np.concatenate((np.full(len(unpaired), -1), paired[:, 1]))
     by_row = np.argsort(first, kind="stable")
     return first[by_row], second[by_row]

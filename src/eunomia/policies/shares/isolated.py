@@ -1,11 +1,11 @@
-"""Isolation: each job has an equal part of the cluster to itself. No optimisation; what fairness is measured against.
+"""Isolation: each job has an equal part of the cluster to itself, the baseline of fairness measures.
 
     X[m,j] = C[j] / (n z_m),   a row whose sum exceeds 1 scaled down to 1
 
 X share of time (job, type), n jobs, z scale factor (job,), C capacity (type,).
 
-Example (examples/two_jobs.json). Half of one v100 and half of two k80s are 1/2 and 1 of a job's time; that is more than
-all of it, so the row is scaled down to 1/3 and 2/3, the same for both.
+Example (examples/two_jobs.json). Half of one v100 and half of two k80s are 1/2 and 1 of a job's time; the sum exceeds
+1, so the row is scaled down to 1/3 and 2/3, the same for both.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 4.2 (the isolated allocation).
@@ -28,13 +28,13 @@ from eunomia.policies.shares.share_inputs import NEEDS, speeds
 
 @dataclass(frozen=True, slots=True)
 class Isolated:
-    """Everybody gets an equal part of every type, and nothing of what others leave.
+    """Every job gets an equal part of every type, and no spare time.
 
-    Use it when parts must not depend on what others do. Fair policies are compared with it: one that makes somebody
-    worse off gives users a reason to buy a cluster of their own.
+    Use it when parts must not depend on other jobs. Fair policies are compared with it: where a job is worse off than
+    here, its user gains from a cluster of its own.
 
-    The worst-off gets the same part as everybody. Time on types that cannot run it is lost, as is what others do not
-    use.
+    The worst-off job gets the same part as all others. Time on types that cannot run it is lost, as is the unused time
+    of others.
     """
 
     info: ClassVar[PolicyInfo] = PolicyInfo(

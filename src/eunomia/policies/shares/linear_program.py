@@ -1,48 +1,43 @@
-"""Which of many optima of a total is returned: the corner that prices lead to, the closest to today's seats, or inside.
+"""Choice among the optima of a linear objective: a vertex, the closest to the present seats, or a central one.
 
     maximise Σ_m Σ_j c[m,j] X[m,j]   subject to   Σ_j T[m,j] X[m,j] ≥ f_m
 
-`any` is a corner; `closest` moves the fewest jobs from where they sit now; `central` lies inside all optima and treats
-alike jobs alike. The last two solve a second program over distinct jobs, whose points are those that the prices of the
-first leave open.
+`any` is a vertex; `closest` moves the fewest jobs from their present seats; `central` is inside the optimal face and
+treats identical jobs alike. The last two solve a second program over distinct jobs on the optimal face, which the
+prices of the first define.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
 from eunomia.policies.shares.max_min_program import seats
+from eunomia.policies.shares.options import LinearPoint
 from eunomia.solvers.face import Face, central, closest
 from eunomia.solvers.linear import Total
 
-Point = Literal["any", "closest", "central"]
 
-
-def check_point(point: str, space_sharing: bool = False) -> None:
-    """Raise ValueError for a spelling that is not one of `Point`, and for a choice that pairs do not offer."""
-    if point not in ("any", "closest", "central"):
-        raise ValueError(f"point is {point!r}; it is 'any', 'closest' (fewest moves) or 'central'")
-    if point != "any" and space_sharing:
-        raise ValueError(f"point={point} and space_sharing=true: pairs have one point only; leave one of the two out")
-
-
-def chosen(
-    view: View, worth: Floats, found: Total, point: Point, *, rate: Floats | None = None, floor: Floats | None = None
+def choose_optimum(
+    view: View,
+    worth: Floats,
+    optimum: Total,
+    point: LinearPoint,
+    *,
+    rate: Floats | None = None,
+    floor: Floats | None = None,
 ) -> Floats:
-    """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are what `found` is of."""
+    """Return X (job, type) among the optima; worth c, rate T (job, type) and floor f (job,) are those of `optimum`."""
     if point == "any":
-        return found.x
+        return optimum.x
     face = Face.of_prices(
         worth,
         view.scale_factor.astype(float),
         view.capacity,
-        found.price,
+        optimum.price,
         rate=rate,
         floor=floor,
-        floor_price=None if floor is None else found.floor_price,
+        floor_price=None if floor is None else optimum.floor_price,
     )
     return np.asarray(central(face) if point == "central" else closest(face, seats(view)))

@@ -1,13 +1,13 @@
-"""Least makespan: all jobs that are there end as soon as possible, if nobody else came.
+"""Least makespan of the present jobs, without later submissions.
 
     minimise_X   M = max_m  r_m / Σ_j T[m,j] X[m,j]
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
 X share of time (job, type), r remaining steps (job,), T throughput (job, type), z scale factor (job,), C capacity
-(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. What
-is left over goes to Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
+(type,). Exact: one program for 1/M. Agnostic: T[m,j] is the mean speed of the job, on every type that can run it. Time
+left over maximises Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j].
 
-Example (examples/two_jobs.json). Both have 12600 steps to do, so they end together when they are equally fast: with
+Example (examples/two_jobs.json). Both have 12600 steps left, so they end together when they are equally fast: with
 image on the v100 for a part x of its time, 1 + 3x = 2 - x at x = 1/4. Both do 7/4 steps/s and end after 12600 / (7/4) =
 7200 s.
 
@@ -21,16 +21,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.model.answers import Shares
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types
+from eunomia.policies.shares.max_min_program import level_shares
+from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS
 
 
 def seconds(rate: float) -> float:
-    """Return 1 / rate: a makespan from the share of all remaining work that is done in a second."""
+    """Return 1 / rate: the makespan in seconds from the fraction of the remaining work that is done per second."""
     return 1.0 / rate if rate > 0 else 0.0
 
 
@@ -38,17 +39,17 @@ def seconds(rate: float) -> float:
 class Makespan:
     """The last job ends as early as possible.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when a batch of jobs counts as done only when all of it is, and it is known how much work is left.
+    Use it when a batch of jobs counts as done only when all of it is, and remaining work is known.
 
-    The worst-off here is a short job: it may be made to take as long as the longest. Nobody ends later than M, as long
-    as nobody new comes.
+    The worst-off here is a short job: it may take as long as the longest. No job ends later than M, as long as no job
+    is submitted.
     """
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -64,18 +65,13 @@ class Makespan:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        check_point(self.point, self.space_sharing)
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else needs_of(self.point))
+        check_options(self, interior=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, r = placement_sensitive.speeds(view, self.types, self.placement), view.remaining
         if self.space_sharing:
             return pair_programs.highest_own_level(view, T, r, read=seconds)
-        return placement_sensitive.as_counted(
+        return placement_sensitive.with_placement(
             level_shares(view, T, r, point=self.point, read=seconds), view, self.placement
         )

@@ -5,15 +5,15 @@
 
 X share of time (job, type), T throughput (job, type), z scale factor (job,), w priority weight (job,), C capacity
 (type,), E[j] = C[j] / Σ C (time split by capacity). Agnostic: a job is equally fast on every type that can run it. Of
-all optima the one with the most Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j] is returned, so that what fairness leaves over is
-not wasted. A gang wider than a type gets no share of it. With space sharing X has a row for each pair of jobs too, and
-a pair uses its accelerators once.
+all optima the one with the most Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j] is returned, so that time that fairness leaves
+over is used. A gang wider than a type gets no share of it. With space sharing X has a row for each pair of jobs too,
+and a pair uses its accelerators once.
 
 Example (examples/two_jobs.json). Σ_j T[m,j] E[j] is 4/3 for text and 2 for image. While image is on the v100 for a part
 x of its time and text for 1 - x, and on k80s else, their levels are (2 - x) / (4/3) and (1 + 3x) / 2. They are equal at
-x = 4/9, where both are 7/6: each gets a sixth more than equal time would give it. Agnostic: any time is as good as any
-other, so the v100 is left to be handed out as spare time, and the level is 1. With space sharing both are on the v100
-together for 10/13 of the time, and the level is 33/26.
+x = 4/9, where both are 7/6: each gets a sixth more than with equal time. Agnostic: all types count alike, so the v100
+is spare time, and the level is 1. With space sharing both are on the v100 together for 10/13 of the time, and the level
+is 33/26.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, sections 3.1 and 4.1.
@@ -26,37 +26,38 @@ from typing import ClassVar
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.max_min_program import Point, check_point, level_shares, needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, equal_share
+from eunomia.policies.shares.max_min_program import level_shares
+from eunomia.policies.shares.options import Placement, Point, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, equal_share
 
 
 def fair_need(T: Floats, view: View) -> Floats:
-    """Return (job,) the effective throughput that is worth a level of 1: w · Σ_j T[m,j] E[j] / z."""
+    """Return (job,) the effective throughput at level 1: w · Σ_j T[m,j] E[j] / z."""
     return rounded(view.weight * dot(T, equal_share(view)) / view.scale_factor, bits=40)
 
 
 @dataclass(frozen=True)
 class MaxMinFairness:
-    """Raise the worst-off job as far as it goes.
+    """Maximise the effective throughput of the worst-off job.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when everybody should get a part of a mixed cluster that is worth the same to each, and nobody knows how long
-    jobs take. The one to start with.
+    Use it when each job should get a share of a mixed cluster that is worth the same to it, and durations are unknown.
+    The one to start with.
 
     The worst-off job gets as much as any allocation can give it; its level is never below the one that equal parts of
-    every type would reach, and nobody starves. The second-worst is not looked after: `water_filling` does that.
+    every type would reach, and no job starves. The second-worst job gets no guarantee: `water_filling` gives one.
     """
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
     point: Point = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -77,13 +78,7 @@ class MaxMinFairness:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        check_point(self.point, self.space_sharing)
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        also_needs(self, needs_of(self.point))
+        check_options(self, interior=True)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
@@ -91,4 +86,4 @@ class MaxMinFairness:
         need = fair_need(T, view)
         if self.space_sharing:
             return pair_programs.highest_level(view, T, need)
-        return placement_sensitive.as_counted(level_shares(view, T, need, point=self.point), view, self.placement)
+        return placement_sensitive.with_placement(level_shares(view, T, need, point=self.point), view, self.placement)

@@ -1,19 +1,18 @@
-"""The level program of the Gavel family as an answer, and which of its optima is returned.
+"""The max-min program of the Gavel family as an answer, and the choice among its optima.
 
     maximise t   subject to   Σ_j T[m,j] X[m,j] ≥ r_m(t),  r_m(t) = need · t / (base - age · t)
 
-Where many X reach the same t: `any` is the corner that the prices lead to, with what is left over spent on
-Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j]; `closest` moves the fewest jobs from where they sit now, and spends nothing more;
-`central` lies inside all optima and treats alike jobs alike; both solve a second program over distinct jobs.
-`interior` stops on the way there where an interior-point solver does (the published artifact's among them): t is up to
-a millionth lower, and every place has a trace of time.
+Where many X reach the same t: `any` is a vertex, with time left over spent on Σ_m Σ_j T[m,j] X[m,j] / max_j T[m,j];
+`closest` moves the fewest jobs from their present seats, without that second objective; `central` is inside the optimal
+face and treats identical jobs alike; both solve a second program over distinct jobs. `interior` is the point at which
+an interior-point solver, such as the published artifact's, stops: t is up to a millionth lower, and every entry of X is
+above 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -21,25 +20,11 @@ from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.products import row_dots
 from eunomia.model.view import View
-from eunomia.policies.shares.share_inputs import answered, of_fastest
+from eunomia.policies.shares.options import Point
+from eunomia.policies.shares.share_inputs import build_answer, relative_speed
 from eunomia.solvers.central import inside
 from eunomia.solvers.face import central, closest, of_level
 from eunomia.solvers.level import highest_level
-
-Point = Literal["any", "closest", "central", "interior"]
-
-
-def check_point(point: str, space_sharing: bool) -> None:
-    """Raise ValueError for a spelling that is not one of `Point`, and for a choice that pairs do not offer."""
-    if point not in ("any", "closest", "central", "interior"):
-        raise ValueError(f"point is {point!r}; it is 'any', 'closest' (fewest moves), 'central' or 'interior'")
-    if point != "any" and space_sharing:
-        raise ValueError(f"point={point} and space_sharing=true: pairs have one point only; leave one of the two out")
-
-
-def needs_of(point: Point) -> frozenset[str]:
-    """Return the columns that a choice of point reads besides."""
-    return frozenset({"on_type"}) if point == "closest" else frozenset()
 
 
 def level_shares(
@@ -52,38 +37,42 @@ def level_shares(
     point: Point = "any",
     read: Callable[[float], float] = float,
 ) -> Shares:
-    """Return X (job, type) for T (job, type) and need, base, age (job,); `read` turns t into the policy's unit.
+    """Return X (job, type) for T (job, type) and need, base, age (job,); `read` converts t to the policy's unit.
 
-    It remembers the prices, (1, type), and begins at those of the last answer: of many jobs few have changed.
+    The memory holds the prices, (1, type), which start the next solve: of many jobs few have changed.
     """
     z, C = view.scale_factor.astype(float), view.capacity
-    second, before = of_fastest(T) if point == "any" else None, view.memory.get("price")
+    second, before = relative_speed(T) if point == "any" else None, view.memory.get("price")
     start = None if before is None else before[0]
-    found = highest_level(T, z, C, need, base=base, age=age, second=second, start=start)
-    x, which = found.x, point if found.spent_best else f"{point}; spare time is given out place by place"
-    if point == "interior" and found.objective > 0:
-        x, reached = _interior(T, z, C, need, base, age, found.objective)
-        return answered(x, reached, found.bound, price=found.price, binding=found.binding, point=which, read=read)
+    optimum = highest_level(T, z, C, need, base=base, age=age, second=second, start=start)
+    x, which = optimum.x, point if optimum.spent_best else f"{point}; spare time is given out place by place"
+    if point == "interior" and optimum.objective > 0:
+        x, level = _interior(T, z, C, need, base, age, optimum.objective)
+        return build_answer(
+            x, level, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read
+        )
     if point != "any" and need.any():
         face = of_level(T, z, C, x)
         x = central(face) if point == "central" else closest(face, seats(view))
-    whole = answered(x, found.objective, found.bound, price=found.price, binding=found.binding, point=which, read=read)
-    return replace(whole, memory={"price": found.price[None]})
+    answer = build_answer(
+        x, optimum.objective, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read
+    )
+    return replace(answer, memory={"price": optimum.price[None]})
 
 
 def _interior(
     T: Floats, z: Floats, C: Floats, need: Floats, base: Floats | None, age: Floats | None, t: float
 ) -> tuple[Floats, float]:
-    """Return X near the highest level t, and the level that it reaches; what levels need is taken as straight there."""
+    """Return X near the highest level t, and its level; the needs are linearised at t."""
     b, e = np.ones(len(need)) if base is None else base, np.zeros(len(need)) if age is None else age
-    asked = (need > 0) & (T > 0).any(axis=1)
-    left = np.where(asked, b - e * t, 1.0)
+    active = (need > 0) & (T > 0).any(axis=1)
+    left = np.where(active, b - e * t, 1.0)
     slope = need * b / left**2
-    x = inside(T, z, C, np.where(asked, slope, 0.0), need * t / left - slope * t, t)
-    got = row_dots(T, x)[asked]
-    return x, float((got * b[asked] / (need[asked] + e[asked] * got)).min())
+    x = inside(T, z, C, np.where(active, slope, 0.0), need * t / left - slope * t, t)
+    rate = row_dots(T, x)[active]
+    return x, float((rate * b[active] / (need[active] + e[active] * rate)).min())
 
 
 def seats(view: View) -> Floats:
-    """Return who sits where now as shares, (job, type)."""
+    """Return the present seats as shares, (job, type)."""
     return np.asarray(view.on_type[:, None] == np.arange(len(view.types)), dtype=float)

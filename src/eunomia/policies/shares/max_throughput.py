@@ -1,10 +1,10 @@
-"""Most total throughput, whoever gets it.
+"""Most total throughput, without fairness.
 
     maximise_X   Σ_m v_m Σ_j T[m,j] X[m,j]
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
-X share of time (job, type), T throughput (job, type), z scale factor (job,), C capacity (type,). Raw: v = 1, steps/s of
-whatever each model calls a step, so that models with small steps win. Normalised: v_m = w_m z_m / max_j T[m,j],
+X share of time (job, type), T throughput (job, type), z scale factor (job,), C capacity (type,). Raw: v = 1, steps/s,
+whose size depends on the model, so that models with small steps win. Normalised: v_m = w_m z_m / max_j T[m,j],
 accelerators kept busy at the speed of each job's best type, by priority weight w. Agnostic: T[m,j] is the mean speed of
 the job, on every type that can run it.
 
@@ -23,33 +23,33 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Shares
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import linear_program, pair_programs, placement_sensitive
-from eunomia.policies.shares.max_min_program import needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types, per
+from eunomia.policies.shares.options import LinearPoint, Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide
 from eunomia.solvers.linear import best_total
 
 
 @dataclass(frozen=True)
 class MaxThroughput:
-    """The cluster does the most steps; jobs that gain it little may get nothing.
+    """The cluster does the most steps; jobs that contribute little may get no share.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when all jobs belong to one owner who counts work done and not who waits, or you want to know what fairness
-    costs.
+    Use it when all jobs belong to one owner who values completed work and not waiting times, or you want to know the
+    cost of fairness.
 
-    The worst-off job gets nothing while the cluster is full of others that do more on the same accelerators. Give it a
-    weight, or take a fair policy.
+    The worst-off job gets no share while others do more on the same accelerators. Give it a weight, or take a fair
+    policy.
     """
 
     normalised: bool = True
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
-    point: linear_program.Point = "any"
+    placement: Placement = "ignored"
+    point: LinearPoint = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_throughput",
@@ -63,22 +63,17 @@ class MaxThroughput:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        linear_program.check_point(self.point, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement) | needs_of(self.point))
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
+        check_options(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z = placement_sensitive.speeds(view, self.types, self.placement), view.scale_factor.astype(float)
-        v = per(view.weight * z, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
+        v = divide(view.weight * z, T.max(axis=1, initial=0.0)) if self.normalised else np.ones(view.jobs)
         if self.space_sharing:
             return pair_programs.best_total(view, T, v)
         worth = T * v[:, None]
-        found = best_total(worth, z, view.capacity)
-        x = linear_program.chosen(view, worth, found, self.point)
+        optimum = best_total(worth, z, view.capacity)
+        x = linear_program.choose_optimum(view, worth, optimum, self.point)
         done = float((worth * x).sum())
-        answer = answered(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
-        return placement_sensitive.as_counted(answer, view, self.placement)
+        answer = build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
+        return placement_sensitive.with_placement(answer, view, self.placement)

@@ -1,4 +1,4 @@
-"""Least money per hour that leaves nobody worse off than alone, or late.
+"""Least cost per hour with no job worse off than on an equal part, or late.
 
     minimise_X   Σ_m z_m Σ_j p[j] X[m,j]
     subject to   Σ_j T[m,j] X[m,j] ≥ I_m            for each job m without a deadline
@@ -7,13 +7,13 @@
 
 X share of time (job, type), p price per accelerator-hour (type,), z scale factor (job,), T throughput (job, type), C
 capacity (type,), r remaining steps (job,), d deadline (job,), t now; I_m is the throughput on an equal part of the
-cluster. Spare time is not handed out. Where not all floors can be kept, those of the jobs with the least weight are
-dropped (`late`), and these jobs get as much of what is left as they can use, whatever it costs. With space sharing X
-has a row for each pair of jobs too, which pays for its accelerators once; promises are judged with pairs.
+cluster. Spare time is not given out. Where not all floors can be met, those of a set of jobs with the least weight are
+dropped (`late`), and these jobs get as much of the remaining capacity as they can use, at any cost. With space sharing
+X has a row for each pair of jobs too, which pays for its accelerators once; floors are judged with pairs.
 
-Example (examples/two_jobs.json). Text has to do 12600 steps in 12600 s; a k80 does just that for US$ 0.4 an hour. Image
-has to do 12600 in 4200 s, 3 steps/s: 2/3 of its time on the v100 and 1/3 on a k80, US$ 1.6 and US$ 0.13 an hour. The
-bill is US$ 2.13 an hour.
+Example (examples/two_jobs.json). Text must do 12600 steps in 12600 s; a k80 does just that for US$ 0.4 an hour. Image
+must do 12600 in 4200 s, 3 steps/s: 2/3 of its time on the v100 and 1/3 on a k80, US$ 1.6 and US$ 0.13 an hour. The
+cost is US$ 2.13 an hour.
 
 Reference: the cost policies of D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
 Workloads", OSDI 2020, section 4.2; the floor for jobs without a deadline is its sharing incentive, section 3.
@@ -33,29 +33,29 @@ from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs
-from eunomia.policies.shares.max_min_program import needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types, of_fastest, per, speeds
-from eunomia.policies.shares.throughput_per_cost import late_named, prices
+from eunomia.policies.shares.options import LinearPoint, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
+from eunomia.policies.shares.throughput_per_cost import prices, with_late_jobs
 from eunomia.solvers.linear import best_total
 
-_ROUNDING = 1 - 1e-9  # of an equal part: all equal parts together fill the cluster to the last digit
+_ROUNDING = 1 - 1e-9  # of an equal part: all equal parts together fill the cluster exactly
 
 
 @dataclass(frozen=True)
 class MinCost:
-    """Everybody goes at least as fast as alone, or as the deadline asks, for the least money.
+    """Every job is at least as fast as on its equal part, or as its deadline requires, at the least cost.
 
-    Use it when users were promised an equal part or a deadline, and every hour beyond the promise is money lost.
+    Use it when users were promised an equal part or a deadline, and every hour beyond the promise is wasted money.
 
-    The worst-off job without a deadline is as fast as on its equal part. One with a distant deadline is slower than
-    that, just fast enough. Where promises clash, those of the least weighted set of jobs are dropped: they are named,
-    and go as fast as the others leave room for.
+    The worst-off job without a deadline is as fast as on its equal part. A job with a distant deadline is slower than
+    that, just fast enough. Where floors conflict, those of a set of jobs with the least weight are dropped: the answer
+    lists these jobs, and they get the remaining capacity.
     """
 
     deadlines: bool = True
     types: Types = "aware"
     space_sharing: bool = False
-    point: linear_program.Point = "any"
+    point: LinearPoint = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="min_cost",
@@ -69,42 +69,40 @@ class MinCost:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        linear_program.check_point(self.point, self.space_sharing)
-        also_needs(self, needs_of(self.point))
+        check_options(self)
         also_needs(self, deadlines.NEEDS if self.deadlines else ())
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C = speeds(view, self.types), view.scale_factor.astype(float), view.capacity
-        alone = alone_throughput(T, view.scale_factor, C) * _ROUNDING
-        kept = deadlines.DeadlineFloors.only(alone)
+        equal = alone_throughput(T, view.scale_factor, C) * _ROUNDING
+        floors = deadlines.DeadlineFloors.all_kept(equal)
         if self.deadlines:
-            kept = deadlines.floors(view, T, alone, space_sharing=self.space_sharing)
-        bill = np.where(T > 0, z[:, None] * prices(view), 0.0)
-        hurry = 2 * bill.max(initial=0.0)  # worth more than any bill: full speed of a job whose floor is dropped
+            floors = deadlines.floors(view, T, equal, space_sharing=self.space_sharing)
+        cost_rate = np.where(T > 0, z[:, None] * prices(view), 0.0)
+        reward = 2 * cost_rate.max(initial=0.0)  # of the full speed of a job with a dropped floor: exceeds any cost
         if self.space_sharing:
-            return late_named(_paired(view, T, hurry, kept), kept)
-        worth = hurry * of_fastest(T) * kept.dropped[:, None] - bill
-        found = best_total(worth, z, C, rate=T, floor=kept.floor)
-        x = linear_program.chosen(view, worth, found, self.point, rate=T, floor=kept.floor)
-        cost = float((bill * x).sum())
-        least = cost - (found.bound - float((worth * x).sum()))
-        answer = answered(x, cost, least, price=found.price, scale=found.scale, point=_point(kept) or self.point)
-        return late_named(Shares(answer.x, fill=False, certificate=answer.certificate), kept)
+            return with_late_jobs(_solve_pairs(view, T, reward, floors), floors)
+        worth = reward * relative_speed(T) * floors.dropped[:, None] - cost_rate
+        optimum = best_total(worth, z, C, rate=T, floor=floors.floor)
+        x = linear_program.choose_optimum(view, worth, optimum, self.point, rate=T, floor=floors.floor)
+        cost = float((cost_rate * x).sum())
+        least = cost - (optimum.bound - float((worth * x).sum()))
+        answer = build_answer(
+            x, cost, least, price=optimum.price, scale=optimum.scale, point=_point(floors) or self.point
+        )
+        return with_late_jobs(Shares(answer.x, fill=False, certificate=answer.certificate), floors)
 
 
-def _point(kept: deadlines.DeadlineFloors) -> str:
-    return "dropped floors come before money: a smaller bill is possible" if kept.dropped.any() else ""
+def _point(floors: deadlines.DeadlineFloors) -> str:
+    return "dropped floors come before money: a smaller bill is possible" if floors.dropped.any() else ""
 
 
-def _paired(view: View, T: Floats, hurry: float, kept: deadlines.DeadlineFloors) -> Shares:
+def _solve_pairs(view: View, T: Floats, reward: float, floors: deadlines.DeadlineFloors) -> Shares:
     """Return rows with partners; a pair pays for its accelerators once."""
-    v = np.where(kept.dropped, per(np.full(view.jobs, hurry), T.max(axis=1, initial=0.0)), 0.0)
-    answer, cost = pair_programs.cheapest(view, T, v, prices(view), kept.floor)
+    v = np.where(floors.dropped, divide(np.full(view.jobs, reward), T.max(axis=1, initial=0.0)), 0.0)
+    answer, cost = pair_programs.cheapest(view, T, v, prices(view), floors.floor)
     proof = answer.certificate
     assert proof is not None
-    proof = replace(proof, objective=cost, bound=cost - (proof.bound - proof.objective), point=_point(kept))
+    proof = replace(proof, objective=cost, bound=cost - (proof.bound - proof.objective), point=_point(floors))
     return replace(answer, fill=False, certificate=proof)

@@ -1,17 +1,17 @@
-"""Placement as a property of the row: a gang on one machine, or spread over several at a lower speed.
+"""Placement sensitivity: a gang on one machine, or spread over several at a lower throughput.
 
     T[m,j] = throughput on one machine where the type has machines of at least z_m accelerators, else spread
 
-and a row whose gang would lose by being spread asks for one machine. Spreading never pays at the same number of
-accelerators, so the program itself keeps one column per type.
-Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
-OSDI 2020, section 3.1 (placement sensitivity).
+and a row whose gang is slower when spread requests one machine. Spreading never helps at the same number of
+accelerators, so the program has one column per type.
+
+Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
+2020, section 3.1 (placement sensitivity).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -19,21 +19,7 @@ from eunomia.model.answers import ANYWHERE, ONE_MACHINE, Rows, Shares
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.view import View
 from eunomia.policies.shares import share_inputs
-
-Placement = Literal["ignored", "sensitive"]
-
-
-def needs_of(placement: Placement) -> frozenset[str]:
-    """Return the columns that a choice of placement reads besides."""
-    return frozenset({"apart", "topology"}) if placement == "sensitive" else frozenset()
-
-
-def check_placement(placement: str, space_sharing: bool = False) -> None:
-    """Raise ValueError for a spelling that is not one of `Placement`, and for pairs: their speeds are not known."""
-    if placement not in ("ignored", "sensitive"):
-        raise ValueError(f"placement is {placement!r}; it is 'ignored' or 'sensitive'")
-    if placement == "sensitive" and space_sharing:
-        raise ValueError("placement=sensitive and space_sharing=true: speeds of spread pairs are not known; take one")
+from eunomia.policies.shares.options import Placement, Types
 
 
 def largest_machine(view: View) -> Ints:
@@ -46,20 +32,20 @@ def largest_machine(view: View) -> Ints:
 
 
 def fits_together(view: View) -> Bools:
-    """Return (job, type) whether the gang finds room on one machine."""
+    """Return (job, type) whether one machine of the type is large enough for the gang."""
     return np.asarray(view.scale_factor[:, None] <= largest_machine(view))
 
 
-def speeds(view: View, types: share_inputs.Types, placement: Placement) -> Floats:
-    """Return T (job, type); where placement counts, at the best one that each gang can have."""
+def speeds(view: View, types: Types, placement: Placement) -> Floats:
+    """Return T (job, type); with placement sensitivity that of the best possible placement."""
     if placement == "ignored":
         return share_inputs.speeds(view, types)
     T = np.where(fits_together(view), view.throughput, view.apart)
     return share_inputs.speeds(replace(view, columns={**view.columns, "throughput": T}), types)
 
 
-def as_counted(answer: Shares, view: View, placement: Placement) -> Shares:
-    """Return X (job, type); where placement counts, as rows, each with the placement that its speed was counted at."""
+def with_placement(answer: Shares, view: View, placement: Placement) -> Shares:
+    """Return the answer; with placement sensitivity as rows with the placement that T assumes."""
     if placement == "ignored":
         return answer
     job, type = np.nonzero(answer.x > 0)

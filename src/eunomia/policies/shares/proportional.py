@@ -3,8 +3,8 @@
     X[m,j] = min(1, α w_m) · C[j] / Σ C,   α the largest number with Σ_m z_m X[m,j] ≤ C[j]
 
 X share of time (job, type), w priority weight (job,), z scale factor (job,), C capacity (type,). A job's time is split
-over types as the capacity is, so that every job sees the same mixture. No speed is looked at; time on a type that
-cannot run a job stays unused.
+over types in proportion to capacity, so that every job gets the same mixture. Throughputs are ignored; time on a type
+that cannot run a job stays unused.
 
 Example (examples/two_jobs.json). One v100 for two jobs of weights 3 and 1: α (3 + 1) = 1, so they get 3/4 and 1/4 of
 it.
@@ -28,13 +28,13 @@ from eunomia.model.view import View
 from eunomia.policies.shares.share_inputs import NEEDS, equal_share, speeds
 
 
-def filled_shares(weight: Floats, size: Floats, capacity: float) -> Floats:
+def proportional_shares(weight: Floats, size: Floats, capacity: float) -> Floats:
     """Return min(1, α w) (row,) with Σ size · share = capacity, or all 1 if that fits."""
     if size.sum() <= capacity:
         return np.ones(len(size))
     first = np.argsort(-weight, kind="stable")  # the heaviest reach 1 first
     w, z = weight[first], size[first]
-    full = np.concatenate(([0.0], np.cumsum(z)))[:-1]  # taken by those before, all at 1
+    full = np.concatenate(([0.0], np.cumsum(z)))[:-1]  # accelerators of the preceding rows, all at 1
     rest = np.cumsum((w * z)[::-1])[::-1]
     alpha = (capacity - full) / rest
     place = int(np.argmax(alpha * w < 1.0))  # the first that does not reach 1
@@ -43,12 +43,12 @@ def filled_shares(weight: Floats, size: Floats, capacity: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Proportional:
-    """Who weighs twice as much gets twice the time.
+    """Twice the weight gives twice the time.
 
-    Use it when weights are what was agreed on, and speeds are not known or should not matter.
+    Use it when weights are agreed, and throughputs are not known or should not matter.
 
-    The worst-off is a job that some types cannot run: it loses its time there. All others get time by weight, whatever
-    good it does them.
+    The worst-off is a job that some types cannot run: it loses its time there. All others get time by weight, however
+    little they gain by it.
     """
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -69,5 +69,5 @@ class Proportional:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
-        share = filled_shares(view.weight, view.scale_factor.astype(float), float(view.capacity.sum()))
+        share = proportional_shares(view.weight, view.scale_factor.astype(float), float(view.capacity.sum()))
         return Shares(np.where(speeds(view, "aware") > 0, share[:, None] * equal_share(view), 0.0))

@@ -1,31 +1,20 @@
-"""What a policy that shares time reads off a view, and how a solution becomes an answer.
-
-Everything that several policies say with the same words: the speeds they see, an equal share of time, the second
-objective, and the certificate.
-"""
+"""Common parts of the share policies: throughputs, equal shares, the second objective, and the certificate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.certificate import Certificate, bindings
+from eunomia.model.certificate import Certificate, find_bindings
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.view import View
+from eunomia.policies.shares.options import Types
 
-Types = Literal["aware", "agnostic"]
 NEEDS = frozenset({"throughput", "scale_factor", "weight", "capacity"})
-
-
-def check_types(types: str) -> None:
-    """Raise ValueError for a spelling that is not one of `Types`."""
-    if types not in ("aware", "agnostic"):
-        raise ValueError(f"types is {types!r}; it is 'aware' (speeds as believed) or 'agnostic' (all types alike)")
 
 
 def speeds(view: View, types: Types) -> Floats:
@@ -50,23 +39,23 @@ def equal_share(view: View) -> Floats:
     return np.asarray(view.capacity / (total if total > 0 else 1.0))
 
 
-def of_fastest(T: Floats) -> Floats:
-    """Return T[m,j] / max_j T[m,j], (job, type): the second objective, what fairness leaves over spent well."""
+def relative_speed(T: Floats) -> Floats:
+    """Return T[m,j] / max_j T[m,j], (job, type): the second objective, for time that fairness leaves over."""
     best = T.max(axis=1, initial=0.0)
     return np.asarray(np.divide(T, best[:, None], out=np.zeros_like(T), where=best[:, None] > 0))
 
 
-def per(value: Floats, unit: Floats) -> Floats:
+def divide(value: Floats, unit: Floats) -> Floats:
     """Return value / unit, 0 where the unit is 0."""
     return np.asarray(np.divide(value, unit, out=np.zeros_like(value, dtype=float), where=unit > 0))
 
 
-def times(x: Floats) -> Floats:
-    """Return X with what rounding left outside 0 … 1 taken off."""
+def clip_shares(x: Floats) -> Floats:
+    """Return X clipped to 0 … 1, against rounding errors."""
     return np.clip(x, 0.0, 1.0)
 
 
-def answered(
+def build_answer(
     x: Floats,
     objective: float,
     bound: float,
@@ -78,9 +67,9 @@ def answered(
     scale: float = 0.0,
     tolerance: float = 1e-9,
 ) -> Shares:
-    """Return X (job, type) with its certificate; `read` turns a solver's value into the policy's own unit."""
+    """Return X (job, type) with its certificate; `read` converts a solver's value into the policy's unit."""
     if binding is None and price is not None:
-        binding = bindings(price, x > 0, x.sum(axis=1) >= 1 - 1e-9)
+        binding = find_bindings(price, x > 0, x.sum(axis=1) >= 1 - 1e-9)
     proof = Certificate(
         objective=read(objective),
         bound=read(bound),
@@ -90,4 +79,4 @@ def answered(
         scale=scale,
         tolerance=tolerance,
     )
-    return Shares(times(x), certificate=proof)
+    return Shares(clip_shares(x), certificate=proof)

@@ -1,12 +1,12 @@
-"""Proportional fairness made strategy-proof: nobody gains by misreporting how fast its job is.
+"""Strategy-proof proportional fairness: no user gains by misreporting the throughput of a job.
 
     X = the allocation of proportional fairness, u_m its effective throughputs
     f_m = Π_{k ≠ m} ( u_k / u_k without m )^(w_k / w_m),    X'[m,j] = f_m X[m,j]
 
 X share of time (job, type), u effective throughput (job,), w priority weight (job,), f fraction kept (job,). Each job
 keeps the fraction f_m ≤ 1 of its share that its presence leaves to the others; the rest, its payment, stays idle (spare
-time is not handed out, or the payment would come back). n + 1 programs for n jobs. Agnostic: T[m,j] is the mean speed
-of the job, on every type that can run it, so that all a job can lie about is where it runs at all.
+time is not given out, or the payment would be returned). n + 1 programs for n jobs. Agnostic: T[m,j] is the mean speed
+of the job, on every type that can run it, so that a job can only misreport which types can run it.
 
 Example (examples/two_jobs.json). Proportional fairness gives text 7/6 steps/s and image 7/2. Without image, text would
 do 2, without text, image 4. So image keeps (7/6) / 2 = 7/12 of its share and text (7/2) / 4 = 7/8.
@@ -26,18 +26,19 @@ from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, speeds, times
+from eunomia.policies.shares.options import Types, check_types
+from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyProof:
-    """Truth pays, at the price of time that nobody gets.
+    """Truthful reports are optimal, at the price of idle time.
 
-    Use it when users report themselves how fast their jobs are, and might lie if that paid.
+    Use it when users report the throughputs of their jobs, and might misreport them to gain.
 
-    The worst-off is the job that costs the others the most by being there; it pays the most. With equal weights
-    everybody keeps at least 1/e, 37 %, of what proportional fairness would give.
+    The worst-off is the job whose presence costs the others the most; it pays the most. With equal weights every job
+    keeps at least 1/e, 37 %, of its share under proportional fairness.
     """
 
     types: Types = "aware"
@@ -63,8 +64,8 @@ class StrategyProof:
         check_types(self.types)
 
     def decide(self, view: View) -> Shares:
-        """Return X (job, type); `why` says what each job keeps of its share."""
+        """Return X (job, type); `why` gives the fraction of its share that each job keeps."""
         T, z = speeds(view, self.types), view.scale_factor.astype(float)
         x, kept = strategy_proof(T, z, view.capacity, view.weight)
         why = {m: f"keeps {kept[m]:.1%} of its proportionally fair share" for m in np.flatnonzero(kept < 1).tolist()}
-        return Shares(times(x), fill=False, why=why)
+        return Shares(clip_shares(x), fill=False, why=why)

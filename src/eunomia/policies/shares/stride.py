@@ -1,15 +1,15 @@
 """Stride scheduling: time in proportion to tickets, tenants first, then the jobs of each.
 
-    A[u,j]   accelerators of tenant u: of every type in proportion to tickets S[u]; nobody more than its jobs can hold,
-             and of what it could have it keeps the fastest; what is left over goes round again
+    A[u,j]   accelerators of tenant u: of every type in proportion to tickets S[u], at most what its jobs can hold, the
+             fastest types first; what is left over is divided again
     X[m,j]   the jobs of u share A[u,j] by their weights, each at most all of its time
 
 X share of time (job, type), S[u] the product of tenant u's parts by weight down the tree of those that have jobs. A
-job's pass is the time that it received over its share; who lags behind most is next. That is the share owed against the
-share received, by which leases turn every answer of shares into an order, so the policy says the shares and no more.
+job's pass is the time that it received over its share; the job with the least pass is next. Leases compute that for
+every answer of shares, so the policy only returns the shares.
 
-Example (examples/two_jobs.json). Two tenants of one ticket could each have half of the v100 and one k80, more than one
-job can hold. They keep half of the v100 and half of a k80: text does (2 + 1) / 2 = 3/2, image (4 + 1) / 2 = 5/2.
+Example (examples/two_jobs.json). Each of two tenants of one ticket is entitled to half of the v100 and one k80, more
+than one job can hold. It gets half of the v100 and half of a k80: text does (2 + 1) / 2 = 3/2, image (4 + 1) / 2 = 5/2.
 
 Reference: C. A. Waldspurger and W. E. Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource Management",
 MIT/LCS/TM-528, 1995.
@@ -29,12 +29,12 @@ from eunomia.policies.shares import tickets
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """Everybody's time is as its tickets, in every stretch of time and not only on average.
+    """Time in proportion to tickets, in every interval and not only on average.
 
-    Use it when tenants hold agreed parts of the cluster and should see them hour by hour, whatever their jobs are.
+    Use it when tenants hold agreed parts of the cluster and should get them hour by hour, whatever their jobs are.
 
-    The worst-off is a job of a tenant with many jobs: its tickets are shared by them all. Nobody gets more of a fast
-    type because it makes more of it.
+    The worst-off is a job of a tenant with many jobs, which share its tickets. No tenant gets more of a fast type
+    because it gains more from it.
     """
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
@@ -53,5 +53,5 @@ class Stride:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
-        wants = tickets.TicketDemand(view)
-        return Shares(tickets.spread(tickets.entitled(wants, view.capacity), view, wants))
+        demand = tickets.TicketDemand(view)
+        return Shares(tickets.split_among_jobs(tickets.allocate(demand, view.capacity), view, demand))

@@ -1,4 +1,4 @@
-"""Most throughput for the money, with or without deadlines.
+"""Most throughput per cost, with or without deadlines.
 
     objective = ratio   maximise_X   Σ_m Σ_j T[m,j] X[m,j] v_m  /  Σ_m z_m Σ_j p[j] X[m,j]
     objective = sum     maximise_X   Σ_m Σ_j T[m,j] X[m,j] / p[j]
@@ -6,17 +6,16 @@
     with deadlines      Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t) for each job with a deadline d_m
 
 X share of time (job, type), T throughput (job, type), p price per accelerator-hour (type,), z scale factor (job,), C
-capacity (type,), r remaining steps (job,), d deadline (job,), t now; v_m = 1 / max_j T[m,j], so that a step of every
-model counts by what its best type does. The ratio is the
-paper's, with steps made comparable by v; the sum is what its artifact computes, in raw steps. With space sharing X has
-a row for each pair of jobs too, which pays for its accelerators once.
-A ratio alone runs only the cheapest work: give jobs deadlines, or take `min_cost`. A type without a price counts as a
-millionth of the dearest.
+capacity (type,), r remaining steps (job,), d deadline (job,), t now; v_m = 1 / max_j T[m,j], so that steps count
+relative to the best type of each model. The ratio is the paper's, with steps made comparable by v; the sum is what its
+artifact computes, in raw steps. With space sharing X has a row for each pair of jobs too, which pays for its
+accelerators once. The ratio alone runs only the cheapest work: give jobs deadlines, or use `min_cost`. A type without a
+price costs a millionth of the most expensive one.
 
 Example (examples/two_jobs.json). The v100 costs US$ 2.4 an hour, a k80 US$ 0.4. Text on a k80 does half of its best
-speed for 0.4, which is 0.5 / 0.4 = 1.25; image there 0.25 / 0.4 = 0.625, on the v100 1 / 2.4 = 0.42. Mixing anything
-into the best only lowers the ratio, so text runs alone. With deadlines image needs 12600 / 4200 = 3 steps/s, which is
-2/3 of its time on the v100 and 1/3 on a k80.
+speed for 0.4, which is 0.5 / 0.4 = 1.25; image there 0.25 / 0.4 = 0.625, on the v100 1 / 2.4 = 0.42. Any other work
+only lowers the ratio, so text runs alone. With deadlines image needs 12600 / 4200 = 3 steps/s, which is 2/3 of its time
+on the v100 and 1/3 on a k80.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 4.2.
@@ -35,39 +34,39 @@ from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs
-from eunomia.policies.shares.max_min_program import needs_of
-from eunomia.policies.shares.share_inputs import NEEDS, Types, answered, check_types, of_fastest, per, speeds
+from eunomia.policies.shares.options import LinearPoint, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.ratio import best_ratio
 
 
 def prices(view: View) -> Floats:
-    """Return p (type,): US$ per accelerator-hour, none of them 0."""
+    """Return p (type,): US$ per accelerator-hour, all above 0."""
     p = view.price
     return np.asarray(np.maximum(p, 1e-6 * max(float(p.max(initial=0.0)), 1e-6)))
 
 
-def late_named(answer: Shares, floors: deadlines.DeadlineFloors) -> Shares:
-    """Return the answer with the jobs that are late, and what is said of all whose floors were dropped."""
+def with_late_jobs(answer: Shares, floors: deadlines.DeadlineFloors) -> Shares:
+    """Return the answer with the late jobs, and the reasons of all jobs whose floors were dropped."""
     return replace(answer, late=floors.late, why=floors.why())
 
 
 @dataclass(frozen=True)
 class ThroughputPerCost:
-    """Each dollar buys the most steps.
+    """The most steps per dollar.
 
-    Use it when accelerators are paid for by the hour. With `deadlines=true` when jobs have some; without them it is a
-    measure of what a dollar can buy more than a way to run a cluster.
+    Use it when accelerators are paid for by the hour, with `deadlines=true` when jobs have some; without deadlines it
+    is a measure of what a dollar can buy rather than a way to run a cluster.
 
-    The worst-off job, whose steps cost the most, gets no share at all unless a deadline forces it; it runs only in
-    time that the others leave idle. When not all deadlines can be met, the least weighted set is late, and is named.
+    The worst-off job, whose steps cost the most, gets no share unless a deadline requires it; it runs only in time that
+    the others leave idle. When not all deadlines can be met, a set of jobs with the least weight is late, and listed.
     """
 
     objective: Literal["ratio", "sum"] = "ratio"
     deadlines: bool = False
     types: Types = "aware"
     space_sharing: bool = False
-    point: linear_program.Point = "any"
+    point: LinearPoint = "any"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="throughput_per_cost",
@@ -81,40 +80,36 @@ class ThroughputPerCost:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
+        check_options(self)
         if self.objective not in ("ratio", "sum"):
             raise ValueError(f"objective is {self.objective!r}; it is 'ratio' (steps per dollar) or 'sum'")
-        linear_program.check_point(self.point, self.space_sharing)
         if self.point != "any" and self.objective == "ratio":
             raise ValueError(f"point={self.point} needs objective=sum: of a ratio all multiples of a point are as good")
-        also_needs(self, needs_of(self.point))
         also_needs(self, deadlines.NEEDS if self.deadlines else ())
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, z, C, p = speeds(view, self.types), view.scale_factor.astype(float), view.capacity, prices(view)
-        kept = deadlines.DeadlineFloors.only(np.zeros(view.jobs))
+        floors = deadlines.DeadlineFloors.all_kept(np.zeros(view.jobs))
         if self.deadlines:
-            kept = deadlines.floors(view, T, space_sharing=self.space_sharing)
+            floors = deadlines.floors(view, T, space_sharing=self.space_sharing)
         if not T.any():
-            return late_named(answered(np.zeros_like(T), 0.0, 0.0), kept)
+            return with_late_jobs(build_answer(np.zeros_like(T), 0.0, 0.0), floors)
         if self.space_sharing:
-            return late_named(_paired(view, T, p, kept.floor, self.objective), kept)
+            return with_late_jobs(_solve_pairs(view, T, p, floors.floor, self.objective), floors)
         if self.objective == "ratio":
-            ratio = best_ratio(of_fastest(T), z[:, None] * p, z, C, rate=T, floor=kept.floor)
-            answer = answered(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
+            ratio = best_ratio(relative_speed(T), z[:, None] * p, z, C, rate=T, floor=floors.floor)
+            answer = build_answer(ratio.x, ratio.objective, ratio.bound, price=ratio.total.price)
         else:
-            found = best_total(T / p, z, C, rate=T, floor=kept.floor)
-            x = linear_program.chosen(view, T / p, found, self.point, rate=T, floor=kept.floor)
+            optimum = best_total(T / p, z, C, rate=T, floor=floors.floor)
+            x = linear_program.choose_optimum(view, T / p, optimum, self.point, rate=T, floor=floors.floor)
             done = float((T / p * x).sum())
-            answer = answered(x, done, found.bound, price=found.price, scale=found.scale, point=self.point)
-        return late_named(answer, kept)
+            answer = build_answer(x, done, optimum.bound, price=optimum.price, scale=optimum.scale, point=self.point)
+        return with_late_jobs(answer, floors)
 
 
-def _paired(view: View, T: Floats, p: Floats, floor: Floats, objective: str) -> Shares:
+def _solve_pairs(view: View, T: Floats, p: Floats, floor: Floats, objective: str) -> Shares:
     """Return rows with partners; a pair pays for its accelerators once. p (type,), floor (job,)."""
     if objective == "sum":
         return pair_programs.best_total(view, T, np.ones(view.jobs), per_column=1 / p, floor=floor)
-    return pair_programs.best_ratio(view, T, per(np.ones(view.jobs), T.max(axis=1, initial=0.0)), p, floor)
+    return pair_programs.best_ratio(view, T, divide(np.ones(view.jobs), T.max(axis=1, initial=0.0)), p, floor)

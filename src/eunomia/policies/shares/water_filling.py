@@ -1,16 +1,16 @@
-"""Lexicographic max-min fairness: raise the worst-off jobs, then those that can still rise, until nobody can.
+"""Lexicographic max-min fairness: maximise the lowest levels, then the next, until no level can rise.
 
     level_m = z_m · Σ_j T[m,j] X[m,j] / Σ_j T[m,j] E[j]        (rises in proportion to w_m)
-    raise all levels together; where one cannot rise without lowering another it stops, and the others go on
+    raise all levels together; a level that cannot rise without lowering another stops, the others still rise
     subject to   Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
 X share of time (job, type), T throughput (job, type), z scale factor (job,), w priority weight (job,), C capacity
-(type,), E[j] = C[j] / Σ C. The answer is exact: no job can rise without lowering one that is no better off. At most as
-many programs as types. With space sharing X has a row for each pair of jobs too, a pair uses its accelerators once, and
-there are at most as many programs as kinds of jobs that weights tell apart.
+(type,), E[j] = C[j] / Σ C. The answer is exact: no level can rise without lowering another that is no higher. At most
+as many programs as types. With space sharing X has a row for each pair of jobs too, a pair uses its accelerators once,
+and there are at most as many programs as distinct kinds and weights of jobs.
 
 Example (examples/two_jobs.json). Σ_j T[m,j] E[j] is 2/3 for text, which cannot use the v100, and 2 for image. Levels
-rise together up to 3/2, where text runs on a k80 all the time and cannot rise. Image goes on to 4 / 2 = 2, all its time
+rise together up to 3/2, where text runs on a k80 all the time and cannot rise. Image rises to 4 / 2 = 2, all its time
 on the v100.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
@@ -27,39 +27,40 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types, equal_share, times
+from eunomia.policies.shares.options import Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, equal_share
 from eunomia.solvers.filling.tree import Tree, flat
 from eunomia.solvers.filling.waterfill import Filled, fill
 
 
 def filled(view: View, T: Floats, tree: Tree) -> Filled:
-    """Return the exact filling of levels for throughputs T (job, type)."""
+    """Return the exact levels for throughputs T (job, type)."""
     return fill(T, view.scale_factor.astype(float), view.capacity, _need(view, T), tree=tree)
 
 
 def _need(view: View, T: Floats) -> Floats:
-    """Return (job,) the effective throughput that is worth a level of 1; 1 for a job that no type can run."""
+    """Return (job,) the effective throughput at level 1; 1 for a job that no type can run."""
     unit = rounded(dot(T, equal_share(view)) / view.scale_factor, bits=40)
     return np.where(unit > 0, unit, 1.0)
 
 
-def answer_of(found: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
-    """Return X (job, type) with the lowest level / speed, (job,), what sets each share, and the order it is best in."""
-    proof = _proof(found.level, found.frozen_in > 0, found.own, found.price, found.gap, speed, order)
-    return Shares(times(found.x), certificate=proof)
+def answer_of(filling: Filled, speed: Floats, order: str = "lexicographic") -> Shares:
+    """Return X (job, type) with its certificate: the lowest level / speed (job,), bindings, and the kind of optimum."""
+    proof = _proof(filling.level, filling.frozen_in > 0, filling.own, filling.price, filling.gap, speed, order)
+    return Shares(clip_shares(filling.x), certificate=proof)
 
 
 def paired_answer(view: View, T: Floats, tree: Tree, speed: Floats, order: str = "lexicographic") -> Shares:
-    """Return rows with partners whose levels are filled exactly, and the same proof."""
-    found = pair_programs.filled(view, T, _need(view, T), tree)
-    proof = _proof(found.level, found.served, found.own, found.price, found.gap, speed, order)
-    return pair_programs.shares_of(found.entries, proof)
+    """Return rows with partners of exact levels, with the same certificate."""
+    filling = pair_programs.filled(view, T, _need(view, T), tree)
+    proof = _proof(filling.level, filling.served, filling.own, filling.price, filling.gap, speed, order)
+    return pair_programs.shares_of(filling.entries, proof)
 
 
 def _proof(
@@ -77,20 +78,20 @@ def _proof(
 
 @dataclass(frozen=True)
 class WaterFilling:
-    """Max-min fairness that does not stop at the worst-off.
+    """Max-min fairness for all jobs, not only the worst-off.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when jobs are stuck at different levels, because some fit on one type only, and those above the worst-off
-    should be treated fairly too.
+    Use it when jobs stop at different levels, because some fit on one type only, and those above the worst-off should
+    be treated fairly too.
 
-    The worst-off job gets what `max_min_fairness` gives it. The second-worst then gets as much as it can, and so on:
-    whoever has less than another could not have more without taking it from somebody who has no more.
+    The worst-off job gets its share under `max_min_fairness`. The second-worst then gets as much as it can, and so on:
+    no job could have more without taking it from a job that has no more.
     """
 
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="water_filling",
@@ -110,18 +111,12 @@ class WaterFilling:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
+        check_options(self)
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
-        T, tree = (
-            placement_sensitive.speeds(view, self.types, self.placement),
-            replace(flat(view.jobs), row_weight=view.weight),
-        )
+        T = placement_sensitive.speeds(view, self.types, self.placement)
+        tree = replace(flat(view.jobs), row_weight=view.weight)
         if self.space_sharing:
             return paired_answer(view, T, tree, view.weight)
-        return placement_sensitive.as_counted(answer_of(filled(view, T, tree), view.weight), view, self.placement)
+        return placement_sensitive.with_placement(answer_of(filled(view, T, tree), view.weight), view, self.placement)

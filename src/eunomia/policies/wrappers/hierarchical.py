@@ -2,14 +2,14 @@
 
     job m of tenant e rises at the speed  W_e · w_m / Σ w of the jobs of e that can still rise     (inner fairness)
                                           W_e for the first of e's jobs that can still rise         (inner fifo)
-    and e's own speed W_e comes in the same way from the tenant above it, to any depth
+    and the speed W_e of e follows in the same way from the tenant above it, to any depth
     level_m = z_m · Σ_j T[m,j] X[m,j] / Σ_j T[m,j] E[j],   water filling as in `water_filling`
 
 W, w weights (tenant,) and (job,), X share of time (job, type), z scale factor (job,), T throughput (job, type), E[j] =
-C[j] / Σ C, C capacity (type,). What a tenant cannot use goes to its siblings. Tenants, their weights and inner rules
-are the scenario's `[tenants]`; `inner` says otherwise for all: fairness, fifo, or the name of a share policy. Then each
-tenant at the top gets the accelerators that fairness gives it, and that policy shares them out among its jobs. With
-space sharing X has a row for each pair of jobs too, of one tenant or of two, and a pair uses its accelerators once.
+C[j] / Σ C, C capacity (type,). Capacity that a tenant cannot use goes to its siblings. Tenants, their weights and inner
+rules are the scenario's `[tenants]`; `inner` overrides the rules: fairness, fifo, or the name of a share policy, which
+then divides the accelerators that each tenant at the top gets under fairness among its jobs. With space sharing X has a
+row for each pair of jobs too, of one tenant or of two, and a pair uses its accelerators once.
 
 Example (examples/two_jobs.json). Image rises twice as fast as text. With image on the v100 for a part x of its time and
 text for 1 - x, that is (1 + 3x) / 2 = 2 · (2 - x) / (4/3), so x = 5/6: image reaches 7/4, text 7/8. With space sharing
@@ -28,18 +28,20 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Shares
-from eunomia.model.arrays import Floats, Ints
+from eunomia.model.arrays import Floats
 from eunomia.model.certificate import IN_TREE
-from eunomia.model.policy import ROUNDS, PolicyInfo, also_needs
+from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.tenants import INNER, Tenants
+from eunomia.model.tenants import INNER
 from eunomia.model.view import View
-from eunomia.policies.shares import pair_programs, placement_sensitive
-from eunomia.policies.shares.share_inputs import NEEDS, Types, check_types
+from eunomia.policies.order.decayed_usage import top_of
+from eunomia.policies.shares import placement_sensitive
+from eunomia.policies.shares.options import Placement, Types, check_options
+from eunomia.policies.shares.share_inputs import NEEDS
 from eunomia.policies.shares.water_filling import answer_of, filled, paired_answer
-from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
+from eunomia.policies.wrappers.inner import ask, inherit, inner_policy, join
 from eunomia.solvers.filling.tree import Inner, Tree
 
 _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
@@ -47,20 +49,20 @@ _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 
 @dataclass(frozen=True)
 class Hierarchical:
-    """Fair between tenants first, then inside each of them.
+    """Fairness between tenants first, then within each of them.
 
-    `placement=sensitive` asks for gangs on one machine where spreading them would slow them down.
+    `placement=sensitive` requests one machine for gangs that are slower when spread.
 
-    Use it when the cluster belongs to several groups with agreed parts, and each wants a rule of its own inside.
+    Use it when the cluster belongs to several groups with agreed parts, each with its own inner rule.
 
-    The worst-off is a job of a tenant with many jobs or little weight: no tenant pays for the crowd of another. Where
-    a tenant is served `fifo`, its later jobs get nothing until the earlier ones can use no more.
+    The worst-off is a job of a tenant with many jobs or little weight: other tenants' shares do not shrink for it. In a
+    tenant with the rule `fifo`, later jobs get nothing until the earlier ones can use no more.
     """
 
     inner: str = "as said"
     types: Types = "aware"
     space_sharing: bool = False
-    placement: placement_sensitive.Placement = "ignored"
+    placement: Placement = "ignored"
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="hierarchical",
@@ -80,18 +82,14 @@ class Hierarchical:
     )
 
     def __post_init__(self) -> None:
-        check_types(self.types)
-        pair_programs.check_space_sharing(self.space_sharing, self.types)
-        placement_sensitive.check_placement(self.placement, self.space_sharing)
-        also_needs(self, placement_sensitive.needs_of(self.placement))
+        check_options(self)
         if self.space_sharing and self._calls_another:
             raise ValueError(
                 f"space_sharing=true and inner={self.inner}: pairs may be of two tenants, and then no part of the "
                 f"cluster is one tenant's; leave space_sharing out"
             )
-        also_needs(self, pair_programs.NEEDS if self.space_sharing else ())
         if self._calls_another:
-            takes_over(self, share_policy(self.inner))
+            inherit(self, inner_policy(self.inner, "shares"))
 
     @property
     def _calls_another(self) -> bool:
@@ -99,44 +97,33 @@ class Hierarchical:
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type), rows with partners under space sharing, or the rows of the inner policy."""
-        T, tree, ones = (
-            placement_sensitive.speeds(view, self.types, self.placement),
-            self._tree(view),
-            np.ones(view.jobs),
-        )
+        T = placement_sensitive.speeds(view, self.types, self.placement)
+        tree, ones = self._tree(view), np.ones(view.jobs)
         if self.space_sharing:
             return paired_answer(view, T, tree, ones, IN_TREE)
-        found = filled(view, T, tree)
+        filling = filled(view, T, tree)
         if self._calls_another:
-            return self._inside(view, found.x)
-        return placement_sensitive.as_counted(answer_of(found, ones, IN_TREE), view, self.placement)
+            return self._ask_inner(view, filling.x)
+        return placement_sensitive.with_placement(answer_of(filling, ones, IN_TREE), view, self.placement)
 
     def _tree(self, view: View) -> Tree:
-        """Return the tenants as groups, each splitting as it says or as `inner` says for all."""
+        """Return the tenants as groups, each with its own inner rule, or all with `inner`."""
         tenants = view.tenants
-        split = [self.inner if self.inner in _SPLIT else INNER[one] for one in tenants.inner.tolist()]
+        rules = [self.inner if self.inner in _SPLIT else INNER[rule] for rule in tenants.inner.tolist()]
         return Tree(
             parent=tenants.parent,
             weight=tenants.weight,
-            inner=tuple(_SPLIT[one] for one in split),
+            inner=tuple(_SPLIT[rule] for rule in rules),
             group_of=view.tenant,
             row_weight=view.weight,
         )
 
-    def _inside(self, view: View, x: Floats) -> Shares:
-        """Let the inner policy share out what each tenant at the top got under fairness."""
-        inner, top = share_policy(self.inner), _top(view.tenants)[view.tenant]
+    def _ask_inner(self, view: View, x: Floats) -> Shares:
+        """Return the inner policy's shares of the accelerators of each tenant at the top."""
+        inner, top = inner_policy(self.inner, "shares"), top_of(view.tenants)[view.tenant]
         answers = []
         for tenant in np.unique(top).tolist():
             jobs = np.flatnonzero(top == tenant)
             capacity = rounded(dot(view.scale_factor[jobs], x[jobs]), bits=40)
-            answers.append((jobs, shares_of(inner, view.part(jobs, capacity))))
-        return joined(view, answers, {}, inner.info.remembers)
-
-
-def _top(tenants: Tenants) -> Ints:
-    """Return (tenant,) the row of its ancestor at the top."""
-    top = np.arange(len(tenants.names))
-    for e in np.flatnonzero(tenants.parent >= 0).tolist():
-        top[e] = top[tenants.parent[e]]
-    return top
+            answers.append((jobs, ask(inner, view.part(jobs, capacity), Shares)))
+        return join(view, answers, {}, inner.info.remembers)

@@ -1,10 +1,11 @@
-"""A policy inside another: found by name, asked about a part, its answer put back in place."""
+"""Inner policies of wrappers: loading by name, asking about parts, and joining their answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,21 +15,13 @@ from eunomia.model.certificate import Certificate
 from eunomia.model.policy import Door, Policy
 from eunomia.model.view import View
 
-
-@lru_cache(maxsize=64)
-def share_policy(spelling: str) -> Policy:
-    """Return the policy behind a name such as `max_throughput?normalised=false`. Raises ValueError for no such one."""
-    return _behind(spelling, "shares")
+A = TypeVar("A", Shares, Order)
 
 
 @lru_cache(maxsize=64)
-def order_policy(spelling: str) -> Policy:
-    """Return the policy behind a name such as `fifo?backfill=skip`. Raises ValueError for no such one."""
-    return _behind(spelling, "order")
-
-
-def _behind(spelling: str, door: Door) -> Policy:
-    from eunomia.policies import build  # the registry knows this room too
+def inner_policy(spelling: str, door: Door) -> Policy:
+    """Return the policy of a spelling such as `fifo?backfill=skip`. Raises ValueError for a wrong one."""
+    from eunomia.policies import build  # the registry imports the wrappers
 
     policy = build(spelling)
     if policy.info.door != door:
@@ -36,8 +29,8 @@ def _behind(spelling: str, door: Door) -> Policy:
     return policy
 
 
-def takes_over(outer: Policy, inner: Policy) -> None:
-    """Let the outer policy read and remember what the inner one does. For a `__post_init__`; needs no slots."""
+def inherit(outer: Policy, inner: Policy) -> None:
+    """Add the inner policy's needs and memory to the outer one. For a `__post_init__`; needs a class without slots."""
     own, other = outer.info, inner.info
     info = replace(
         own,
@@ -49,64 +42,56 @@ def takes_over(outer: Policy, inner: Policy) -> None:
     object.__setattr__(outer, "info", info)
 
 
-def shares_of(inner: Policy, view: View) -> Shares:
-    """Return the inner policy's answer. Raises InvalidAnswer when it does not come through its door."""
+def ask(inner: Policy, view: View, kind: type[A]) -> A:
+    """Return the inner policy's answer. Raises InvalidAnswer when it is of another kind."""
     answer = inner.decide(view)
-    if not isinstance(answer, Shares):
-        raise InvalidAnswer(f"policy {inner.info.name!r} answered {type(answer).__name__}, though its door is shares")
+    if not isinstance(answer, kind):
+        raise InvalidAnswer(f"policy {inner.info.name!r} answered {type(answer).__name__}, not {kind.__name__}")
     return answer
 
 
-def order_of(inner: Policy, view: View) -> Order:
-    """Return the inner policy's answer. Raises InvalidAnswer when it does not come through its door."""
-    answer = inner.decide(view)
-    if not isinstance(answer, Order):
-        raise InvalidAnswer(f"policy {inner.info.name!r} answered {type(answer).__name__}, though its door is order")
-    return answer
-
-
-def joined(
+def join(
     view: View,
     answers: Sequence[tuple[Ints, Shares]],
     memory: Mapping[str, Array],
     remembers: Mapping[str, float],
 ) -> Shares:
-    """Return answers about parts as one about all; each comes with the rows of its jobs."""
-    parts = [_rows(jobs, answer) for jobs, answer in answers]
+    """Return one answer from answers about parts, each with the rows of its jobs."""
+    parts = [_whole_rows(jobs, answer) for jobs, answer in answers]
     columns = (np.concatenate([part[i] for part in parts]) if parts else np.empty(0) for i in range(5))
     job, type, partner, within, x = columns
-    kept = dict(memory)
+    stored = dict(memory)
     for name, value in remembers.items():
-        kept[name] = np.full(view.jobs, value)
+        stored[name] = np.full(view.jobs, value)
         for jobs, answer in answers:
-            kept[name][jobs] = answer.memory.get(name, view.memory[name][jobs])
+            stored[name][jobs] = answer.memory.get(name, view.memory[name][jobs])
     job, type, partner, within = (column.astype(np.int64) for column in (job, type, partner, within))
     rows = Rows(job, type, partner=partner, within=within)
     return Shares(
         x.astype(float),
         rows,
         all(answer.fill for _, answer in answers),
-        memory=kept,
+        memory=stored,
         again_at=min((answer.again_at for _, answer in answers), default=np.inf),
         why={int(jobs[m]): text for jobs, answer in answers for m, text in answer.why.items()},
         refuse={int(jobs[m]): text for jobs, answer in answers for m, text in answer.refuse.items()},
         late=tuple(sorted(int(jobs[m]) for jobs, answer in answers for m in answer.late)),
-        certificate=_whole(view, answers),
+        certificate=_certificate(view, answers),
     )
 
 
-def _whole(view: View, answers: Sequence[tuple[Ints, Shares]]) -> Certificate | None:
-    """Return the proof of the only part, if it holds all jobs; the proofs of several do not add up to one."""
-    whole = len(answers) == 1 and len(answers[0][0]) == view.jobs
-    return answers[0][1].certificate if whole else None
+def _certificate(view: View, answers: Sequence[tuple[Ints, Shares]]) -> Certificate | None:
+    """Return the certificate of the only part, if it holds all jobs; several do not add up to one."""
+    is_whole = len(answers) == 1 and len(answers[0][0]) == view.jobs
+    return answers[0][1].certificate if is_whole else None
 
 
-def _rows(jobs: Ints, answer: Shares) -> tuple[Ints, Ints, Ints, Ints, Array]:
+def _whole_rows(jobs: Ints, answer: Shares) -> tuple[Ints, Ints, Ints, Ints, Array]:
     """Return job, type, partner, placement and share of an answer, in rows of the whole view."""
     if answer.rows is None:
         job, type = np.nonzero(answer.x > 0)
         none = np.full(len(job), -1)
         return jobs[job], type, none, none + 1 + ANYWHERE, answer.x[job, type]
     partner, _, within = answer.rows.filled()
-    mates = np.where(partner >= 0, jobs[partner], -1)
-    return jobs[answer.rows.job], answer.rows.type, mates, within, answer.x
+    partners = np.where(partner >= 0, jobs[partner], -1)
+    return jobs[answer.rows.job], answer.rows.type, partners, within, answer.x

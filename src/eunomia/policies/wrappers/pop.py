@@ -1,16 +1,16 @@
-"""POP: the problem cut into k small ones that look alike, each solved by itself.
+"""POP: the problem is partitioned into k similar small ones, each solved by itself.
 
-    jobs split into k parts of equal demand, C / k accelerators for each;  X = the inner policy's answers side by side
+    jobs split into k parts of equal demand, C / k accelerators for each;  X = the inner policy's answers together
 
 C capacity (type,), X share of time (job, type), k the parameter `parts`.
 
 An approximation: fast for policies whose cost grows faster than the number of jobs, and no worse than the part with the
-least lucky mixture. A job stays in its part; a new one joins the part with the least demand.
+worst mixture of jobs. A job stays in its part; a new one joins the part with the least demand.
 
-Example (examples/two_jobs.json). With two texts and two images, two v100s and four k80s, everybody can reach the level
-7/6 that one of each reaches on half of that. The draw puts the texts together in one part and the images in the other.
+Example (examples/two_jobs.json). With two texts and two images, two v100s and four k80s, all can reach the level 7/6
+that one of each reaches on half of that. The draw puts the texts together in one part and the images in the other.
 Each text has half of a v100 and does 3/2 steps/s, a level of (3/2) / (4/3) = 9/8; each image does 5/2, a level of 5/4.
-The worst-off has lost a twenty-eighth.
+The worst-off loses 1/28 of its level.
 
 Reference: D. Narayanan et al., "Solving Large-Scale Granular Resource Allocation Problems Efficiently with POP", SOSP
 2021, section 3.
@@ -28,18 +28,18 @@ from eunomia.model.arrays import Array, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
-from eunomia.policies.wrappers.inner import joined, share_policy, shares_of, takes_over
+from eunomia.policies.wrappers.inner import ask, inherit, inner_policy, join
 
 
 @dataclass(frozen=True)
 class Pop:
     """Divide and conquer: `parts` independent problems under the policy `inner`.
 
-    Use it when the inner policy takes too long for the number of jobs. Those of ours that share time without pairs are
-    fast enough whole.
+    Use it when the inner policy takes too long for the number of jobs. The built-in share policies without space
+    sharing are fast enough unpartitioned.
 
-    The worst-off is a job in the part with the least lucky mixture, which nobody makes up for. A wide gang gets no more
-    of a type than its part holds, C / (k z) of its time: keep `parts` below capacity / widest gang.
+    The worst-off is a job in the part with the worst mixture, without compensation. A wide gang gets at most the
+    accelerators of its part, C / (k z) of its time on a type: keep `parts` below capacity / widest gang.
     """
 
     inner: str = "max_min_fairness"
@@ -66,19 +66,19 @@ class Pop:
     def __post_init__(self) -> None:
         if self.parts < 1:
             raise ValueError(f"parts is {self.parts}; the problem is cut into at least 1 part")
-        takes_over(self, share_policy(self.inner))
+        inherit(self, inner_policy(self.inner, "shares"))
 
     def decide(self, view: View) -> Shares:
         """Return the parts' answers together."""
-        inner, part = share_policy(self.inner), self._parts(view)
+        inner, part = inner_policy(self.inner, "shares"), self._parts(view)
         capacity = view.capacity / self.parts
         answers = []
         for k in range(self.parts):
             jobs = np.flatnonzero(part == k)
             if len(jobs):
-                answers.append((jobs, shares_of(inner, view.part(jobs, capacity))))
+                answers.append((jobs, ask(inner, view.part(jobs, capacity), Shares)))
         memory: dict[str, Array] = {"part": part.astype(float)}
-        return joined(view, answers, memory, inner.info.remembers)
+        return join(view, answers, memory, inner.info.remembers)
 
     def _parts(self, view: View) -> Ints:
         """Return the part of each job, (job,)."""

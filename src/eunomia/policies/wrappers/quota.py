@@ -1,16 +1,16 @@
-"""Quotas: each tenant's jobs are served within what is its own first; what is idle is lent, and taken back.
+"""Quotas: each tenant's jobs are served within its quota first; idle quota is lent and reclaimed.
 
     within    jobs of a tenant u, in the order of the inner policy, while their z add up to no more than Q[u]
     borrowed  all others of tenants that may borrow
-    order     within, as the inner policy has them; borrowed that run, who is to go first last; borrowed that wait
+    order     within, by the inner policy; running borrowed jobs, the first to preempt last; waiting borrowed jobs
 
-so that an owner who wants its quota gets it from who borrows. `reclaim` says who of them is stopped first: newest, who
-sat down last, or youngest, who was submitted last. z scale factor (job,), Q quota in accelerators (tenant,), of the
-tenants at the top of the tree; where none is said it is a part of the cluster by weight. Around an inner policy that
-stops nobody, jobs that run count before those that wait and stay on their type.
+so that a tenant that needs its quota gets it from borrowed jobs. `reclaim` chooses the borrowed job that is preempted
+first: newest, the last started, or youngest, the last submitted. z scale factor (job,), Q quota in accelerators
+(tenant,), of the tenants at the top of the tree; without a declared quota it is a part of the cluster by weight. With
+an inner policy without preemption, running jobs precede waiting ones and stay on their type.
 
-Example (examples/two_jobs.json). Each of the two tenants owns 1 of 3 accelerators, its part rounded down, so both jobs
-are within their quotas, and in the order of the inner policy: text takes the v100, image a k80.
+Example (examples/two_jobs.json). Each of the two tenants has a quota of 1 of 3 accelerators, its part rounded down, so
+both jobs are within their quotas, and in the order of the inner policy: text gets the v100, image a k80.
 
 Reference: folklore; V. K. Vavilapalli et al., "Apache Hadoop YARN", SoCC 2013 (its capacity scheduler).
 """
@@ -30,23 +30,24 @@ from eunomia.model.policy import RECALLABLE, PolicyInfo
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import top_of
-from eunomia.policies.wrappers.inner import order_of, order_policy, takes_over
+from eunomia.policies.wrappers.inner import ask, inherit, inner_policy
 
 _WHY = "its tenant's quota is used up, and it may not borrow"
 
 
 @dataclass(frozen=True)
 class Quotas:
-    """What is a tenant's own is there when it wants it; inside, and among who borrows, another policy decides.
+    """A tenant's quota is available whenever it needs it; an inner policy orders jobs within and beyond quotas.
 
-    `inner` is any policy that answers with an order. With `borrowing=false` nobody gets more than its quota. A gang
-    wider than that is refused where the scenario says the quota; a part by weight changes as tenants come, so there it
-    runs when its tenant has nothing else.
+    `inner` is any policy that answers with an order. With `borrowing=false` no tenant gets more than its quota. A gang
+    wider than that is refused where the quota is declared; a quota by weight changes with the tenants, so there the
+    gang runs when its tenant runs nothing else.
 
-    Use it when tenants own parts of a cluster, what is idle should be used, and you know what order you want inside.
+    Use it when tenants own parts of a cluster, idle accelerators should be used, and you know the order you want within
+    a tenant.
 
-    The worst-off is a job that borrows: it is stopped whenever an owner comes back, and starts again from its last
-    checkpoint when something is idle.
+    The worst-off is a job that borrows: it is preempted whenever an owner needs its quota, and starts again from its
+    last checkpoint when accelerators are idle.
     """
 
     inner: str = "fifo?backfill=skip"
@@ -70,45 +71,45 @@ class Quotas:
     def __post_init__(self) -> None:
         if self.reclaim not in ("newest", "youngest"):
             raise ValueError(f"reclaim is {self.reclaim!r}; it is 'newest' or 'youngest'")
-        takes_over(self, order_policy(self.inner))
+        inherit(self, inner_policy(self.inner, "order"))
         if math.isinf(self.info.mechanism.length_s):
             object.__setattr__(self, "info", replace(self.info, mechanism=RECALLABLE))
 
     def decide(self, view: View) -> Order:
         """Return the inner policy's rows, those of jobs within their quotas first."""
-        inner = order_policy(self.inner)
-        answer, top = order_of(inner, view), top_of(view.tenants)[view.tenant]
+        inner = inner_policy(self.inner, "order")
+        answer, top = ask(inner, view, Order), top_of(view.tenants)[view.tenant]
         runs, quota = view.on_type >= 0, view.tenants.quota(float(view.capacity.sum()))
         terms = inner.info.mechanism
         stays = runs if math.isinf(terms.length_s) and not terms.recall else np.zeros_like(runs)
         first = np.unique(answer.rows.job, return_index=True)[1]
         line = answer.rows.job[np.sort(first)]
-        lends, said = (view.tenants.borrows & self.borrowing)[top], ~np.isnan(view.tenants.said_quota)[top]
+        borrows, declared = (view.tenants.borrows & self.borrowing)[top], ~np.isnan(view.tenants.said_quota)[top]
         in_line = line[np.argsort(~stays[line], kind="stable")]
-        within = _within(in_line, top, view.scale_factor, quota, ~lends & ~said)
-        never = ~lends & said & (view.scale_factor > quota[top]) & ~runs
-        order = self._order(view, line[within[line] | lends[line]], within, runs)
-        waits = np.flatnonzero(~within & ~lends & ~runs & ~never)
+        within = _fill_quotas(in_line, top, view.scale_factor, quota, ~borrows & ~declared)
+        refused = ~borrows & declared & (view.scale_factor > quota[top]) & ~runs
+        order = self._order(view, line[within[line] | borrows[line]], within, runs)
+        waits = np.flatnonzero(~within & ~borrows & ~runs & ~refused)
         return replace(
             answer,
-            rows=_picked(answer.rows, order, view.on_type, stays),
+            rows=_select(answer.rows, order, view.on_type, stays),
             why={**answer.why, **dict.fromkeys(waits.tolist(), _WHY)},
-            refuse={**answer.refuse, **{m: _refusal(quota[top[m]]) for m in np.flatnonzero(never).tolist()}},
+            refuse={**answer.refuse, **{m: _refusal(quota[top[m]]) for m in np.flatnonzero(refused).tolist()}},
         )
 
     def _order(self, view: View, line: Ints, within: Bools, runs: Bools) -> Ints:
-        """Return the jobs of the line: within, borrowed that run, borrowed that wait."""
-        borrows = line[~within[line] & runs[line]]
-        since = view.started if self.reclaim == "newest" else np.arange(view.jobs)  # rows stand by submission
-        kept = borrows[np.argsort(since[borrows], kind="stable")]
-        return np.concatenate((line[within[line]], kept, line[~within[line] & ~runs[line]]))
+        """Return the jobs of the line: within quotas, running borrowed jobs, waiting borrowed jobs."""
+        borrowed = line[~within[line] & runs[line]]
+        since = view.started if self.reclaim == "newest" else np.arange(view.jobs)  # rows are in order of submission
+        oldest_first = borrowed[np.argsort(since[borrowed], kind="stable")]
+        return np.concatenate((line[within[line]], oldest_first, line[~within[line] & ~runs[line]]))
 
 
 @kernel()
-def _within(line: Ints, top: Ints, size: Ints, quota: Floats, alone: Bools) -> Bools:
-    """Return whom the quotas hold, (job,): each tenant's jobs in line, who does not fit any more is passed over.
+def _fill_quotas(line: Ints, top: Ints, size: Ints, quota: Floats, alone: Bools) -> Bools:
+    """Return whether each job is within its tenant's quota, (job,), in order of `line`; misfits are skipped.
 
-    Who may be `alone` (job,) is held too where its tenant has nothing before it.
+    A job that may exceed the quota `alone` (job,) is within it if its tenant has no earlier job in it.
     """
     within, left = np.zeros(len(top), dtype=np.bool_), quota.copy()
     for m in line:
@@ -118,17 +119,17 @@ def _within(line: Ints, top: Ints, size: Ints, quota: Floats, alone: Bools) -> B
     return within
 
 
-def _picked(rows: Rows, order: Ints, on_type: Ints, stays: Bools) -> Rows:
-    """Return the rows of these jobs in this order; who stays is named where it is only."""
+def _select(rows: Rows, order: Ints, on_type: Ints, stays: Bools) -> Rows:
+    """Return the rows of these jobs in this order; a job that stays only has the row of its present type."""
     place = np.full(len(on_type), -1)
     place[order] = np.arange(len(order))
-    named = np.flatnonzero((place[rows.job] >= 0) & (~stays[rows.job] | (rows.type == on_type[rows.job])))
-    chosen = named[np.argsort(place[rows.job[named]], kind="stable")]
-    some = {name: getattr(rows, name) for name in ("partner", "shape", "within")}
+    selected = np.flatnonzero((place[rows.job] >= 0) & (~stays[rows.job] | (rows.type == on_type[rows.job])))
+    chosen = selected[np.argsort(place[rows.job[selected]], kind="stable")]
+    optional = {name: getattr(rows, name) for name in ("partner", "shape", "within")}
     return Rows(
         rows.job[chosen],
         rows.type[chosen],
-        **{name: None if column is None else column[chosen] for name, column in some.items()},
+        **{name: None if column is None else column[chosen] for name, column in optional.items()},
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia.model.rounding import straight
+from eunomia.model.rounding import interpolate
 from eunomia_reproduction.peers.pollux.scattered import Scattered
 
 MOST_NODES = 16  # of the measurements
@@ -80,7 +80,7 @@ class Profile:
     def _look_up(self, placement: Placement, local_batch: int) -> tuple[float, float]:
         if placement in self.placed:
             batch, times = self.placed[placement]
-            found = [float(straight(local_batch, batch, times[:, column])) for column in (0, 1)]
+            found = [float(interpolate(local_batch, batch, times[:, column])) for column in (0, 1)]
         else:
             at = (min(len(placement), MOST_NODES), sum(placement), local_batch)
             found = self.elsewhere.at(np.array(at, dtype=np.float64)).tolist()
