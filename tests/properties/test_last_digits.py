@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eunomia.core import scheduler
+from eunomia.core import mechanism
 from eunomia.model import elementary
 from eunomia.model.decisions import Decision
 from eunomia.model.policy import Policy
@@ -99,7 +99,7 @@ def decided(policy: Policy) -> list[tuple[float, Decision]]:
 def test_a_small_simulation_is_the_same_when_every_view_is_off_by_last_digits(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy, look = load(name)(), scheduler.look
+    policy, look = load(name)(), mechanism.build_view
     plain = decided(policy)
-    monkeypatch.setattr(scheduler, "build_view", lambda *args: nudged_columns(look(*args), 7))
+    monkeypatch.setattr(mechanism, "build_view", lambda *args: nudged_columns(look(*args), 7))
     assert repr(decided(load(name)())) == repr(plain)
