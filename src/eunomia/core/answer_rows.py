@@ -142,7 +142,7 @@ def run_times(named: PendingAsk, size: Ints, at: float, state: State, belief: Be
     jobs, running = state.jobs, state.running()
     with np.errstate(divide="ignore", invalid="ignore"):
         run_time = belief.remaining_at(at, named.job) / belief.throughput[named.job, named.type]
-        run_time += belief.start_cost(jobs.ran[named.job], jobs.unsaved[named.job], size)
+        run_time += belief.start_cost(jobs.ran[named.job], jobs.no_checkpoint[named.job], size)
         left = belief.remaining_at(at, running) / belief.rate[running]
     ends = np.maximum(belief.since[running], at) + np.nan_to_num(left, nan=np.inf)
     jobs.end[running] = np.minimum(ends, jobs.until[running])

@@ -170,7 +170,7 @@ class Entitlements(GrowingColumns):
         return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service, paused)
 
     def _names_of(self, apps: Ints) -> tuple[str, ...]:
-        """Return the names of apps; those that were asked for last are kept, for apps seldom change."""
+        """Return the names of apps; the last result is cached because apps seldom change."""
         if not np.array_equal(self._asked[0], apps):
             self._asked = apps, tuple(self._names[app] for app in apps.tolist())
         return self._asked[1]

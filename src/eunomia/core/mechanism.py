@@ -45,7 +45,7 @@ class Mechanism(ABC):
     """How time is cut for one scheduler."""
 
     def __init__(self, core: Core) -> None:
-        self.books, self.asked = core.state, core.asks
+        self.sched, self.asked = core.state, core.asks
         self.state, self.ledger, self.belief = core.state.state, core.state.ledger, core.state.belief
         self.info = core.asks.info
         self._timer = math.inf
@@ -57,9 +57,9 @@ class Mechanism(ABC):
 
         Raises `UnknownEvent` for an event that the mechanism cannot account for.
         """
-        at, books = moment.at, self.books
+        at, sched = moment.at, self.sched
         for event in moment.events:
-            decisions += apply_event(event, at, books)
+            decisions += apply_event(event, at, sched)
 
     # ---- what is decided -------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Mechanism(ABC):
 class MechanismConfig:
     """What a mechanism can be set to: base of frozen dataclasses. `bind` makes the mechanism of one scheduler.
 
-    The class attributes say what the mechanism can do; nobody asks for its name but the registry.
+    The class attributes say what the mechanism can do; only the registry reads its name.
     """
 
     __slots__ = ()

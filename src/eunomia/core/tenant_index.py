@@ -8,7 +8,7 @@ from eunomia.model.tenants import Tenant, Tenants
 
 
 class TenantIndex:
-    """Who has owned a job so far, and what the scenario says of them."""
+    """Tenants that have owned a job so far, and their declarations."""
 
     def __init__(self, said: Mapping[str, Tenant]):
         self._said = said

@@ -26,7 +26,7 @@ def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief)
 
 
 def _claims(state: State) -> Entitlements:
-    assert state.claims is not None  # kept from the first moment for whoever needs a column made of them
+    assert state.claims is not None  # kept from the first moment if a policy needs such a column
     return state.claims
 
 
@@ -40,8 +40,8 @@ def _apps(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -
     claims = _claims(state)
     paused, app = claims.among(state.paused(), rows)
     remaining, throughput = belief.remaining_at(at, paused), belief.throughput.take(paused, axis=0)
-    told = PausedJobs(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
-    return claims.apps(at, rows, told)
+    pauses = PausedJobs(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
+    return claims.apps(at, rows, pauses)
 
 
 READERS: Mapping[str, Reader] = {

@@ -1,7 +1,7 @@
 """Shares made into an order: the share owed against the share received.
 
 Every candidate of the last answer is owed x seconds per second. Who would be owed most when the coming lease ends, if
-it got nothing of it, comes first: so everybody's debt stays within about half a lease on either side. Who sits is
+it got nothing of it, comes first: so every debt stays within about half a lease on either side. Which job runs is
 passed only for a debt of ten times the seconds that its next start would cost, so that taking turns costs a tenth of
 the time at most; where starts cost nothing, nothing keeps anybody. Candidates without a share, and jobs that the answer
 does not know, come last and only fill what would be idle.
@@ -68,7 +68,7 @@ def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
 
 @kernel(allocates=False)
 def _note(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: Ints) -> None:
-    """Write who sits as its row says."""
+    """Set `held` for rows whose job runs as the row says."""
     for row in range(len(job)):
         m = job[row]
         same_mate, same_shape = ints[PARTNER, m] == partner[row], ints[SHAPE, m] == shape[row]
@@ -116,7 +116,7 @@ class ServiceDeficits:
             self.lag[same] = lag[order[at[same]]]
 
     def _keys(self) -> Ints:
-        """Return one number per candidate that tells it from all others."""
+        """Return one number per candidate that identifies it."""
         rows = self.rows
         return np.asarray((rows.job << 38) + ((rows.partner + 1) << 12) + rows.type + self._types * rows.shape)
 
@@ -127,12 +127,12 @@ class ServiceDeficits:
         self._at = at
 
     def note_seats(self, state: State) -> None:
-        """Look who sits now."""
+        """Update which rows hold seats."""
         rows = self.rows
         _note(rows.job, rows.type, rows.partner, rows.shape, self._held, state.jobs.ints)
 
     def settled(self, state: State) -> bool:
-        """Say whether time changes nothing: everybody sits, each on its only and whole share."""
+        """Say whether time changes nothing: every job runs, each with its only and whole share."""
         return (
             state.waiting == 0
             and bool((self.x[self._held] >= 1 - 1e-9).all())
@@ -140,7 +140,7 @@ class ServiceDeficits:
         )
 
     def line(self, state: State, at: float, lease_s: float, cost: Floats) -> Ints:
-        """Let time pass, and return the rows that have a share, who will be owed most at the end of a lease first.
+        """Let time pass, and return the rows that have a share, the largest debt at the end of a lease first.
 
         `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
         """
@@ -157,7 +157,7 @@ class ServiceDeficits:
     def in_line(self, line: Ints, state: State, throughput: Floats) -> PendingAsk:
         """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.
 
-        `throughput` is (active job, type). Spare seats go to anybody who can use them, the earliest first, each to
+        `throughput` is (active job, type). Spare seats go to any job that can use them, the earliest first, each to
         its fastest type.
         """
         rows = self.rows

@@ -67,7 +67,7 @@ class _Milestone:
 
 @dataclass(frozen=True, slots=True)
 class _Repaired:
-    """Machines that were taken out of service after a failure come back."""
+    """Machines that were taken out of service after a failure are in service again."""
 
     nodes: tuple[int, ...]
 

@@ -28,7 +28,7 @@ class FluidMechanism(Mechanism):
 
     def __init__(self, fluid: Fluid, core: Core) -> None:
         super().__init__(core)
-        self.shares = FluidShares(self.books)
+        self.shares = FluidShares(self.sched)
         self._gap_s = fluid.solve_gap_s
         self._candidates: PendingAsk | None = None
         self._is_fresh = False  # an answer came whose shares do not hold yet
@@ -37,7 +37,7 @@ class FluidMechanism(Mechanism):
         """Let time pass, and write what happened into the state; no job has seats, so none has to be stopped."""
         self.shares.flow_to(moment.at)
         for event in moment.events:
-            apply_event(event, moment.at, self.books)
+            apply_event(event, moment.at, self.sched)
 
     def opens(self, at: float, decisions: list[Decision]) -> bool:
         """Say whether time may be shared anew: it always may."""

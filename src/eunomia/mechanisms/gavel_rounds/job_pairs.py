@@ -1,4 +1,4 @@
-"""Who may be chosen: one row for each active job and, with pairs, for each two of one size."""
+"""Entries that may be chosen: one row for each active job and, with pairs, for each two of one size."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class GavelMechanism(Mechanism):
         super().__init__(core)
         self.rounds = rounds
         self.clock = RoundClock(rounds, self.state.topology, core.seed, self._beside)
-        self._seats = RoundSeats(self.books)
+        self._seats = RoundSeats(self.sched)
         self._candidates: PendingAsk | None = None
         self._by_right: Ints = np.full(0, -1, dtype=np.int64)  # (job,) type that the last order gave it whole
         self._stood, self._still = -1.0, 0  # an instant at which nothing could begin, and how often
@@ -58,11 +58,11 @@ class GavelMechanism(Mechanism):
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
         """Write what happened into the state and into the clock."""
-        books = self.books
+        sched = self.sched
         for event in moment.events:
             match event:
                 case JobSubmitted(job):
-                    decisions += apply_event(event, moment.at, books)
+                    decisions += apply_event(event, moment.at, sched)
                     last = len(self.state.jobs) - 1
                     row = self.clock.submit(job.scale_factor, job.total_steps, self.belief.throughput[last])
                     assert row == last
@@ -71,11 +71,11 @@ class GavelMechanism(Mechanism):
                     row = self.state.row_of[name]
                     if self.state.jobs.stage[row] in (Stage.RUNNING, Stage.WAITING):
                         self.clock.withdraw(row)
-                    decisions += apply_event(event, moment.at, books)
+                    decisions += apply_event(event, moment.at, sched)
                 case Progressed() | Answered():
                     pass
                 case _ if isinstance(event, _COUNTED):
-                    decisions += apply_event(event, moment.at, books)
+                    decisions += apply_event(event, moment.at, sched)
                 case _:
                     raise UnknownEvent(event, "the mechanism gavel")
 
@@ -128,14 +128,14 @@ class GavelMechanism(Mechanism):
         if self._still > _PATIENCE:
             names = ", ".join(self.state.names(self.state.active[:3]))
             raise InvalidAnswer(
-                f"time stands still at {at} s: nobody who is given seats has a step to do in {self.rounds.round_s} s "
+                f"time stands still at {at} s: no job that is given seats has a step to do in {self.rounds.round_s} s "
                 f"({names}, …); lengthen round_s"
             )
 
     def _drop(self, row: int, at: float, decisions: list[Decision]) -> None:
         name, epoch = self.state.submitted[row].job_id, int(self.state.jobs.epoch[row])
-        self.books.leave(row, at, Cause.STOPPED)
-        self.books.leave(row, at, Cause.REFUSED)
+        self.sched.leave(row, at, Cause.STOPPED)
+        self.sched.leave(row, at, Cause.REFUSED)
         why = f"one of its workers had no step to do in {self.rounds.most_failures} rounds in a row"
         decisions += [Stop((name,), (epoch,)), Refuse(name, why)]
 
@@ -162,10 +162,10 @@ class GavelMechanism(Mechanism):
         return PendingAsk(named.asked, named.active, *columns, x=np.ones(int(given.sum())))
 
     def columns(self, at: float, rows: Ints) -> dict[str, Any]:
-        """Return what the policy needs to see; progress and seats as Gavel's books have them."""
+        """Return what the policy needs to see; progress and seats as Gavel accounts them."""
         jobs = self.clock.jobs
         columns = super().columns(at, rows)
-        if self.info.door == "order":  # who fills in for a round does not hold seats
+        if self.info.door == "order":  # a job that fills in for a round holds no seats
             mine = np.full(len(self.state.jobs), -1, dtype=np.int64)
             mine[: len(self._by_right)] = self._by_right
             on_type = mine[rows]

@@ -1,4 +1,4 @@
-"""Gavel's books and its rounds, apart from any world: jobs come in, allocations come in, rounds come out.
+"""Gavel's accounting and rounds without a backend: takes jobs and allocations, returns rounds.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
 2020, section 5, as its published simulator does it (docs/gavel-mechanism.md tells the order of things).
@@ -29,7 +29,7 @@ _NOTHING: Floats = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Who runs from `at` on, one row for a job or a pair. Seats of row i are seats[start[i]:start[i + 1]]."""
+    """Entries that run from `at` on, one row for a job or a pair. Seats of row i are seats[start[i]:start[i + 1]]."""
 
     at: float
     entry: Ints
@@ -38,13 +38,13 @@ class Round:
     on: Ints  # type
     start: Ints
     seats: Ints
-    kept: Bools  # sat there in the round before
+    kept: Bools  # kept its seats of the round before
     steps: Floats
     mate_steps: Floats
     finish: Floats  # when its steps are done
-    works: Bools  # False: a worker has no step to do, and so nobody does any
+    works: Bools  # False: a worker has no step to do, so no worker does any
 
-    end: float  # when the last of them has done its steps; -inf when nobody runs
+    end: float  # when the last of them has done its steps; -inf when no job runs
     paired: bool  # some of them share
 
 
@@ -87,7 +87,7 @@ class RoundClock:
         self.stale = True
         self._beside = beside
         self._coming: list[int] = []
-        self._left = False  # somebody was withdrawn while a round was open
+        self._left = False  # a job was withdrawn during a round
         self._last_reset = 0.0
         self._ended: float | None = None  # end of the last round
         self.now: Round | None = None
@@ -100,7 +100,7 @@ class RoundClock:
         named = rounds.visit or topology.types
         self._visit = [topology.types.index(name) for name in named if name in topology.types]
 
-    # ---- who comes and goes ----------------------------------------------------------------------------------
+    # ---- arrivals and departures ----------------------------------------------------------------------------------
 
     def submit(self, size: int, total: float, rate: Floats) -> int:
         """A job came; it is looked at when the round ends. Returns its row; rate (type,) steps/s."""
@@ -110,7 +110,7 @@ class RoundClock:
         return row
 
     def withdraw(self, row: int) -> None:
-        """Somebody no longer wants this job. What it does in the present round is booked all the same."""
+        """Withdraw a job. Its steps of the present round still count."""
         if row in self._coming:
             self._coming.remove(row)
         self.jobs.fate[row], self._left = DONE, True
@@ -118,7 +118,7 @@ class RoundClock:
             self._forget_leavers()
 
     def admit(self) -> None:
-        """Let in those that came."""
+        """Add the jobs that arrived."""
         for row in self._coming:
             self._enter(row)
         self._coming.clear()
@@ -140,12 +140,12 @@ class RoundClock:
 
     @property
     def running(self) -> bool:
-        """Say whether a round is open in which somebody runs."""
+        """Return whether a round is open in which a job runs."""
         return self.now is not None
 
     @property
     def end(self) -> float:
-        """Return when the present round ends; inf when nobody runs."""
+        """Return when the present round ends; inf when no job runs."""
         return np.inf if self.now is None else self.now.end
 
     @property
@@ -188,7 +188,7 @@ class RoundClock:
         return self.stale and rested
 
     def forget_last_reset(self) -> None:
-        """Let the policy be asked although it was asked a short time ago: nobody runs and nobody is left to come."""
+        """Let the policy be asked although it was asked a short time ago: no job runs and none is to come."""
         self._last_reset = 0.0
 
     def count_afresh(self, at: float) -> None:
@@ -223,14 +223,14 @@ class RoundClock:
             placed = np.ones(len(chosen), dtype=np.bool_)
         seats, start = np.empty(int(sizes.sum()), np.int64), np.empty(len(chosen) + 1, np.int64)
         kept = np.empty(len(chosen), dtype=np.bool_)
-        sit = seat(
+        seated = seat(
             chosen, on, sizes, placed, self._devices, self._begin,
             entries.head, entries.last_type, self._chain, self.rounds.sticky, seats, start, kept,
         )  # fmt: skip
-        entry, on, kept = chosen[sit], on[sit], kept[sit]
+        entry, on, kept = chosen[seated], on[seated], kept[seated]
         remember(entry, on, start, seats, entries.head, entries.last_type, self._chain, n)
-        steps, mate_steps, finish = np.empty((3, len(sit)))
-        works = np.empty(len(sit), dtype=np.bool_)
+        steps, mate_steps, finish = np.empty((3, len(seated)))
+        works = np.empty(len(seated), dtype=np.bool_)
         left = jobs.total - jobs.done
         plan(
             at, self.rounds.round_s, self.rounds.most_failures > 0, entry, on, start,

@@ -1,6 +1,6 @@
 """Leases that are extended while no job waits: nothing wakes the core at their ends, and yet they keep their pace.
 
-The world is told that they have no end, or it would see them lapse. `until` keeps what was agreed, so that once a job
+The backend gets leases without an end, or they would lapse there. `until` keeps the agreed end, so that once a job
 waits each lease ends where it would have ended, had it been renewed time and again.
 """
 
@@ -17,8 +17,8 @@ from eunomia.model.arrays import Ints
 def extend_leases(state: State) -> Ints:
     """Return and mark the running jobs whose leases still have an end for the world."""
     jobs, running = state.jobs, state.running()
-    rows = running[~jobs.resting[running] & (jobs.until[running] < math.inf)]
-    jobs.resting[rows] = True
+    rows = running[~jobs.lease_extended[running] & (jobs.until[running] < math.inf)]
+    jobs.lease_extended[rows] = True
     return rows
 
 

@@ -65,14 +65,14 @@ class LeaseMechanism(Mechanism):
 
     @property
     def _no_contention(self) -> bool:
-        """No job waits, and then every running job goes on, by what the policy promises."""
-        return self.info.renews and self.state.waiting == 0 and not self.state.ends_apart
+        """Whether no job waits; every running job then keeps its seats, by what the policy promises."""
+        return self.info.renews and self.state.waiting == 0 and not self.state.own_lease_ends
 
     def _must_ask(self, at: float) -> bool:
         """Say whether an answer is needed and could change anything now."""
         state, cut = self.state, self.leases
         due = self.asked.is_stale or at >= self.asked.again_at
-        if self._may_skip_asks and not state.ends_apart:
+        if self._may_skip_asks and not state.own_lease_ends:
             return state.waiting > 0 and due and (cut.recall or bool(state.floor.free.any()))
         if state.alive == 0 or self._no_contention:
             return False
@@ -97,7 +97,7 @@ class LeaseMechanism(Mechanism):
         state, cut = self.state, self.leases
         if not self._may_skip_asks or (not (self.info.separable and not cut.recall) and state.waiting > 1):
             return False
-        fits, start = place_one_gang(self.books, at, cut.until(at))
+        fits, start = place_one_gang(self.sched, at, cut.until(at))
         if fits > 1 or (fits == 0 and cut.recall):
             return False
         if start is not None:
@@ -105,7 +105,7 @@ class LeaseMechanism(Mechanism):
         self.asked.note_changes()
         return True
 
-    # ---- who runs --------------------------------------------------------------------------------------------
+    # ---- placement -------------------------------------------------------------------------------------------
 
     def order(self, answer: Answer, question: PendingAsk, at: float) -> None:
         """Name the candidates by rows of the job table; those of shares are ranked by what they are owed."""
@@ -144,12 +144,12 @@ class LeaseMechanism(Mechanism):
         return False
 
     def _seating(self, at: float, decisions: list[Decision]) -> AnswerPlacer:
-        return AnswerPlacer(self.books, at, self.leases.until(at), self.leases.opening(at), decisions)
+        return AnswerPlacer(self.sched, at, self.leases.until(at), self.leases.opening(at), decisions)
 
     def _seats_may_change(self, at: float) -> bool:
         """Say whether the last answer's shares can seat a gang anew now."""
-        if self._last_pass == (at, self.books.changes):
-            return False  # it has been done, and all that was heard since is that checkpoints were written
+        if self._last_pass == (at, self.sched.changes):
+            return False  # already done; only checkpoint reports arrived since
         return self.asked.is_stale or self.leases.is_boundary(at) or self.leases.next_end(self.state) <= at
 
     def _settle_shares(self, at: float, decisions: list[Decision]) -> None:
@@ -164,14 +164,14 @@ class LeaseMechanism(Mechanism):
             size = sizes_of(named.job, named.shape, self.state)
             seating.follow(named, "reserve", np.arange(len(named.job)), size)
         deficits.note_seats(self.state)
-        self._last_pass = at, self.books.changes
+        self._last_pass = at, self.sched.changes
 
     # ---- when to wake ----------------------------------------------------------------------------------------
 
     def set_timer(self, at: float, decisions: list[Decision]) -> None:
         """Wake when something will change by itself; quiet time is skipped."""
         wake, again_at = math.inf, self.asked.again_at
-        if self._may_skip_asks and not self.state.ends_apart:
+        if self._may_skip_asks and not self.state.own_lease_ends:
             if at < again_at < math.inf and self.state.alive:
                 wake = again_at
         elif self._no_contention and not self.leases.aligned:
@@ -198,13 +198,13 @@ class LeaseMechanism(Mechanism):
         if self.asked.pending is not None or not (quiet or self._is_extending):
             return  # an answer may seat other jobs, or no lease is extended
         jobs, running = self.state.jobs, self.state.running()
-        if quiet and not self.state.ends_apart:
+        if quiet and not self.state.own_lease_ends:
             rows, until = running[jobs.until[running] < math.inf], math.inf
         else:
-            rows, until = running[jobs.resting[running]], self.leases.next_boundary(at)
+            rows, until = running[jobs.lease_extended[running]], self.leases.next_boundary(at)
         self._is_extending = quiet
         if len(rows):
-            jobs.until[rows], jobs.resting[rows] = until, quiet
+            jobs.until[rows], jobs.lease_extended[rows] = until, quiet
             decisions.append(Renew(self.state.names(rows), until))
 
     def _is_quiet(self) -> bool:
