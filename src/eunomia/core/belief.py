@@ -64,7 +64,7 @@ class Belief(GrowingColumns):
         self._skew: Floats = np.zeros(0)  # (kind,) likewise
 
     def learn(self, job: Job) -> int:
-        """Take in a new job and return its row."""
+        """Add a new job and return its row."""
         row = self.add()
         kind = self._kinds.get((job.job_type, job.scale_factor))
         if kind is None:
@@ -86,7 +86,7 @@ class Belief(GrowingColumns):
         return kind
 
     def _cost_up_to(self, size: int) -> None:
-        """Look up what starts of gangs up to that size cost."""
+        """Extend `cost` to gangs of that size."""
         sizes = range(self.cost.shape[1], size + 1)
         begun = ((True, True), (False, True), (False, False))
         cost = [[self._overheads.of(first=first, size=size, saved=saved) for size in sizes] for first, saved in begun]

@@ -1,4 +1,4 @@
-"""What jobs, tenants and apps could lay claim to so far: sums over time that only some policies look at.
+"""Entitlements of jobs, tenants and apps: sums over time that only some policies need.
 
     job       D_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · O_u) dt        accelerator-seconds deserved
     tenant    used, deserved = min(demand, O_u) and entitled = Q_u, an hour at a time; O_u as `model.deserved` says
@@ -72,7 +72,7 @@ class Entitlements(GrowingColumns):
         self._table: tuple[tuple[int, int], Floats] = (0, 0), np.zeros((0, 0, 3))  # last hour and tenants of which
 
     def submit(self, job: Job) -> None:
-        """Take in a new job."""
+        """Add a new job."""
         row, name = self.add(), job.app or job.job_id
         if name not in self._row_of_app:
             self._row_of_app[name] = app = self._apps.add()
@@ -82,18 +82,18 @@ class Entitlements(GrowingColumns):
         self._come(row)
 
     def end(self, row: int, service: float, *, finished: bool) -> None:
-        """Note what a job attained that has ended."""
+        """Add the service of a job that has ended."""
         self._apps.service[self.app[row]] += service
         self._go(row)
         if finished:
             self._past.append(service)
 
     def pause(self, row: int) -> None:
-        """Note that a job neither waits nor runs until it is resumed."""
+        """Remove a job from the active ones until it is resumed."""
         self._go(row)
 
     def resume(self, row: int) -> None:
-        """Note that a paused job waits again."""
+        """Return a paused job to the active ones."""
         self._come(row)
 
     def _come(self, row: int) -> None:

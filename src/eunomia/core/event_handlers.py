@@ -93,7 +93,7 @@ def _change_nothing(event: Event, at: float, sched: SchedulerState) -> None:
 
 
 def _fail(event: JobFailed, at: float, sched: SchedulerState) -> list[Decision]:
-    """Let a job wait again while it may be tried again; else say that it is over."""
+    """Requeue a failed job while it may be retried; else give it up or refuse it."""
     name, reason = event.job_id, event.reason
     if not _runs(name, event.epoch, sched):
         return []
@@ -127,7 +127,7 @@ def _pause(event: JobPaused, at: float, sched: SchedulerState) -> list[Decision]
 
 
 def _lose(event: NodeLost, at: float, sched: SchedulerState) -> list[Decision]:
-    """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
+    """Release all seats of the node's gangs, including those on other nodes."""
     state, node = sched.state, event.node
     if not state.floor.up[node]:
         return []

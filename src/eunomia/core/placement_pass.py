@@ -55,7 +55,7 @@ def scratch_arrays(jobs: int, types: int, devices: int) -> tuple[Ints, Ints, Int
 
 @kernel(allocates=False, forceinline=True)
 def _open(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) -> int:
-    """Write down the jobs whose seats may be given anew now, in row order, and what is free then; return how many."""
+    """List the jobs with reassignable seats, in row order, and set `free` (type,) to match; return their number."""
     count = 0
     for k in range(len(free)):
         free[k] = t.floor.total[k]
@@ -73,7 +73,7 @@ def _open(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) ->
 
 @kernel(allocates=False, forceinline=True)
 def _busy(active: Ints, on_type: Ints, busy: Ints) -> int:
-    """Write down the jobs that hold seats, in row order; return how many."""
+    """List the jobs that hold seats, in row order; return their number."""
     count = 0
     for row in active:
         if on_type[row] >= 0:

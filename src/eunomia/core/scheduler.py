@@ -51,7 +51,7 @@ class Scheduler:
         self.mechanism = mechanism.bind(Core(sched, self.asks, seed))
 
     def handle(self, moment: Moment) -> list[Decision]:
-        """Take in all that happened at one instant, then decide once."""
+        """Apply all events of one instant, then decide once."""
         at, mechanism, asks = moment.at, self.mechanism, self.asks
         decisions: list[Decision] = []
         self._history.append((moment, decisions))

@@ -48,7 +48,7 @@ class SchedulerState:
         self._scratch, self._written = scratch_arrays(0, len(topology.types), topology.devices), 0
 
     def _lay_out(self) -> None:
-        """Take hold of the arrays again if they have grown."""
+        """Rebuild `arrays` if they have grown."""
         state, ledger, belief = self.state, self.ledger, self.belief
         layout = (state.jobs.room, len(belief.prefer), belief.cost.shape[1])
         if layout != self._layout:
@@ -115,7 +115,7 @@ class SchedulerState:
             step(int(self.state.jobs.stage[row]), cause, self.state.ids[row])
 
     def step_all(self, rows: Ints, cause: Cause) -> None:
-        """Let jobs that hold no seats go from stage to stage. Raises `IllegalStep` where that cannot happen."""
+        """Move jobs without seats to their next stage. Raises `IllegalStep` where that is not allowed."""
         state = self.state
         before = state.jobs.stage[rows]
         after = NEXT_STAGE[_NUMBER[cause]][before]
@@ -145,10 +145,7 @@ class SchedulerState:
             if before == Stage.PAUSED:
                 state.claims.resume(row)
             state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
-        state.jobs.no_checkpoint[row] = cause in (
-            Cause.FAILED,
-            Cause.NODE_LOST,
-        )  # no checkpoint was written, nor is paid for
+        state.jobs.no_checkpoint[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # none written, nor paid for
         self.changes += cause is not Cause.STOPPED
 
     def pause(self, row: int, at: float) -> None:

@@ -133,7 +133,7 @@ def _hole(ix: Index, k: int, z: int) -> int:
 
 @kernel(allocates=False, forceinline=True)
 def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
-    """Say whether there are seats for a gang of z on type k, if asked for on no more nodes than it has to have."""
+    """Return whether there are seats for a gang of z on type k; if asked for, on as few nodes as it needs."""
     if z > ix.total[k]:
         return False
     return not (one_machine and fewest_nodes(ix, k, z) > _fewest(ix.nodes[k], z))

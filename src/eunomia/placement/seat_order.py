@@ -52,7 +52,7 @@ def _settle(key: Floats, order: Ints) -> bool:
 
 @kernel(allocates=False)
 def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place: Ints, half: Ints, order: Ints) -> bool:
-    """Sort by key, equal ones as they stand; say whether it is done, which takes a `by` that spreads the numbers well.
+    """Sort by key, equal ones as they stand; return whether it succeeded: `by` must spread the numbers well.
 
     `by` is finite, increases with the key, and reaches from `least` to `most`, which differ. It sorts by their
     place in between, the lower bits first; numbers still in the wrong place are moved. `place`, `half` (number,) and

@@ -85,14 +85,7 @@ def _may_run(job: int, seated: PlacementResult, marks: Ints, stamp: int) -> bool
 
 @kernel(allocates=False, forceinline=True)
 def _choose_skipping(
-    rows: Candidates,
-    line: Ints,
-    seated: PlacementResult,
-    free: Ints,
-    marks: Ints,
-    stamp: int,
-    chosen: Ints,
-    kept: Ints,
+    rows: Candidates, line: Ints, seated: PlacementResult, free: Ints, marks: Ints, stamp: int, chosen: Ints, kept: Ints
 ) -> int:
     """Fill `chosen` and `kept` with rows that fit; return their number. Few branches: fits are unpredictable."""
     picked, left = 0, 0

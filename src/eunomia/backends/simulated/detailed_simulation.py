@@ -342,7 +342,7 @@ class DetailedSimulation(GangSimulation):
         self._forget(gang, lost)
 
     def _forget(self, gang: Gang, lost: str) -> None:
-        """Note that a job has ended; with `lost`, that loss takes all its useful work."""
+        """Record that a job has ended; with `lost`, that loss takes all its useful work."""
         gang.epoch = ENDED
         self._unfinished -= 1
         if lost:

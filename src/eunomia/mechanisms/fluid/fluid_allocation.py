@@ -26,7 +26,7 @@ class FluidShares:
         self._at = 0.0
 
     def flow_to(self, at: float) -> None:
-        """Let time pass: every entry has received its share of it."""
+        """Advance time: every entry receives its share of it."""
         elapsed, self._at = at - self._at, at
         if elapsed <= 0 or not len(self.job):
             return
@@ -37,7 +37,7 @@ class FluidShares:
         ledger.since[self.job] = at
 
     def turn(self, rows: PendingAsk, size: Ints) -> None:
-        """Let the shares of an answer hold from now on. Raises InvalidAnswer for more than there is."""
+        """Apply the shares of an answer from now on. Raises InvalidAnswer for more than there is."""
         given = rows.x > 0
         job, type, partner, x = rows.job[given], rows.type[given], rows.partner[given], rows.x[given]
         two = partner >= 0
@@ -46,10 +46,10 @@ class FluidShares:
         self.size = np.concatenate((size[given], size[given][two]))
         self._demand_that_it_fits()
         self._rate = self._believed()
-        self._note()
+        self._mark_running()
 
     def leave_out(self, ended: Bools) -> None:
-        """Let entries end; a partner keeps running alone."""
+        """End entries; a partner keeps running alone."""
         mates = np.isin(self.partner, self.job[ended])
         self.partner[mates] = -1
         kept = ~ended
@@ -104,8 +104,8 @@ class FluidShares:
             rate[entry] = belief.speeds.alone(job.job_type, int(self.size[entry]))[self.type[entry]]
         return np.asarray(rate)
 
-    def _note(self) -> None:
-        """Write down which jobs run from now on: those that receive something, on the type of their largest share."""
+    def _mark_running(self) -> None:
+        """Mark jobs with a share as running, on the type of their largest share."""
         sched, jobs = self._sched, self._sched.state.jobs
         before, now = sched.state.running(), np.unique(self.job)
         stopped, started = np.setdiff1d(before, now, True), np.setdiff1d(now, before, True)

@@ -18,7 +18,7 @@ class GavelRounds(MechanismConfig):
     """The round mechanism of Gavel's simulator, each of its oddities a field.
 
     `round_s` longest round; it ends when its last gang has done its steps. `solve_gap_s` least time between two
-    questions to the policy. `credit_s` time that a new job, and everybody at a question, is said to have received on
+    asks of the policy. `credit_s` time that a new job, and every job at an ask, is credited as received on
     each type; None = half a round. `visit` types in the order in which they are filled: one that is not named is never
     used; () = all in the cluster's order. `shuffled` draws that order anew for each round. `fill` lets jobs without a
     share there have what is left over. `pairs` accounts every pair of jobs of one size. `global_queue` makes one
@@ -66,7 +66,7 @@ class GavelRounds(MechanismConfig):
 
     @property
     def credit(self) -> float:
-        """Seconds that everybody is said to have received when counting begins."""
+        """Seconds credited to every job when counting begins."""
         return self.round_s / 2.0 if self.credit_s is None else self.credit_s
 
     @property

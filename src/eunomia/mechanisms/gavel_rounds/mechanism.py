@@ -1,4 +1,4 @@
-"""Gavel's rounds as a mechanism of the core: when and where jobs run is the clock's to say.
+"""Gavel's rounds as a mechanism of the core: the clock decides when and where jobs run.
 
 State and belief are the core's, so that records, metrics and explanations read them as they read those of leases.
 """
@@ -35,8 +35,7 @@ from eunomia.model.events import (
 from eunomia.model.job_lifecycle import Cause, Stage
 
 _PATIENCE = 20  # asks at one instant; gangs without a step to do are dropped after fewer
-# What Gavel's simulator has: gangs run until a round ends, without pauses, failures and losses of machines. What a gang
-# has done by then the clock knows.
+# Gavel's simulator runs gangs until a round ends, without pauses, failures or lost machines; the clock counts steps.
 _COUNTED = (JobFinished, JobUpdated, Measured, AppFinished, Woken)
 
 
@@ -57,12 +56,11 @@ class GavelMechanism(Mechanism):
     # ---- what happened ---------------------------------------------------------------------------------------
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
-        """Write what happened into the state and into the clock."""
-        sched = self.sched
+        """Apply events to the state and to the clock."""
         for event in moment.events:
             match event:
                 case JobSubmitted(job):
-                    decisions += apply_event(event, moment.at, sched)
+                    decisions += apply_event(event, moment.at, self.sched)
                     last = len(self.state.jobs) - 1
                     row = self.clock.submit(job.scale_factor, job.total_steps, self.belief.throughput[last])
                     assert row == last
@@ -71,18 +69,18 @@ class GavelMechanism(Mechanism):
                     row = self.state.row_of[name]
                     if self.state.jobs.stage[row] in (Stage.RUNNING, Stage.WAITING):
                         self.clock.withdraw(row)
-                    decisions += apply_event(event, moment.at, sched)
+                    decisions += apply_event(event, moment.at, self.sched)
                 case Progressed() | Answered():
                     pass
                 case _ if isinstance(event, _COUNTED):
-                    decisions += apply_event(event, moment.at, sched)
+                    decisions += apply_event(event, moment.at, self.sched)
                 case _:
                     raise UnknownEvent(event, "the mechanism gavel")
 
     # ---- from round to round ---------------------------------------------------------------------------------
 
     def opens(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether a round may begin now; the one that is open, if any, is ended."""
+        """Return whether a round may begin now; end the open round, if any."""
         if self.asked.pending is not None or not (at >= self.clock.end if self.clock.running else self._came):
             return False
         for row in self.clock.close().tolist():
@@ -93,14 +91,14 @@ class GavelMechanism(Mechanism):
         return True
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether the policy is to be asked before the round begins."""
+        """Return whether the policy is to be asked before the round begins."""
         if not self.clock.due(at):
             return False
-        self.clock.count_afresh(at)  # though there be no job to ask about: the next ask waits from now on
+        self.clock.count_afresh(at)  # restart the ask interval even when there are no jobs
         return self.state.alive > 0
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
-        """Begin a round, and say when it ends."""
+        """Begin a round and plan its end."""
         found = self.clock.open(at)
         decisions += self._seats.decisions(found, at)
         if self.clock.end <= at and (found.second >= 0).all():

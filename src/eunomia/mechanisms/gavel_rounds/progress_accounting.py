@@ -68,7 +68,7 @@ def plan(
 
 
 @kernel(allocates=False)
-def book(
+def record_round(
     at: float,
     began: float,
     order: Ints,
@@ -94,7 +94,7 @@ def book(
     busy: Floats,
     charged: Floats,
 ) -> bool:
-    """Book a round of time `at`, charged from `began` on; return whether a job left or a gang failed.
+    """Record a round of time `at`, charged from `began` on; return whether a job left or a gang failed.
 
     order (row,): the latest to finish first. entry … works (row,) as planned. received (entry, type) and all_received
     (type,) seconds since the last question; total, done (job,) steps, failures (job,) in a row. fate (job,) becomes

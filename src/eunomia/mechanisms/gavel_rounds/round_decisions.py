@@ -18,7 +18,7 @@ class RoundSeats:
         self._sched, self.state = sched, sched.state
 
     def decisions(self, found: Round, at: float) -> list[Decision]:
-        """Return what is to be done so that this round, and nobody else, runs."""
+        """Return the decisions after which exactly the jobs of this round run."""
         names, n = self.state.names, len(found.first)
         self.state.pass_count += 1
         output, limits = self._sched.kernel_scratch()[2], np.empty(2 * n)

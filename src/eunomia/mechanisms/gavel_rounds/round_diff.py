@@ -10,16 +10,14 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placement.free_index import take
 
-# What `turn` writes down: these counts, then who stops, with epochs; who goes on, the second ones of pairs last; of who
-# starts its row in the round, the job, the partner, the epochs of both, and where its seats begin; and the seats.
+# The output of `turn`: these counts, then stopped jobs with epochs; renewed jobs, second ones of pairs last; of each
+# started gang its row in the round, job, partner, both epochs, and where its seats begin; and the seats.
 STOPS, RENEWALS, STARTS, SEATS, HEAD = range(5)
-OF_START = 5  # numbers about each that starts
+OF_START = 5  # numbers about each gang started
 
 
 @kernel(allocates=False, forceinline=True)
-def _note_who_goes_on(
-    t: KernelArrays, stamp: int, first: Ints, second: Ints, on: Ints, kept: Bools, stays: Bools
-) -> None:
+def _mark_renewed(t: KernelArrays, stamp: int, first: Ints, second: Ints, on: Ints, kept: Bools, stays: Bools) -> None:
     """Set `stays` (row,) for entries that keep their seats and run there, and mark their jobs."""
     for i in range(len(first)):
         row, mate = first[i], second[i]
@@ -46,7 +44,7 @@ def _stop_others(t: KernelArrays, at: float, stamp: int, output: Ints) -> int:
 
 @kernel(allocates=False, forceinline=True)
 def _renew(t: KernelArrays, end: float, jobs: Ints, steps: Floats, stays: Bools, output: Ints, limits: Floats) -> int:
-    """Let those of `jobs` (row,) that go on have their seats until then; write them down; return how many they are."""
+    """Renew the leases of `jobs` (row,) marked in `stays` up to `end`; list them; return their number."""
     count = 0
     for i in range(len(jobs)):
         if stays[i] and jobs[i] >= 0:
@@ -115,7 +113,7 @@ def turn(
     length of the output.
     """
     t = kernel_arrays(*arrays)
-    _note_who_goes_on(t, stamp, first, second, on, kept, stays)
+    _mark_renewed(t, stamp, first, second, on, kept, stays)
     stopped = _stop_others(t, at, stamp, output)
     place = HEAD + 2 * stopped
     renewed = _renew(t, end, first, steps, stays, output[place:], limits)

@@ -10,7 +10,7 @@ from eunomia.model.arrays import Bools, Ints
 
 @kernel(allocates=False, forceinline=True)
 def _stays(head: int, chain: Ints, given: Bools) -> bool:
-    """Say whether no seat of that chain is given yet."""
+    """Return whether no seat of that chain is given yet."""
     seat = head
     while seat >= 0:
         if given[seat]:

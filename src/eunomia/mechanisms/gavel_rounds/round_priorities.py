@@ -26,7 +26,7 @@ def _priority(x: float, received: float, all_received: float) -> float:
 
 @kernel(allocates=False)
 def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
-    """Say whether the key is the same all through order[low:high]."""
+    """Return whether the key is the same all through order[low:high]."""
     at = low + 1
     while at < high and key[order[at]] == key[order[low]]:
         at += 1
@@ -89,7 +89,7 @@ def gather(
     type: Ints,
     keys: Floats,
 ) -> int:
-    """Write down the entries of one list that could run, on each of the types in `group`; return how many.
+    """List the entries of one list that could run, on each of the types in `group`; return their number.
 
     Those with a priority above 0, or with `spare` the others. `keys` (3, row) are what they are ranked by: priority,
     deficit, x; with `spare` deficit, x, x, since they all have the priority 0.

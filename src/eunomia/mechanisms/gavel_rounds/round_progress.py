@@ -15,7 +15,7 @@ import numpy as np
 from eunomia.core.columns import GrowingColumns
 from eunomia.mechanisms.gavel_rounds.config import GavelRounds
 from eunomia.mechanisms.gavel_rounds.job_pairs import JobPairs
-from eunomia.mechanisms.gavel_rounds.progress_accounting import ACTIVE, DONE, book, plan, start_afresh
+from eunomia.mechanisms.gavel_rounds.progress_accounting import ACTIVE, DONE, plan, record_round, start_afresh
 from eunomia.mechanisms.gavel_rounds.round_placement import remember, seat
 from eunomia.mechanisms.gavel_rounds.round_priorities import gather, take
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
@@ -103,7 +103,7 @@ class RoundClock:
     # ---- arrivals and departures ----------------------------------------------------------------------------------
 
     def submit(self, size: int, total: float, rate: Floats) -> int:
-        """A job came; it is looked at when the round ends. Returns its row; rate (type,) steps/s."""
+        """Add a job, considered when the round ends. Returns its row; rate (type,) steps/s."""
         row = self.jobs.add()
         self.jobs.size[row], self.jobs.total[row], self.jobs.rate[row] = size, total, rate
         self._coming.append(row)
@@ -154,13 +154,13 @@ class RoundClock:
         return 0.0 if self._ended is None else self._ended
 
     def close(self) -> Ints:
-        """Book the round that has ended; return the rows of the jobs that left by it, done or dropped."""
+        """Record the round that has ended; return the rows of the jobs that left by it, done or dropped."""
         now, self.now = self.now, None
         if now is None:
             return NO_INTS
         began, self._ended = self.ended_at, now.end
         jobs, entries = self.jobs, self.entries
-        self.stale |= book(
+        self.stale |= record_round(
             now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"),
             now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish, now.works,
             entries.first, entries.second, entries.received, self._all_received,
@@ -183,16 +183,15 @@ class RoundClock:
     # ---- the allocation --------------------------------------------------------------------------------------
 
     def due(self, at: float) -> bool:
-        """Say whether the policy is to be asked now."""
-        rested = at - self._last_reset >= self.rounds.solve_gap_s or self._last_reset == 0
-        return self.stale and rested
+        """Return whether the policy is to be asked now."""
+        return self.stale and (at - self._last_reset >= self.rounds.solve_gap_s or self._last_reset == 0)
 
     def forget_last_reset(self) -> None:
-        """Let the policy be asked although it was asked a short time ago: no job runs and none is to come."""
+        """Allow an ask before the interval is over: no job runs and none is to come."""
         self._last_reset = 0.0
 
     def count_afresh(self, at: float) -> None:
-        """Carry over what was owed; from now on a new allocation counts."""
+        """Carry over deficits and start counting for a new allocation."""
         entries = self.entries
         start_afresh(
             at - self._last_reset, self.rounds.credit, len(entries),

@@ -1,4 +1,4 @@
-"""What leases can be set to, and when they end."""
+"""Configuration of leases, and their ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Leases(MechanismConfig):
         return LeaseMechanism(self, core)
 
     def is_boundary(self, at: float) -> bool:
-        """Say whether all leases end now."""
+        """Return whether all leases end now."""
         return self.aligned and round(at / self.length) * self.length == at
 
     def next_boundary(self, at: float) -> float:

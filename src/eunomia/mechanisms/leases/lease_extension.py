@@ -1,4 +1,4 @@
-"""Leases that are extended while no job waits: nothing wakes the core at their ends, and yet they keep their pace.
+"""Leases that are extended while no job waits: no timer fires at their ends, which keep their phase.
 
 The backend gets leases without an end, or they would lapse there. `until` keeps the agreed end, so that once a job
 waits each lease ends where it would have ended, had it been renewed time and again.
@@ -15,7 +15,7 @@ from eunomia.model.arrays import Ints
 
 
 def extend_leases(state: State) -> Ints:
-    """Return and mark the running jobs whose leases still have an end for the world."""
+    """Return and mark the running jobs whose leases still have an end for the backend."""
     jobs, running = state.jobs, state.running()
     rows = running[~jobs.lease_extended[running] & (jobs.until[running] < math.inf)]
     jobs.lease_extended[rows] = True
@@ -23,7 +23,7 @@ def extend_leases(state: State) -> Ints:
 
 
 def settle_extensions(state: State, at: float, length: float) -> None:
-    """Let leases of so many seconds that ran past their ends, end at the first of their renewals from `at` on."""
+    """Set the ends of extended leases of `length` seconds to their first renewal from `at` on."""
     running = state.running()
     late = running[state.jobs.until[running] < at]
     until = state.jobs.until[late]

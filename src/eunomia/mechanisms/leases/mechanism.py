@@ -1,4 +1,4 @@
-"""Leases at work: when the policy is asked, which leases end, and until when the next ones are given."""
+"""The lease mechanism: when the policy is asked, which leases end, and how long new ones last."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LeaseMechanism(Mechanism):
         self._is_extending = False  # leases run on through quiet rounds
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
-        """Write what happened into the state; while no job waits, count it as known to the policy."""
+        """Apply events to the state; while no job waits, count them as known to the policy."""
         super().receive(moment, decisions)
         if not self.info.renews:
             return
@@ -49,11 +49,11 @@ class LeaseMechanism(Mechanism):
     # ---- when the policy is asked ----------------------------------------------------------------------------
 
     def opens(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether seats may be given anew now: at any moment, those whose leases ended."""
+        """Return whether seats may be reassigned now: at any moment, those of ended leases."""
         return True
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether an answer is needed that could change anything now, and could say more than one thing."""
+        """Return whether an answer is needed that could change anything now, and could say more than one thing."""
         return self.asked.pending is None and self._must_ask(at) and not self._seat_unasked(at, decisions)
 
     def shown(self) -> Ints:
@@ -69,7 +69,7 @@ class LeaseMechanism(Mechanism):
         return self.info.renews and self.state.waiting == 0 and not self.state.own_lease_ends
 
     def _must_ask(self, at: float) -> bool:
-        """Say whether an answer is needed and could change anything now."""
+        """Return whether an answer is needed and could change anything now."""
         state, cut = self.state, self.leases
         due = self.asked.is_stale or at >= self.asked.again_at
         if self._may_skip_asks and not state.own_lease_ends:
@@ -147,7 +147,7 @@ class LeaseMechanism(Mechanism):
         return AnswerPlacer(self.sched, at, self.leases.until(at), self.leases.opening(at), decisions)
 
     def _seats_may_change(self, at: float) -> bool:
-        """Say whether the last answer's shares can seat a gang anew now."""
+        """Return whether the last answer's shares can seat a gang anew now."""
         if self._last_pass == (at, self.sched.changes):
             return False  # already done; only checkpoint reports arrived since
         return self.asked.is_stale or self.leases.is_boundary(at) or self.leases.next_end(self.state) <= at
@@ -208,7 +208,7 @@ class LeaseMechanism(Mechanism):
             decisions.append(Renew(self.state.names(rows), until))
 
     def _is_quiet(self) -> bool:
-        """Say whether the next common end would change nothing."""
+        """Return whether the next common end would change nothing."""
         if self.asked.is_stale or self.asked.pending is not None:
             return False
         if self.info.door == "shares":
