@@ -71,7 +71,7 @@ class AnswerPlacer:
     def __init__(self, sched: SchedulerState, at: float, until: float, opening: int, decisions: list[Decision]):
         self._sched, self.state, self.at = sched, sched.state, at
         self._until, self._opening, self._decisions = until, opening, decisions
-        self.put_out = False  # a lease ended that the grants did not name
+        self.has_unnamed_ends = False  # a lease ended that the grants did not name
 
     # ---- by an order -----------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class AnswerPlacer:
         running = state.running()
         ended = running[state.jobs.until[running] <= self.at].tolist()  # recall takes no seats: `stop` does
         leaving = (granted | set(stop.tolist()) | set(ended)) - kept - {-1}
-        self.put_out = not granted.union(stop.tolist()).issuperset(ended)
+        self.has_unnamed_ends = not granted.union(stop.tolist()).issuperset(ended)
         self._clear([job for job in sorted(leaving) if state.jobs.on_type[job] >= 0])
         started = []
         for row, seats in gangs:

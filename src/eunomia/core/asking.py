@@ -1,4 +1,4 @@
-"""What was asked of the policy and when, and what its last answer said, but for the candidates."""
+"""The asks of the policy, and its last answer except for the candidates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Asks:
 
     @property
     def why(self) -> dict[int, str]:
-        """What the last answer says of each job's wait, by row."""
+        """The reason of each job's wait by the last answer, by row."""
         rows, reasons = self._reasons
         return {int(rows[m]): text for m, text in reasons.items()}
 
@@ -65,7 +65,7 @@ class Asks:
         return Ask(self.pending.asked, view)
 
     def answer_in(self, moment: Moment) -> Answer | None:
-        """Return the answer that is waited for, if the moment brings it."""
+        """Return the pending answer if the moment contains it."""
         assert self.pending is not None
         answer = None
         for event in moment.events:

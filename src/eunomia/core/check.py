@@ -9,7 +9,7 @@ from eunomia.model.job_lifecycle import PRESENT, Stage
 
 
 class BrokenInvariant(AssertionError):
-    """The state contradicts itself: wrong is worse than down."""
+    """The state violates an invariant."""
 
 
 def _demand(holds: object, message: str) -> None:

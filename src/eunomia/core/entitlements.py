@@ -79,35 +79,35 @@ class Entitlements(GrowingColumns):
             self._names.append(name)
             self._apps.submitted[app], self._apps.before[app] = job.submitted, self._rivals
         self.app[row] = self._row_of_app[name]
-        self._come(row)
+        self._activate(row)
 
     def end(self, row: int, service: float, *, finished: bool) -> None:
         """Add the service of a job that has ended."""
         self._apps.service[self.app[row]] += service
-        self._go(row)
+        self._deactivate(row)
         if finished:
             self._past.append(service)
 
     def pause(self, row: int) -> None:
         """Remove a job from the active ones until it is resumed."""
-        self._go(row)
+        self._deactivate(row)
 
     def resume(self, row: int) -> None:
         """Return a paused job to the active ones."""
-        self._come(row)
+        self._activate(row)
 
-    def _come(self, row: int) -> None:
+    def _activate(self, row: int) -> None:
         app = self.app[row]
         self._apps.present[app] += 1
         self._alive += self._apps.present[app] == 1
 
-    def _go(self, row: int) -> None:
+    def _deactivate(self, row: int) -> None:
         app = self.app[row]
         self._apps.present[app] -= 1
         self._alive -= self._apps.present[app] == 0
 
     def advance(self, at: float, present: ActiveJobs | None, tree: Tenants, capacity: float) -> None:
-        """Add up the time since the last call, in which these jobs were there on so many accelerators.
+        """Add up the time since the last call, with these active jobs and this capacity.
 
         `present` may be left out where nothing of the tenants is kept.
         """

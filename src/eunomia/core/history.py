@@ -1,4 +1,4 @@
-"""What happened last, for the message of an error that should never be."""
+"""The last events, for the message of an internal error."""
 
 from __future__ import annotations
 

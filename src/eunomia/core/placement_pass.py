@@ -54,7 +54,7 @@ def scratch_arrays(jobs: int, types: int, devices: int) -> tuple[Ints, Ints, Int
 
 
 @kernel(allocates=False, forceinline=True)
-def _open(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) -> int:
+def _list_reassignable(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) -> int:
     """List the jobs with reassignable seats, in row order, and set `free` (type,) to match; return their number."""
     count = 0
     for k in range(len(free)):
@@ -72,7 +72,7 @@ def _open(t: KernelArrays, at: float, opening: int, opened: Ints, free: Ints) ->
 
 
 @kernel(allocates=False, forceinline=True)
-def _busy(active: Ints, on_type: Ints, busy: Ints) -> int:
+def _list_running(active: Ints, on_type: Ints, busy: Ints) -> int:
     """List the jobs that hold seats, in row order; return their number."""
     count = 0
     for row in active:
@@ -180,7 +180,7 @@ def _gangs(
         ints[ON_TYPE], ints[SHAPE], ints[PARTNER], t.flags[REASSIGNABLE], ints[LEASE_SIZE], t.floats[END]
     )
     active = t.active[: t.counts[ALIVE]]
-    busy = scratch[_STOPS, : _busy(active, ints[ON_TYPE], scratch[_STOPS])] if misfit == RESERVE else opened
+    busy = scratch[_STOPS, : _list_running(active, ints[ON_TYPE], scratch[_STOPS])] if misfit == RESERVE else opened
     chosen: int = choose_into(
         rows, line, seated, free, busy, ints[LAST_PASS], stamp, misfit, at, scratch[_ROW], scratch[_KEPT]
     )
@@ -201,7 +201,7 @@ def _gangs(
 
 
 @kernel(allocates=False, forceinline=True)
-def _seat_all(
+def _place_all(
     t: KernelArrays, gangs: int, within: Ints, scratch: Ints, seats: Ints, at: float, until: float
 ) -> tuple[int, int, int]:
     """Place gangs that have no seats yet; return how many start, are misplaced, and are pairs or other shapes."""
@@ -261,7 +261,7 @@ def follow(
     """
     t = kernel_arrays(*arrays)
     ints, free = t.ints, scratch[_FREE, : len(t.floor.total)]
-    opened = scratch[_OPENED, : _open(t, at, opening, scratch[_OPENED], free)]
+    opened = scratch[_OPENED, : _list_reassignable(t, at, opening, scratch[_OPENED], free)]
     rows = Candidates(job, type, size, partner, shape, run_time)
     gangs = _gangs(t, at, stamp, misfit, fill, line, rows, opened, free, scratch)
     stopped = 0
@@ -274,7 +274,7 @@ def follow(
             mover = scratch[column, g]
             if not scratch[_KEPT, g] and mover >= 0 and ints[ON_TYPE, mover] >= 0:
                 stopped = _stop(t, mover, at, scratch[_STOPS], scratch[_EPOCHS], stopped)
-    started, missed, odd = _seat_all(t, gangs, within, scratch, seats, at, until)
+    started, missed, odd = _place_all(t, gangs, within, scratch, seats, at, until)
     length: int = _write_result(ints, (stopped, renewed, started, missed, odd), scratch, seats[0], output)
     return length
 

@@ -69,12 +69,12 @@ class SchedulerState:
     def advance_to(self, at: float) -> None:
         """Advance time to `at` in an unchanged state."""
         state = self.state
-        if state.claims is not None:
+        if state.entitlements is not None:
             active, jobs, present = state.active, state.jobs, None
-            if state.claims.kept & OF_TENANTS:
+            if state.entitlements.kept & OF_TENANTS:
                 owner, size, weight = jobs.owner[active], jobs.scale_factor[active], jobs.weight[active]
                 present = ActiveJobs(active, owner, size, self.ledger.width[active], weight)
-            state.claims.advance(at, present, state.owners.tree, float(state.capacity.sum()))
+            state.entitlements.advance(at, present, state.owners.tree, float(state.capacity.sum()))
 
     def submit(self, job: Job) -> None:
         """Add a new job."""
@@ -141,10 +141,10 @@ class SchedulerState:
         before = int(state.jobs.stage[row])
         stage = step(before, cause, state.ids[row])
         leave(row, at, _NUMBER[cause], stage not in PRESENT and before in PRESENT, *self.arrays)
-        if stage in FINAL and state.claims is not None:
+        if stage in FINAL and state.entitlements is not None:
             if before == Stage.PAUSED:
-                state.claims.resume(row)
-            state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
+                state.entitlements.resume(row)
+            state.entitlements.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
         state.jobs.no_checkpoint[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # none written, nor paid for
         self.changes += cause is not Cause.STOPPED
 
@@ -153,15 +153,15 @@ class SchedulerState:
         no_checkpoint = self.state.jobs.no_checkpoint[row] and self.state.jobs.on_type[row] < 0
         self.leave(row, at, Cause.PAUSED)
         self.state.jobs.no_checkpoint[row] = no_checkpoint
-        if self.state.claims is not None:
-            self.state.claims.pause(row)
+        if self.state.entitlements is not None:
+            self.state.entitlements.pause(row)
 
     def resume(self, row: int, at: float) -> None:
         """Return a paused job to the queue. Raises IllegalStep if it is not paused."""
         step(int(self.state.jobs.stage[row]), Cause.RESUMED, self.state.ids[row])
         requeue(row, at, *self.arrays)
-        if self.state.claims is not None:
-            self.state.claims.resume(row)
+        if self.state.entitlements is not None:
+            self.state.entitlements.resume(row)
         self.changes += 1
 
     def lose(self, node: int) -> None:

@@ -65,7 +65,7 @@ class State:
         self.topology = topology
         self.price = np.zeros(len(topology.types)) if price is None else price
         self.owners = TenantIndex(tenants or {})
-        self.claims: Entitlements | None = None  # kept for policies that look at them; see `keep_claims`
+        self.entitlements: Entitlements | None = None  # kept for policies that look at them; see `keep_entitlements`
         self.losses: SeenLosses | None = None  # likewise
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
@@ -81,11 +81,11 @@ class State:
         self.pass_count = 0  # choosing passes so far
         self.lease = math.inf  # seconds that a lease given now lasts at most
 
-    def keep_claims(self, needs: frozenset[str]) -> None:
+    def keep_entitlements(self, needs: frozenset[str]) -> None:
         """Keep claims, or losses, from now on if one of these columns of a view is made of them."""
         if needs & NEEDED_BY:
-            before = frozenset() if self.claims is None else self.claims.kept
-            self.claims = Entitlements(before | (needs & NEEDED_BY))
+            before = frozenset() if self.entitlements is None else self.entitlements.kept
+            self.entitlements = Entitlements(before | (needs & NEEDED_BY))
         if "losses" in needs:
             self.losses = SeenLosses()
 
@@ -136,8 +136,8 @@ class State:
         self.jobs.deadline[row] = job.deadline
         self.jobs.demand[row] = job.cpus, job.memory_gib
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
-        if self.claims is not None:
-            self.claims.submit(job)
+        if self.entitlements is not None:
+            self.entitlements.submit(job)
         if self.losses is not None:
             self.losses.add()
         self.submitted.append(job)

@@ -61,8 +61,8 @@ def _add_believed_steps(floats: Floats, row: int, at: float) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def _receive(ints: Ints, floats: Floats, received: Floats, row: int, at: float) -> None:
-    """Write what a job received on its seats into the ledger's tables; from now on it receives nothing."""
+def _add_service(ints: Ints, floats: Floats, received: Floats, row: int, at: float) -> None:
+    """Add the service of a job on its seats to the ledger; it receives none from `at` on."""
     held = at - floats[SERVED_SINCE, row]
     floats[SERVICE, row] += held * ints[WIDTH, row]
     received[row, ints[LAST_TYPE, row]] += held
@@ -71,7 +71,7 @@ def _receive(ints: Ints, floats: Floats, received: Floats, row: int, at: float) 
 
 
 @kernel(allocates=False, forceinline=True)
-def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
+def _keep_lease(t: KernelArrays, row: int, mate: int, at: float) -> None:
     """Give a pair's lease to the job that keeps it."""
     kind = t.ints[ON_TYPE, mate]
     _add_believed_steps(t.belief_floats, mate, at)
@@ -88,11 +88,11 @@ def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
 def _release(t: KernelArrays, row: int, at: float) -> None:
     """Release the seats of a job. A partner keeps them."""
     ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_DEVICE, row]
-    _receive(t.ledger_ints, t.ledger_floats, t.received, row, at)
+    _add_service(t.ledger_ints, t.ledger_floats, t.received, row, at)
     _add_believed_steps(t.belief_floats, row, at)
     t.belief_floats[RATE, row] = 0.0
     if mate >= 0:
-        _leave_alone(t, row, mate, at)
+        _keep_lease(t, row, mate, at)
     else:
         free_chain(t.floor, seat, t.next_device, t.holder, t.up)
     ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_DEVICE, row] = -1
@@ -139,7 +139,7 @@ def allocate(t: KernelArrays, row: int, mate: int, kind: int, shape: int, seats:
 
 
 @kernel(allocates=False, forceinline=True)
-def _forget(t: KernelArrays, row: int) -> None:
+def _deactivate(t: KernelArrays, row: int) -> None:
     """Take a job that ended out of the active rows."""
     alive = t.counts[ALIVE]
     place = np.searchsorted(t.active[:alive], row)
@@ -159,7 +159,7 @@ def leave(row: int, at: float, cause: int, gone: bool, *arrays: Any) -> None:
         _release(t, row, at)
     _step(t.ints, t.counts, row, cause)
     if gone:
-        _forget(t, row)
+        _deactivate(t, row)
 
 
 @kernel(allocates=False)

@@ -48,7 +48,7 @@ class FluidShares:
         self._rate = self._believed()
         self._mark_running()
 
-    def leave_out(self, ended: Bools) -> None:
+    def remove(self, ended: Bools) -> None:
         """End entries; a partner keeps running alone."""
         mates = np.isin(self.partner, self.job[ended])
         self.partner[mates] = -1

@@ -74,7 +74,7 @@ class FluidMechanism(Mechanism):
         """Leave out the shares of jobs that have ended, and wake when an ask is due."""
         ended = self.shares.ended()
         if ended.any():
-            self.shares.leave_out(ended)
+            self.shares.remove(ended)
             if self.asked.pending is None:  # else the answer comes at this instant, with shares for all
                 decisions.append(self.shares.order())
         wake = math.inf

@@ -84,7 +84,7 @@ class GavelMechanism(Mechanism):
         if self.asked.pending is not None or not (at >= self.clock.end if self.clock.running else self._came):
             return False
         for row in self.clock.close().tolist():
-            if self.clock.jobs.fate[row] == DROPPED and self.state.jobs.stage[row] == Stage.RUNNING:
+            if self.clock.jobs.outcome[row] == DROPPED and self.state.jobs.stage[row] == Stage.RUNNING:
                 self._drop(row, at, decisions)
         self.clock.admit()
         self._came = False

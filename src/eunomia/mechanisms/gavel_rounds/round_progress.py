@@ -1,7 +1,7 @@
 """Gavel's accounting and rounds without a backend: takes jobs and allocations, returns rounds.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
-2020, section 5, as its published simulator does it (docs/gavel-mechanism.md tells the order of things).
+2020, section 5, as its published simulator does it (docs/gavel-mechanism.md gives the order of steps).
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Round:
 
 
 class JobProgress(GrowingColumns):
-    """What the clock knows of each job, one row each."""
+    """Progress of each job, one row each."""
 
     size: Ints
     rate: Floats  # (job, type)
     total: Floats  # steps
     done: Floats
     failures: Ints  # rounds in a row in which it failed
-    fate: Ints
+    outcome: Ints
     ended: Floats  # when it did its last step, by the clock
     held: Floats  # (job, type) seconds on seats
 
@@ -68,7 +68,7 @@ class JobProgress(GrowingColumns):
                 "total": (np.float64, 0.0),
                 "done": (np.float64, 0.0),
                 "failures": (np.int64, 0),
-                "fate": (np.int64, ACTIVE),
+                "outcome": (np.int64, ACTIVE),
                 "ended": (np.float64, np.nan),
                 "held": (np.float64, 0.0, types),
             }
@@ -113,7 +113,7 @@ class RoundClock:
         """Withdraw a job. Its steps of the present round still count."""
         if row in self._coming:
             self._coming.remove(row)
-        self.jobs.fate[row], self._left = DONE, True
+        self.jobs.outcome[row], self._left = DONE, True
         if self.now is None:
             self._forget_leavers()
 
@@ -164,20 +164,20 @@ class RoundClock:
             now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"),
             now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish, now.works,
             entries.first, entries.second, entries.received, self._all_received,
-            jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.fate, jobs.ended, jobs.held,
+            jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.outcome, jobs.ended, jobs.held,
             self.busy, self.charged,
         )  # fmt: skip
         ran = np.concatenate((now.first, now.second[now.second >= 0]))
-        left = np.sort(ran[jobs.fate[ran] != ACTIVE])
+        left = np.sort(ran[jobs.outcome[ran] != ACTIVE])
         if self._left or len(left):
             self._forget_leavers()
         return left
 
     def _forget_leavers(self) -> None:
-        n, fate = len(self.entries), self.jobs.fate
+        n, outcome = len(self.entries), self.jobs.outcome
         first, second = self.entries.first[:n], self.entries.second[:n]
         self._left = False
-        self.entries.keep((fate[first] == ACTIVE) & ((second < 0) | (fate[second] == ACTIVE)))
+        self.entries.keep((outcome[first] == ACTIVE) & ((second < 0) | (outcome[second] == ACTIVE)))
         self.stale = True
 
     # ---- the allocation --------------------------------------------------------------------------------------

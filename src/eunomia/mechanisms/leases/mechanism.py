@@ -54,7 +54,7 @@ class LeaseMechanism(Mechanism):
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
         """Return whether an answer is needed that could change anything now, and could say more than one thing."""
-        return self.asked.pending is None and self._must_ask(at) and not self._seat_unasked(at, decisions)
+        return self.asked.pending is None and self._must_ask(at) and not self._place_without_ask(at, decisions)
 
     def shown(self) -> Ints:
         """Return the jobs that an answer could seat: all, or those that wait where no running job can be moved."""
@@ -88,7 +88,7 @@ class LeaseMechanism(Mechanism):
             return cut.recall and free and len(state.capacity) > 1  # a running job may move to a faster type
         return due
 
-    def _seat_unasked(self, at: float, decisions: list[Decision]) -> bool:
+    def _place_without_ask(self, at: float, decisions: list[Decision]) -> bool:
         """Carry out an answer that could only say one thing; False when the policy must be asked.
 
         That is so when a single waiting job fits and no running job can be moved, by what the policy promises: the
@@ -137,7 +137,7 @@ class LeaseMechanism(Mechanism):
         elif isinstance(answer, Grants):
             seating = self._seating(at, decisions)
             seating.grant(answer, named)
-            if seating.put_out:  # jobs wait from now on, which the policy could not see when it was asked
+            if seating.has_unnamed_ends:  # jobs wait from now on, which the policy could not see when it was asked
                 self.asked.again_at = at
         else:
             self._settle_shares(at, decisions)
