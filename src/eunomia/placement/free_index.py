@@ -29,7 +29,7 @@ class Index(NamedTuple):
     nodes: Ints  # (type, count) nodes with that many in all; at count 0 the accelerators of the largest
     filled: Ints  # (type, count) nodes with that many free
     words: Ints  # (type, count, word)
-    summary: Ints  # (type, count, word of words)
+    summary: Ints  # (type, count, summary word): bit set of the non-zero `words`
 
 
 @kernel(allocates=False, forceinline=True)
