@@ -43,7 +43,7 @@ def test_bare_steps_return_numbers() -> None:
     assert handing_out == ["core/kernel_arrays.py: kernel_arrays", *numbers]
 
 
-def test_only_bare_steps_take_the_books_apart() -> None:
+def test_only_bare_steps_take_the_state_apart() -> None:
     calls = {
         where: made
         for where, node, made in steps()

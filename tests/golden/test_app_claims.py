@@ -48,9 +48,9 @@ def test_an_app_is_a_rival_while_one_of_its_jobs_waits_or_runs() -> None:
 
 def test_what_is_kept_is_not_lost_when_more_is_asked_for() -> None:
     state = State(Topology.of([Node(type="gpu", accelerators=1)]))
-    state.keep_claims(frozenset({"weight"}))
-    assert state.claims is None
-    state.keep_claims(frozenset({"apps", "weight"}))
-    state.keep_claims(frozenset({"hourly"}))
-    assert state.claims is not None
-    assert state.claims.kept == {"apps", "hourly"}
+    state.keep_entitlements(frozenset({"weight"}))
+    assert state.entitlements is None
+    state.keep_entitlements(frozenset({"apps", "weight"}))
+    state.keep_entitlements(frozenset({"hourly"}))
+    assert state.entitlements is not None
+    assert state.entitlements.kept == {"apps", "hourly"}

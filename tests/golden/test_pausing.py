@@ -85,7 +85,7 @@ class Result:
 
     def claims(self, name: str) -> dict[str, float]:
         """Return a column of what the scheduler holds that jobs may claim."""
-        jobs, claims = self.figures.jobs["job_id"].tolist(), self.scheduler.state.claims
+        jobs, claims = self.figures.jobs["job_id"].tolist(), self.scheduler.state.entitlements
         assert claims is not None
         return dict(zip(jobs, getattr(claims, name)[: len(jobs)].tolist(), strict=True))
 
@@ -113,7 +113,7 @@ def play(
     cut, belief = policy.info.mechanism, Belief(one_type(), overheads)
     mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
     scheduler = Scheduler(topology, policy.info, mechanism, belief, checked=True)
-    scheduler.state.keep_claims(frozenset({"deserved", "hourly"}))
+    scheduler.state.keep_entitlements(frozenset({"deserved", "hourly"}))
     world = DetailedSimulation(
         jobs, topology, PlacedThroughputs(one_type(), ClusterUnits(topology)), overheads=overheads
     )

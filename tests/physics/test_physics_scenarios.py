@@ -316,7 +316,7 @@ def test_where_something_always_changes_it_is_given_up_in_the_end(
     while not watch.is_final(moments * seconds, True, aways[moments % len(aways)], wakes):
         moments += 1
     assert moments == most
-    assert "given up: nobody ran for 30 days" in watch.reason
+    assert "given up: no job ran for 30 days" in watch.reason
     assert not watch.is_final(moments * seconds, False, aways[0], wakes)
     assert not watch.is_final(moments * seconds, True, aways[0], wakes)  # it is counted anew
     assert watch.is_final(moments * seconds, True, away=0, wakes=False)

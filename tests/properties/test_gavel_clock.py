@@ -180,8 +180,10 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     assert [(at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in seen] == [
         (at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in told
     ]
-    fate, ended = mechanism.clock.jobs.fate, mechanism.clock.jobs.ended
-    here = {m: float(ended[m]) if fate[m] == DONE else None for m in range(len(jobs)) if fate[m] in (DONE, DROPPED)}
+    outcome, ended = mechanism.clock.jobs.outcome, mechanism.clock.jobs.ended
+    here = {
+        m: float(ended[m]) if outcome[m] == DONE else None for m in range(len(jobs)) if outcome[m] in (DONE, DROPPED)
+    }
     assert here == obvious.ended
     assert mechanism.clock.busy.sum() == pytest.approx(obvious.busy)
     assert runnable or len(here) < len(jobs)

@@ -248,7 +248,7 @@ def slow_choose(
     kept: list[bool] = []
     settled: set[int] = set()
     promise: tuple[int, float, int] | None = None  # type, when, spare then
-    closed = [m for m in range(len(seated.on_type)) if seated.on_type[m] >= 0 and not seated.open[m]]
+    closed = [m for m in range(len(seated.on_type)) if seated.on_type[m] >= 0 and not seated.reassignable[m]]
     for row, (job, type, size) in enumerate(zip(rows.job, rows.type, rows.size, strict=True)):
         if job in settled or job in closed:
             continue
@@ -271,7 +271,7 @@ def slow_choose(
             wishes = [r for r in range(len(rows.job)) if rows.job[r] == job]
             options = []
             for wish in wishes:
-                ends = [(seated.end[m], seated.held[m]) for m in closed if seated.on_type[m] == rows.type[wish]]
+                ends = [(seated.end[m], seated.lease_size[m]) for m in closed if seated.on_type[m] == rows.type[wish]]
                 ends += [(at + rows.run_time[r], rows.size[r]) for r in chosen if rows.type[r] == rows.type[wish]]
                 when = np.inf
                 for end in sorted({e for e, _ in ends}):

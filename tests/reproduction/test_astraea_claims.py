@@ -35,9 +35,9 @@ def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
     topology, policy = Topology.of([Node(type="gpu", accelerators=8)]), build("fifo")
     speeds = load("uniform", topology.types)
     scheduler = Scheduler(topology, policy.info, Leases(), Belief(speeds), tenants=TWO)
-    scheduler.state.keep_claims(frozenset({"hourly"}))
-    assert scheduler.state.claims is not None
-    tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
+    scheduler.state.keep_entitlements(frozenset({"hourly"}))
+    assert scheduler.state.entitlements is not None
+    tenancy = Tenancy(scheduler.state.entitlements, scheduler.state.owners.tree)
     run(scheduler, Simulation(jobs, topology, speeds), InlinePolicyRunner(policy), [tenancy])
     found: list[list[float]] = tenancy.fairness(hours).round(3).tolist()
     return found

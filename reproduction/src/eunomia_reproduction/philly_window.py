@@ -98,10 +98,10 @@ def measure(work: WindowRun, policy: str, leases: Leases | None) -> WindowFairne
     speeds, own = load("uniform", topology.types), asked.info.mechanism
     mechanism = leases or Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
     scheduler = Scheduler(topology, asked.info, mechanism, Belief(speeds, COSTS), tenants=work.tenants)
-    scheduler.state.keep_claims(frozenset({"hourly"}))
-    assert scheduler.state.claims is not None
+    scheduler.state.keep_entitlements(frozenset({"hourly"}))
+    assert scheduler.state.entitlements is not None
     metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
-    tenancy = Tenancy(scheduler.state.claims, scheduler.state.owners.tree)
+    tenancy = Tenancy(scheduler.state.entitlements, scheduler.state.owners.tree)
     world = Simulation(work.jobs, topology, speeds, overheads=COSTS)
     run(scheduler, world, InlinePolicyRunner(asked), [metrics, tenancy])
     seen = metrics.figures().jobs

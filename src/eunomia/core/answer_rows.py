@@ -1,4 +1,4 @@
-"""An answer speaks of the view it was asked with; here its rows become rows of the job table."""
+"""Maps the rows of an answer, which refer to its view, to rows of the job table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _rows_of(shares: Shares, jobs: int, types: int) -> tuple[Rows, Floats]:
 
 
 @kernel()
-def _plain(job: Ints, type: Ints, active: Ints, types: int, stage: Ints) -> Ints:
+def _simple_rows(job: Ints, type: Ints, active: Ints, types: int, stage: Ints) -> Ints:
     """Return the rows of the job table that plain rows name; nothing if a row is wrong or a job has ended."""
     found = np.empty(len(job), dtype=np.int64)
     if len(job) != len(type):
@@ -90,7 +90,7 @@ def job_columns(answer: Rows | Shares, question: PendingAsk, state: State) -> Pe
     """
     n, types = len(question.active), len(state.topology.types)
     if isinstance(answer, Rows) and answer.partner is None and answer.shape is None and answer.within is None:
-        job = _plain(answer.job, answer.type, question.active, types, state.jobs.stage)
+        job = _simple_rows(answer.job, answer.type, question.active, types, state.jobs.stage)
         if len(job):
             return PendingAsk(question.asked, question.active, job, answer.type, *_as_asked(len(job)))
     rows, x = _rows_of(answer, n, types) if isinstance(answer, Shares) else (answer, _NO_FLOATS)
@@ -142,7 +142,7 @@ def run_times(named: PendingAsk, size: Ints, at: float, state: State, belief: Be
     jobs, running = state.jobs, state.running()
     with np.errstate(divide="ignore", invalid="ignore"):
         run_time = belief.remaining_at(at, named.job) / belief.throughput[named.job, named.type]
-        run_time += belief.start_cost(jobs.ran[named.job], jobs.unsaved[named.job], size)
+        run_time += belief.start_cost(jobs.ran[named.job], jobs.no_checkpoint[named.job], size)
         left = belief.remaining_at(at, running) / belief.rate[running]
     ends = np.maximum(belief.since[running], at) + np.nan_to_num(left, nan=np.inf)
     jobs.end[running] = np.minimum(ends, jobs.until[running])

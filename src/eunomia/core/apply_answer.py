@@ -1,4 +1,4 @@
-"""From an order or from grants to who sits where: the last step of every decision."""
+"""Applies an order or grants: allocates and releases seats, the last step of every decision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from eunomia.core.answer_rows import PendingAsk, run_times, sizes_of
-from eunomia.core.placement_pass import HEAD, MISPLACED, NOBODY, ODD, RENEWALS, SEATS, STARTS, STOPS, follow, place_one
+from eunomia.core.placement_pass import (
+    HEAD,
+    MISPLACED,
+    NO_SEATS,
+    ODD,
+    RENEWALS,
+    SEATS,
+    STARTS,
+    STOPS,
+    follow,
+    place_one,
+)
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import Grants, InvalidAnswer, Misfit
 from eunomia.model.arrays import Floats, Ints
@@ -19,7 +30,7 @@ _NO_FLOATS: Floats = np.empty(0)
 
 
 class PassResult(NamedTuple):
-    """What a pass changed: who stops, who goes on, which gangs start, and the candidates that found no place."""
+    """What a pass changed: jobs stopped and renewed, gangs started, and candidates without suitable seats."""
 
     stops: Ints
     stop_epochs: Ints
@@ -35,9 +46,9 @@ class PassResult(NamedTuple):
     odd: int  # gangs that start in pairs or in other shapes
 
     @classmethod
-    def of(cls, told: Ints) -> PassResult:
-        """Take apart what `follow` returned."""
-        head = told[:HEAD].tolist()
+    def of(cls, result: Ints) -> PassResult:
+        """Parse the output of `follow`."""
+        head = result[:HEAD].tolist()
         gangs = head[STARTS]
         sizes = (
             head[STOPS], head[STOPS], head[RENEWALS], gangs, gangs + 1, head[SEATS], head[MISPLACED],
@@ -45,123 +56,109 @@ class PassResult(NamedTuple):
         )  # fmt: skip
         parts, place = [], HEAD
         for size in sizes:
-            parts.append(told[place : place + size])
+            parts.append(result[place : place + size])
             place += size
-        stops, stop_epochs, renewed, lead, first, seats, misplaced, epochs, shape, partner, partner_epochs = parts
-        return cls(
-            stops,
-            stop_epochs,
-            renewed,
-            lead,
-            first,
-            seats,
-            misplaced,
-            epochs,
-            shape,
-            partner,
-            partner_epochs,
-            head[ODD],
-        )
+        return cls._make([*parts, head[ODD]])
 
 
 class AnswerPlacer:
     """One decision: opens the seats that may change hands, fills them, and adds to `decisions` what changed.
 
-    `until` is the end of the leases that are given, `opening` which seats may be given anew, as `core.passes` numbers
-    it. Decisions are added in the order stops, renewals, starts.
+    `until` is the end of the leases that are given, `opening` which seats are reassignable, a constant of
+    `core.placement_pass`. Decisions are added in the order stops, renewals, starts.
     """
 
-    def __init__(self, books: SchedulerState, at: float, until: float, opening: int, decisions: list[Decision]):
-        self._books, self.state, self.at = books, books.state, at
+    def __init__(self, sched: SchedulerState, at: float, until: float, opening: int, decisions: list[Decision]):
+        self._sched, self.state, self.at = sched, sched.state, at
         self._until, self._opening, self._decisions = until, opening, decisions
-        self.put_out = False  # a lease ended that the grants did not name
+        self.has_unnamed_ends = False  # a lease ended that the grants did not name
 
     # ---- by an order -----------------------------------------------------------------------------------------
 
     def follow(self, named: PendingAsk, misfit: Misfit, line: Ints, size: Ints, *, fill: bool = False) -> None:
-        """Seat gangs as they stand in `line`; whoever sits on an open seat and is not chosen stops.
+        """Place gangs in the order of `line`; stop jobs on reassignable seats that are not chosen.
 
-        With `fill` what is then free goes to whoever can use it.
+        With `fill` remaining seats go to any active job that can use them.
         """
         state = self.state
         run_time = _NO_FLOATS
         if misfit == "reserve":
-            run_time = run_times(named, size, self.at, state, self._books.belief)
-        state.passes += 1
+            run_time = run_times(named, size, self.at, state, self._sched.belief)
+        state.pass_count += 1
         opening = self._opening
         while True:
-            paper, seats, words = self._books.paper()
+            scratch, seats, output = self._sched.kernel_scratch()
             length = follow(
-                self.at, self._until, state.passes, MISFIT[misfit], opening, fill, line, named.job, named.type, size,
-                named.partner, named.shape, named.within, run_time, paper, seats, words, *self._books.arrays,
+                self.at, self._until, state.pass_count, MISFIT[misfit], opening, fill, line, named.job, named.type,
+                size, named.partner, named.shape, named.within, run_time, scratch, seats, output, *self._sched.arrays,
             )  # fmt: skip
-            self._books.demand_legal()
-            told = PassResult.of(words[:length].copy())
-            self._tell(told)
-            if not len(told.misplaced):
+            self._sched.demand_legal()
+            result = PassResult.of(output[:length].copy())
+            self._append_decisions(result)
+            if not len(result.misplaced):
                 return
-            # Seats were free but not near enough to each other: the next in line may have them.
-            line, opening = line[~np.isin(line, told.misplaced)], NOBODY
+            # Seats were free but not near enough to each other: try the next candidates.
+            line, opening = line[~np.isin(line, result.misplaced)], NO_SEATS
 
-    def _tell(self, told: PassResult) -> None:
-        """Write down what a pass changed."""
+    def _append_decisions(self, result: PassResult) -> None:
+        """Append the stops, renewals and starts of a pass."""
         names = self.state.names
-        if len(told.stops):
-            self._decisions.append(Stop(names(told.stops), told.stop_epochs))
-        if len(told.renewed):
-            self._decisions.append(Renew(names(told.renewed), self._until))
-        if len(told.lead):
-            self._decisions.append(self._starts(told))
-        if told.odd:
-            type = self.state.jobs.on_type[told.lead]
-            self._books.correct_rates(told.lead, type, told.shape, np.diff(told.first), told.partner)
+        if len(result.stops):
+            self._decisions.append(Stop(names(result.stops), result.stop_epochs))
+        if len(result.renewed):
+            self._decisions.append(Renew(names(result.renewed), self._until))
+        if len(result.lead):
+            self._decisions.append(self._starts(result))
+        if result.odd:
+            type = self.state.jobs.on_type[result.lead]
+            self._sched.correct_rates(result.lead, type, result.shape, np.diff(result.first), result.partner)
 
-    def _starts(self, told: PassResult) -> Starts:
+    def _starts(self, result: PassResult) -> Starts:
         names = self.state.names
         return Starts(
-            jobs=names(told.lead),
-            epochs=told.epochs,
-            first=told.first,
-            seats=told.seats,
-            until=np.full(len(told.lead), self._until),
-            shape=told.shape,
-            partners=names(told.partner),
-            partner_epochs=told.partner_epochs,
+            jobs=names(result.lead),
+            epochs=result.epochs,
+            first=result.first,
+            seats=result.seats,
+            until=np.full(len(result.lead), self._until),
+            shape=result.shape,
+            partners=names(result.partner),
+            partner_epochs=result.partner_epochs,
         )
 
     # ---- by grants -------------------------------------------------------------------------------------------
 
     def grant(self, grants: Grants, named: PendingAsk) -> None:
-        """Carry out grants. A gang of which a job or a device went since the ask is dropped whole.
+        """Apply grants. A gang of which a job or a device left since the ask is dropped whole.
 
         Raises InvalidAnswer for a gang of the wrong size, a seat of another type, or a seat given twice.
         """
         state = self.state
         stop = named.active[grants.stop]
         granted: set[int] = set()
-        going_on: set[int] = set()
+        kept: set[int] = set()
         gangs = self._gangs(grants, named)
         for row, seats in gangs:
             job, mate = int(named.job[row]), int(named.partner[row])
             granted |= {job, mate}
             if np.array_equal(np.sort(state.seats_of(job)), seats) and state.jobs.partner[job] == mate:
-                going_on |= {job, mate}
+                kept |= {job, mate}
         running = state.running()
         ended = running[state.jobs.until[running] <= self.at].tolist()  # recall takes no seats: `stop` does
-        leaving = (granted | set(stop.tolist()) | set(ended)) - going_on - {-1}
-        self.put_out = not granted.union(stop.tolist()).issuperset(ended)
+        leaving = (granted | set(stop.tolist()) | set(ended)) - kept - {-1}
+        self.has_unnamed_ends = not granted.union(stop.tolist()).issuperset(ended)
         self._clear([job for job in sorted(leaving) if state.jobs.on_type[job] >= 0])
         started = []
         for row, seats in gangs:
             job, mate = int(named.job[row]), int(named.partner[row])
             until = float(grants.until[_source(named, row)])
-            state.ends_apart |= math.isfinite(until)
+            state.own_lease_ends |= math.isfinite(until)
             until = self._until if math.isnan(until) else until
-            if job in going_on:
+            if job in kept:
                 self._prolong(job, until)
             elif state.floor.is_free(seats) and (state.jobs.on_type[[job] if mate < 0 else [job, mate]] < 0).all():
                 state.floor.take(seats)
-                self._books.start(job, self.at, int(named.type[row]), int(named.shape[row]), seats, until, mate)
+                self._sched.start(job, self.at, int(named.type[row]), int(named.shape[row]), seats, until, mate)
                 started.append(job)
         if started:
             self._decisions.append(self._granted(np.array(started)))
@@ -188,18 +185,18 @@ class AnswerPlacer:
         return gangs
 
     def _clear(self, rows: list[int]) -> None:
-        """Stop these jobs, and whoever shares with them."""
+        """Stop these jobs and their partners."""
         jobs = self.state.jobs
         both = [job for row in rows for job in (row, int(jobs.partner[row])) if job >= 0]
         stops = np.array(list(dict.fromkeys(both)), dtype=np.int64)
         if len(stops):
             self._decisions.append(Stop(self.state.names(stops), jobs.epoch[stops]))
-            self._books.stop_all(stops, self.at)
+            self._sched.stop_all(stops, self.at)
 
     def _prolong(self, job: int, until: float) -> None:
         mate = int(self.state.jobs.partner[job])
         jobs = [job] if mate < 0 else [job, mate]
-        self.state.jobs.until[jobs], self.state.jobs.resting[jobs] = until, False
+        self.state.jobs.until[jobs], self.state.jobs.lease_extended[jobs] = until, False
         self._decisions.append(Renew(self.state.names(np.array(jobs)), until))
 
     def _granted(self, lead: Ints) -> Starts:
@@ -219,29 +216,29 @@ class AnswerPlacer:
         )
 
 
-_ZERO, _NOBODY = np.zeros(1, dtype=np.int64), np.full(1, -1)  # shared by many decisions: nobody writes to them
+_ZERO, _NO_PARTNER = np.zeros(1, dtype=np.int64), np.full(1, -1)  # shared by many decisions: read-only
 
 
-def place_one_gang(books: SchedulerState, at: float, until: float) -> tuple[int, Starts | None]:
-    """Seat the one waiting job that fits, on its fastest type that has room.
+def place_one_gang(sched: SchedulerState, at: float, until: float) -> tuple[int, Starts | None]:
+    """Place the one waiting job that fits, on its fastest type that has room.
 
     Return how many fit, 2 for several, and the start; nothing is done unless just one fits.
     """
-    words = books.paper()[2]
-    fits = place_one(at, until, words, *books.arrays)
+    output = sched.kernel_scratch()[2]
+    fits = place_one(at, until, output, *sched.arrays)
     if fits != 1:
         return fits, None
-    books.demand_legal()
-    size, names = words.item(2), books.state.names
-    told = words[: 3 + size].copy()
+    sched.demand_legal()
+    size, names = output.item(2), sched.state.names
+    result = output[: 3 + size].copy()
     return 1, Starts(
-        jobs=names(told[:1]),
-        epochs=told[1:2],
+        jobs=names(result[:1]),
+        epochs=result[1:2],
         first=np.array([0, size]),
-        seats=told[3:],
+        seats=result[3:],
         until=np.array([until]),
         shape=_ZERO,
-        partners=names(_NOBODY),
+        partners=names(_NO_PARTNER),
         partner_epochs=_ZERO,
     )
 

@@ -1,4 +1,4 @@
-"""What was asked of the policy and when, and what its last answer said, but for the candidates."""
+"""The asks of the policy, and its last answer except for the candidates."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from eunomia.model.view import View
 class Asks:
     """The asks of one scheduler so far. `pending` is asked and not yet answered."""
 
-    def __init__(self, info: PolicyInfo, books: SchedulerState, seed: int) -> None:
+    def __init__(self, info: PolicyInfo, sched: SchedulerState, seed: int) -> None:
         self.info = info
         self.pending: PendingAsk | None = None
         self.count, self.last_at = 0, -math.inf  # asks so far, and when the last was asked
         self.again_at = math.inf  # when the policy wants to be asked again at the latest
         self.certificate: Certificate | None = None  # of the last answer, where it was optimised
-        self._books, self._seed = books, seed
+        self._sched, self._seed = sched, seed
         self._changes_known = 0  # what of `changes` in the state the last ask knew
         self._reasons: tuple[Ints, Mapping[int, str]] = (NO_INTS, {})  # of waiting, and rows of the jobs
         self._columns = GrowingColumns({name: (np.float64, value) for name, value in info.remembers.items()})
@@ -39,24 +39,24 @@ class Asks:
     @property
     def is_stale(self) -> bool:
         """Whether jobs or devices came or went since the last ask."""
-        return self._books.changes != self._changes_known
+        return self._sched.changes != self._changes_known
 
     @property
     def why(self) -> dict[int, str]:
-        """What the last answer says of each job's wait, by row."""
+        """The reason of each job's wait by the last answer, by row."""
         rows, reasons = self._reasons
         return {int(rows[m]): text for m, text in reasons.items()}
 
     def note_changes(self) -> None:
         """Count all that happened as known: the last answer holds for it."""
-        self._changes_known, self.again_at = self._books.changes, math.inf
+        self._changes_known, self.again_at = self._sched.changes, math.inf
 
     def ask(self, at: float, rows: Ints, columns: dict[str, Any]) -> Ask:
         """Ask about these jobs."""
         if self.info.remembers:
-            self._columns.add_many(len(self._books.state.jobs) - len(self._columns))
+            self._columns.add_many(len(self._sched.state.jobs) - len(self._columns))
         memory = {**self._scalars, **{name: getattr(self._columns, name)[rows] for name in self.info.remembers}}
-        types, seed = self._books.state.topology.types, (self._seed, self.count)
+        types, seed = self._sched.state.topology.types, (self._seed, self.count)
         view = View(at=at, types=types, jobs=len(rows), columns=columns, seed=seed, memory=memory)
         self.pending = PendingAsk(self.count, rows)
         self.count += 1
@@ -65,7 +65,7 @@ class Asks:
         return Ask(self.pending.asked, view)
 
     def answer_in(self, moment: Moment) -> Answer | None:
-        """Return the answer that is waited for, if the moment brings it."""
+        """Return the pending answer if the moment contains it."""
         assert self.pending is not None
         answer = None
         for event in moment.events:
@@ -74,7 +74,7 @@ class Asks:
         return answer
 
     def accept(self, answer: Answer, at: float, decisions: list[Decision]) -> PendingAsk:
-        """Note what an answer says besides its candidates, refuse whom it refuses, and return what was asked.
+        """Store the rest of an answer besides its candidates, refuse jobs it refuses, and return the ask.
 
         Raises InvalidAnswer for a refusal of a job that has run, and for a wish to be asked again at once.
         """
@@ -95,7 +95,7 @@ class Asks:
         return question
 
     def _refuse(self, answer: Answer, question: PendingAsk, at: float, decisions: list[Decision]) -> None:
-        state = self._books.state
+        state = self._sched.state
         for m, why in answer.refuse.items():
             row = int(question.active[m])
             if state.jobs.ran[row]:
@@ -103,4 +103,4 @@ class Asks:
                 raise InvalidAnswer(f"policy {self.info.name!r} refused job {name!r}, which has run already")
             if state.jobs.stage[row] == Stage.WAITING:
                 decisions.append(Refuse(state.ids[row], why))
-                self._books.leave(row, at, Cause.REFUSED)
+                self._sched.leave(row, at, Cause.REFUSED)

@@ -1,6 +1,6 @@
-"""What the scheduler thinks is true: how fast jobs go and how much they have left.
+"""What the scheduler believes: speeds of jobs and their remaining steps.
 
-It hears events and what was decided, never the world. What it thinks of speeds comes from a source of its own,
+It is updated by events and decisions, never by the world. Believed speeds come from a source of their own,
 which may differ from the truth.
 """
 
@@ -20,17 +20,17 @@ from eunomia.throughputs.job_type_aliases import largest_tensor
 
 
 @kernel(allocates=False)
-def _hear(rows: Ints, steps: Floats, at: float, floats: Floats) -> None:
-    """Write down how many steps these jobs have safely done, and that they make more from then on at the earliest."""
+def _record_progress(rows: Ints, steps: Floats, at: float, floats: Floats) -> None:
+    """Set the checkpointed steps of these jobs; further steps count from `at` on at the earliest."""
     for m in range(len(rows)):
         floats[DONE, rows[m]] = steps[m]
         floats[RATE_SINCE, rows[m]] = max(at, floats[RATE_SINCE, rows[m]])
 
 
 class Belief(GrowingColumns):
-    """Declared steps, believed speeds; between reports progress is reckoned from the time on seats.
+    """Declared steps, believed speeds; between reports progress is estimated from the time on seats.
 
-    The steps of `core.moves` set rates when gangs sit down or rise.
+    The steps of `core.transitions` set rates when gangs start or stop.
     """
 
     kind: Ints  # jobs of one kind go equally fast
@@ -64,11 +64,11 @@ class Belief(GrowingColumns):
         self._skew: Floats = np.zeros(0)  # (kind,) likewise
 
     def learn(self, job: Job) -> int:
-        """Take in a new job and return its row."""
+        """Add a new job and return its row."""
         row = self.add()
         kind = self._kinds.get((job.job_type, job.scale_factor))
         if kind is None:
-            kind = self._meet(job)
+            kind = self._add_kind(job)
         if self.cost.shape[1] <= max(job.shapes):
             self._cost_up_to(max(job.shapes))
         self.total[row] = job.total_steps
@@ -77,8 +77,8 @@ class Belief(GrowingColumns):
         self._jobs.append(job)
         return row
 
-    def _meet(self, job: Job) -> int:
-        """Take in a kind that is new."""
+    def _add_kind(self, job: Job) -> int:
+        """Add a new kind and return its row."""
         kind = self._kinds[job.job_type, job.scale_factor] = len(self._kinds)
         alone = self.speeds.alone(job.job_type, job.scale_factor)
         self._alone.append(alone)
@@ -86,7 +86,7 @@ class Belief(GrowingColumns):
         return kind
 
     def _cost_up_to(self, size: int) -> None:
-        """Look up what starts of gangs up to that size cost."""
+        """Extend `cost` to gangs of that size."""
         sizes = range(self.cost.shape[1], size + 1)
         begun = ((True, True), (False, True), (False, False))
         cost = [[self._overheads.of(first=first, size=size, saved=saved) for size in sizes] for first, saved in begun]
@@ -104,16 +104,16 @@ class Belief(GrowingColumns):
             if size != self._jobs[row].scale_factor:
                 self.rate[row] = self.speeds.alone(self._jobs[row].job_type, size)[types[place]]
 
-    def start_cost(self, ran: Bools, unsaved: Bools, sizes: Ints) -> Floats:
+    def start_cost(self, ran: Bools, no_checkpoint: Bools, sizes: Ints) -> Floats:
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not.
 
-        Those that are `unsaved` have no checkpoint to pay for.
+        Jobs with `no_checkpoint` restore none.
         """
-        return np.asarray(self.cost[ran.astype(np.int64) + (ran & unsaved), sizes])
+        return np.asarray(self.cost[ran.astype(np.int64) + (ran & no_checkpoint), sizes])
 
-    def hear_progress(self, rows: Ints, steps: Floats, at: float) -> None:
+    def record_progress(self, rows: Ints, steps: Floats, at: float) -> None:
         """Checkpoints say how many steps of these jobs are safe, (row,)."""
-        _hear(rows, steps, at, self.floats)
+        _record_progress(rows, steps, at, self.floats)
 
     def remaining_at(self, at: float, rows: Ints) -> Floats:
         """Return believed steps still to do, (row,), at least 0."""
@@ -158,15 +158,15 @@ class Belief(GrowingColumns):
         return np.asarray(self._levels[self.kind[rows]])
 
     def apart(self, rows: Ints) -> Floats:
-        """Return steps/s of each gang when it does not sit on one machine, (row, type)."""
+        """Return steps/s of each gang when it is not on one machine, (row, type)."""
         jobs = [self._jobs[row] for row in rows.tolist()]
         speeds = [apart(self.speeds, job.job_type, job.scale_factor) for job in jobs]
         return np.array(speeds).reshape(len(jobs), len(self.speeds.types))
 
     def loss_curves(self, rows: Ints) -> Floats:
-        """Return the learning curve of each job, (row, 3); the median where none is told."""
-        told = [self._jobs[row].loss or Curve() for row in rows.tolist()]
-        return np.array(told, dtype=float).reshape(len(told), 3)
+        """Return the learning curve of each job, (row, 3); the median where none is given."""
+        curves = [self._jobs[row].loss or Curve() for row in rows.tolist()]
+        return np.array(curves, dtype=float).reshape(len(curves), 3)
 
     def shapes(self, rows: Ints) -> tuple[Ints, Floats]:
         """Return accelerators of each shape, (row, shape), and steps/s in each, (row, shape, type)."""

@@ -9,7 +9,7 @@ from eunomia.model.job_lifecycle import PRESENT, Stage
 
 
 class BrokenInvariant(AssertionError):
-    """The state contradicts itself: wrong is worse than down."""
+    """The state violates an invariant."""
 
 
 def _demand(holds: object, message: str) -> None:
@@ -39,17 +39,17 @@ def check(state: State) -> None:
         size = state.submitted[row].shapes[jobs.shape[row]]
         _demand(len(seats) == size, f"job row {row} holds {len(seats)} seats; its gang is {size}: gangs are whole")
         _demand(len(np.unique(seats)) == size, f"job row {row} holds a seat twice")
-        _demand((topology.type[seats] == on_type[row]).all(), f"job row {row} sits on one accelerator type")
-        _demand(state.floor.up[topology.node[seats]].all(), f"job row {row} sits on a lost node")
+        _demand((topology.type[seats] == on_type[row]).all(), f"job row {row} is on one accelerator type")
+        _demand(state.floor.up[topology.node[seats]].all(), f"job row {row} is on a lost node")
         if mate >= 0:
-            together = jobs.partner[mate] == row and jobs.first_seat[mate] == jobs.first_seat[row]
+            together = jobs.partner[mate] == row and jobs.first_device[mate] == jobs.first_device[row]
             _demand(together, f"job row {row} and its partner agree")
-        if jobs.held[row]:
+        if jobs.lease_size[row]:
             _demand((seen[seats] == -1).all(), f"a seat of job row {row} has two leases")
             seen[seats] = row
     _demand(np.array_equal(seen, state.holder), "every seat knows its holder, and no other")
-    _demand((state.after[seen == -1] == -1).all(), "a seat that nobody holds leads to no other")
-    _demand((jobs.first_seat[:n] >= 0)[on_type < 0].sum() == 0, "a job without seats names none")
+    _demand((state.next_device[seen == -1] == -1).all(), "a free seat has no next device")
+    _demand((jobs.first_device[:n] >= 0)[on_type < 0].sum() == 0, "a job without seats names none")
 
     up = state.floor.up[topology.node]
     free = np.bincount(topology.type[up & (seen == -1)], minlength=len(topology.types))

@@ -1,4 +1,4 @@
-"""What jobs, tenants and apps could lay claim to so far: sums over time that only some policies look at.
+"""Entitlements of jobs, tenants and apps: sums over time that only some policies need.
 
     job       D_m = ∫ min(z_m, w_m / Σ w of the tenant's jobs · O_u) dt        accelerator-seconds deserved
     tenant    used, deserved = min(demand, O_u) and entitled = Q_u, an hour at a time; O_u as `model.deserved` says
@@ -72,42 +72,42 @@ class Entitlements(GrowingColumns):
         self._table: tuple[tuple[int, int], Floats] = (0, 0), np.zeros((0, 0, 3))  # last hour and tenants of which
 
     def submit(self, job: Job) -> None:
-        """Take in a new job."""
+        """Add a new job."""
         row, name = self.add(), job.app or job.job_id
         if name not in self._row_of_app:
             self._row_of_app[name] = app = self._apps.add()
             self._names.append(name)
             self._apps.submitted[app], self._apps.before[app] = job.submitted, self._rivals
         self.app[row] = self._row_of_app[name]
-        self._come(row)
+        self._activate(row)
 
     def end(self, row: int, service: float, *, finished: bool) -> None:
-        """Note what a job attained that has ended."""
+        """Add the service of a job that has ended."""
         self._apps.service[self.app[row]] += service
-        self._go(row)
+        self._deactivate(row)
         if finished:
             self._past.append(service)
 
     def pause(self, row: int) -> None:
-        """Note that a job neither waits nor runs until it is resumed."""
-        self._go(row)
+        """Remove a job from the active ones until it is resumed."""
+        self._deactivate(row)
 
     def resume(self, row: int) -> None:
-        """Note that a paused job waits again."""
-        self._come(row)
+        """Return a paused job to the active ones."""
+        self._activate(row)
 
-    def _come(self, row: int) -> None:
+    def _activate(self, row: int) -> None:
         app = self.app[row]
         self._apps.present[app] += 1
         self._alive += self._apps.present[app] == 1
 
-    def _go(self, row: int) -> None:
+    def _deactivate(self, row: int) -> None:
         app = self.app[row]
         self._apps.present[app] -= 1
         self._alive -= self._apps.present[app] == 0
 
     def advance(self, at: float, present: ActiveJobs | None, tree: Tenants, capacity: float) -> None:
-        """Add up the time since the last call, in which these jobs were there on so many accelerators.
+        """Add up the time since the last call, with these active jobs and this capacity.
 
         `present` may be left out where nothing of the tenants is kept.
         """
@@ -170,7 +170,7 @@ class Entitlements(GrowingColumns):
         return Apps(self._names_of(mine), submitted, np.maximum(rivals, 1.0), service, paused)
 
     def _names_of(self, apps: Ints) -> tuple[str, ...]:
-        """Return the names of apps; those that were asked for last are kept, for apps seldom change."""
+        """Return the names of apps; the last result is cached because apps seldom change."""
         if not np.array_equal(self._asked[0], apps):
             self._asked = apps, tuple(self._names[app] for app in apps.tolist())
         return self._asked[1]

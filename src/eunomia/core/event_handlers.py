@@ -1,4 +1,4 @@
-"""Taking in what happened: every event but answers, written into the books."""
+"""Handlers of events other than answers: each updates the scheduler state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class UnknownEvent(AssertionError):
         super().__init__(f"{mechanism} does not know the event {event!r}")
 
 
-def apply_event(event: Event, at: float, books: SchedulerState) -> list[Decision]:
+def apply_event(event: Event, at: float, sched: SchedulerState) -> list[Decision]:
     """Write one event into the state; return what follows from it whatever the policy says.
 
     Raises `UnknownEvent` for an event that it does not know.
@@ -46,89 +46,89 @@ def apply_event(event: Event, at: float, books: SchedulerState) -> list[Decision
     handler = HANDLERS.get(type(event))
     if handler is None:
         raise UnknownEvent(event)
-    return handler(event, at, books) or []
+    return handler(event, at, sched) or []
 
 
-def _runs(name: str, epoch: int, books: SchedulerState) -> bool:
-    """Say whether the event speaks of the run that is going on; word of an earlier one comes too late."""
-    row, jobs = books.state.row_of[name], books.state.jobs
+def _runs(name: str, epoch: int, sched: SchedulerState) -> bool:
+    """Return whether the event refers to the present run; reports of earlier runs are ignored."""
+    row, jobs = sched.state.row_of[name], sched.state.jobs
     return bool(jobs.stage[row] == _RUNS and jobs.epoch[row] == epoch)
 
 
-def _submit(event: JobSubmitted, at: float, books: SchedulerState) -> None:
-    books.submit(event.job)
+def _submit(event: JobSubmitted, at: float, sched: SchedulerState) -> None:
+    sched.submit(event.job)
 
 
-def _finish(event: JobFinished, at: float, books: SchedulerState) -> None:
-    if _runs(event.job_id, event.epoch, books):
-        books.leave(books.state.row_of[event.job_id], at, Cause.FINISHED)
+def _finish(event: JobFinished, at: float, sched: SchedulerState) -> None:
+    if _runs(event.job_id, event.epoch, sched):
+        sched.leave(sched.state.row_of[event.job_id], at, Cause.FINISHED)
 
 
-def _resume(event: JobResumed, at: float, books: SchedulerState) -> None:
-    row = books.state.row_of[event.job_id]
-    if books.state.jobs.stage[row] == _PAUSED:
-        books.resume(row, at)
+def _resume(event: JobResumed, at: float, sched: SchedulerState) -> None:
+    row = sched.state.row_of[event.job_id]
+    if sched.state.jobs.stage[row] == _PAUSED:
+        sched.resume(row, at)
 
 
-def _update(event: JobUpdated, at: float, books: SchedulerState) -> None:
-    books.update(books.state.row_of[event.job_id], event.weight, event.total_steps)
+def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
+    sched.update(sched.state.row_of[event.job_id], event.weight, event.total_steps)
 
 
-def _measure(event: Measured, at: float, books: SchedulerState) -> None:
-    books.state.hear_loss(books.state.row_of[event.job_id], event.steps, event.loss)
+def _measure(event: Measured, at: float, sched: SchedulerState) -> None:
+    sched.state.record_loss(sched.state.row_of[event.job_id], event.steps, event.loss)
 
 
-def _progress(event: Progressed, at: float, books: SchedulerState) -> None:
-    rows = books.state.register.rows(event.job_ids)
-    books.belief.hear_progress(rows, np.asarray(event.steps, dtype=float), at)
+def _progress(event: Progressed, at: float, sched: SchedulerState) -> None:
+    rows = sched.state.register.rows(event.job_ids)
+    sched.belief.record_progress(rows, np.asarray(event.steps, dtype=float), at)
 
 
-def _join(event: NodeJoined, at: float, books: SchedulerState) -> None:
-    if not books.state.floor.up[event.node]:
-        books.restore(event.node)
+def _join(event: NodeJoined, at: float, sched: SchedulerState) -> None:
+    if not sched.state.floor.up[event.node]:
+        sched.restore(event.node)
 
 
-def _change_nothing(event: Event, at: float, books: SchedulerState) -> None:
+def _change_nothing(event: Event, at: float, sched: SchedulerState) -> None:
     """Answers are matched with asks by the scheduler; the others change nothing that the core keeps."""
 
 
-def _fail(event: JobFailed, at: float, books: SchedulerState) -> list[Decision]:
-    """Let a job wait again while it may be tried again; else say that it is over."""
+def _fail(event: JobFailed, at: float, sched: SchedulerState) -> list[Decision]:
+    """Requeue a failed job while it may be retried; else give it up or refuse it."""
     name, reason = event.job_id, event.reason
-    if not _runs(name, event.epoch, books):
+    if not _runs(name, event.epoch, sched):
         return []
-    row, failures = books.state.row_of[name], books.state.jobs.failures
-    job, hopeless = books.state.submitted[row], books.comes_again(books.state.submitted[row].tenant, reason)
+    row, failures = sched.state.row_of[name], sched.state.jobs.failures
+    job, hopeless = sched.state.submitted[row], sched.comes_again(sched.state.submitted[row].tenant, reason)
     failures[row] += 1
     left = job.may_retry(int(failures[row]))
-    books.leave(row, at, Cause.FAILED if left and not hopeless else Cause.FAILED_AGAIN)
+    sched.leave(row, at, Cause.FAILED if left and not hopeless else Cause.FAILED_AGAIN)
     if not left:
         return [GiveUp(name)]
     return [Refuse(name, f"it failed for a reason that comes again: {reason}")] if hopeless else []
 
 
-def _cancel(event: JobCancelled, at: float, books: SchedulerState) -> list[Decision]:
+def _cancel(event: JobCancelled, at: float, sched: SchedulerState) -> list[Decision]:
     name = event.job_id
-    row, jobs = books.state.row_of[name], books.state.jobs
+    row, jobs = sched.state.row_of[name], sched.state.jobs
     stage, epoch = jobs.stage[row], int(jobs.epoch[row])
     if stage in (_RUNS, _WAITS, _PAUSED):
-        books.leave(row, at, Cause.CANCELLED)
+        sched.leave(row, at, Cause.CANCELLED)
     return [Stop((name,), (epoch,), save=False)] if stage == _RUNS else []
 
 
-def _pause(event: JobPaused, at: float, books: SchedulerState) -> list[Decision]:
-    """Take a job out of the running; one that has ended, or rests already, is left as it is."""
+def _pause(event: JobPaused, at: float, sched: SchedulerState) -> list[Decision]:
+    """Pause a job unless it has ended or is paused already."""
     name = event.job_id
-    row, jobs = books.state.row_of[name], books.state.jobs
+    row, jobs = sched.state.row_of[name], sched.state.jobs
     stage, epoch = jobs.stage[row], int(jobs.epoch[row])
     if stage in (_RUNS, _WAITS):
-        books.pause(row, at)
+        sched.pause(row, at)
     return [Stop((name,), (epoch,))] if stage == _RUNS else []
 
 
-def _lose(event: NodeLost, at: float, books: SchedulerState) -> list[Decision]:
-    """Take the node's gangs off all their seats; what is left of a gang is stopped too."""
-    state, node = books.state, event.node
+def _lose(event: NodeLost, at: float, sched: SchedulerState) -> list[Decision]:
+    """Release all seats of the node's gangs, including those on other nodes."""
+    state, node = sched.state, event.node
     if not state.floor.up[node]:
         return []
     first, size = state.topology.first[node], state.topology.size[node]
@@ -138,8 +138,8 @@ def _lose(event: NodeLost, at: float, books: SchedulerState) -> list[Decision]:
     hit = np.sort(np.concatenate((leads, mates[mates >= 0])))
     stop = Stop(state.names(hit), state.jobs.epoch[hit], save=False)
     for row in hit.tolist():
-        books.leave(row, at, Cause.NODE_LOST)
-    books.lose(node)
+        sched.leave(row, at, Cause.NODE_LOST)
+    sched.lose(node)
     return [stop] if len(hit) else []
 
 

@@ -1,4 +1,4 @@
-"""What happened last, for the message of an error that should never be."""
+"""The last events, for the message of an internal error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def last_events(moments: Iterable[Happened], job_id: str) -> str:
 
 
 def _names(one: Any, job_id: str) -> bool:
-    """Say whether an event or a decision names the job."""
+    """Return whether an event or a decision names the job."""
     if isinstance(one, JobSubmitted):
         return one.job.job_id == job_id
     alone = (getattr(one, name, None) for name in ("job_id", "partner_id"))

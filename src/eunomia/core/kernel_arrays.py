@@ -1,4 +1,4 @@
-"""All that a step of a job changes, as plain arrays: what compiled code takes instead of objects.
+"""The arrays that a transition of a job changes: arguments of compiled code in place of objects.
 
 The column numbers below are rows of the tables of `State.jobs`, `Ledger` and `Belief`.
 """
@@ -13,13 +13,16 @@ from eunomia.placement.free_index import Index
 
 # State.jobs
 INTS = (
-    "stage", "scale_factor", "owner", "epoch", "failures", "on_type", "shape", "partner", "held", "taken", "first_seat",
+    "stage", "scale_factor", "owner", "epoch", "failures", "on_type", "shape", "partner", "lease_size",
+    "last_pass", "first_device",
 )  # fmt: skip
-STAGE, SCALE_FACTOR, OWNER, EPOCH, FAILURES, ON_TYPE, SHAPE, PARTNER, HELD, TAKEN, FIRST_SEAT = range(len(INTS))
+STAGE, SCALE_FACTOR, OWNER, EPOCH, FAILURES, ON_TYPE, SHAPE, PARTNER, LEASE_SIZE, LAST_PASS, FIRST_DEVICE = range(
+    len(INTS)
+)
 FLOATS = ("weight", "submitted", "deadline", "until", "end", "first_started")
 WEIGHT, SUBMITTED, DEADLINE, UNTIL, END, FIRST_STARTED = range(len(FLOATS))
-FLAGS = ("ran", "open", "resting", "unsaved")
-RAN, OPEN, RESTING, UNSAVED = range(len(FLAGS))
+FLAGS = ("ran", "reassignable", "lease_extended", "no_checkpoint")
+RAN, REASSIGNABLE, LEASE_EXTENDED, NO_CHECKPOINT = range(len(FLAGS))
 # Ledger
 WIDTH, LAST_TYPE = range(2)
 SERVICE, SERVED_SINCE = range(2)
@@ -31,7 +34,7 @@ ALIVE, WAITING, ILLEGAL_JOB, ILLEGAL_CAUSE = range(4)  # the last two: row + 1 a
 
 
 class KernelArrays(NamedTuple):
-    """The arrays of one scheduler's books; every compiled step changes them in place."""
+    """The arrays of one scheduler's state; compiled steps change them in place."""
 
     ints: Ints  # (column, job)
     floats: Floats
@@ -39,7 +42,7 @@ class KernelArrays(NamedTuple):
     active: Ints  # (job,) rows that wait or run, ascending; the first counts[ALIVE] are valid
     counts: Ints
     holder: Ints  # (device,)
-    after: Ints  # (device,) next seat of the same gang, -1 = none
+    next_device: Ints  # (device,) next seat of the same gang, -1 = none
     ledger_ints: Ints  # (column, job)
     ledger_floats: Floats
     received: Floats  # (job, type)
@@ -60,7 +63,7 @@ def kernel_arrays(
     active: Ints,
     counts: Ints,
     holder: Ints,
-    after: Ints,
+    next_device: Ints,
     ledger_ints: Ints,
     ledger_floats: Floats,
     received: Floats,
@@ -89,6 +92,6 @@ def kernel_arrays(
     """
     floor = Index(node_type, first, size, node, free, device_free, total, nodes, filled, words, summary)
     return KernelArrays(
-        ints, floats, flags, active, counts, holder, after, ledger_ints, ledger_floats, received,
+        ints, floats, flags, active, counts, holder, next_device, ledger_ints, ledger_floats, received,
         belief_ints, belief_floats, throughput, cost, prefer, floor, up,
     )  # fmt: skip

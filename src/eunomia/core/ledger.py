@@ -1,4 +1,4 @@
-"""Who received what: sums over time, kept as a base value and what has run since."""
+"""Service received by each job: sums over time, a base value plus the time since."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ledger(GrowingColumns):
     width: Ints  # accelerators that it holds now, shared ones in full; 0 = none
     on_type: Ints  # of its last lease
     service: Floats  # accelerator-seconds up to `since`
-    since: Floats  # when it sat down or, of a job that waits, when it began to
+    since: Floats  # when it started or, of a waiting job, when it began to wait
     received: Floats  # (job, type) seconds up to `since`
 
     def __init__(self, types: int):
@@ -41,7 +41,7 @@ class Ledger(GrowingColumns):
         return np.where(self.width[rows] > 0, 0.0, at - self.since[rows])
 
     def started(self, rows: Ints) -> Floats:
-        """Return when these jobs sat down on their seats, (row,); inf while they wait."""
+        """Return when these jobs started on their seats, (row,); inf while they wait."""
         return np.where(self.width[rows] > 0, self.since[rows], np.inf)
 
     def service_at(self, at: float, rows: Ints) -> Floats:

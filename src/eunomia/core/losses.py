@@ -1,4 +1,4 @@
-"""What running jobs told of how good they are: the losses that curves can be fitted to. Kept for who looks at them."""
+"""Losses reported by running jobs, to which curves can be fitted; kept only if a policy needs them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOST = 32  # losses that are kept of a job; when there are more every second one
 
 
 class SeenLosses(GrowingColumns):
-    """Losses by steps, one row per job, in the order in which they were told."""
+    """Losses by steps, one row per job, in the order of their reports."""
 
     count: Ints
     steps: Floats  # (job, MOST) ascending; nan past the count
     loss: Floats  # (job, MOST)
 
     def __init__(self) -> None:
-        told = (np.float64, np.nan, MOST)
-        super().__init__({"count": (np.int64, 0), "steps": told, "loss": told})
+        column = (np.float64, np.nan, MOST)
+        super().__init__({"count": (np.int64, 0), "steps": column, "loss": column})
 
-    def hear(self, row: int, steps: float, loss: float) -> None:
-        """Note a loss; one of no more steps than before, as after a failure, tells nothing new."""
+    def record(self, row: int, steps: float, loss: float) -> None:
+        """Record a loss; ignore one at no more steps than the last, as after a failure."""
         count = int(self.count[row])
         if math.isnan(loss) or (count and steps <= self.steps[row, count - 1]):
             return
@@ -37,6 +37,6 @@ class SeenLosses(GrowingColumns):
         self.count[row] = count + 1
 
     def of(self, rows: Ints) -> Floats:
-        """Return steps and loss of all that was told of these jobs, (row, loss, 2); nan where there is no more."""
+        """Return steps and loss of all reports of these jobs, (row, loss, 2); nan where there is no more."""
         most = int(self.count[rows].max(initial=0))
         return np.stack((self.steps[rows, :most], self.loss[rows, :most]), axis=2)

@@ -45,7 +45,7 @@ class Mechanism(ABC):
     """How time is cut for one scheduler."""
 
     def __init__(self, core: Core) -> None:
-        self.books, self.asked = core.state, core.asks
+        self.sched, self.asked = core.state, core.asks
         self.state, self.ledger, self.belief = core.state.state, core.state.ledger, core.state.belief
         self.info = core.asks.info
         self._timer = math.inf
@@ -53,38 +53,34 @@ class Mechanism(ABC):
     # ---- what happened ---------------------------------------------------------------------------------------
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
-        """Write what happened into the state, and add what follows from it whatever the policy says.
+        """Apply events to the state, and add the decisions that follow whatever the policy says.
 
         Raises `UnknownEvent` for an event that the mechanism cannot account for.
         """
-        at, books = moment.at, self.books
         for event in moment.events:
-            decisions += apply_event(event, at, books)
+            decisions += apply_event(event, moment.at, self.sched)
 
     # ---- what is decided -------------------------------------------------------------------------------------
 
     @abstractmethod
     def opens(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether seats may be given anew now; False: what happened is only recorded."""
+        """Return whether seats may be reassigned now; if not, events are only recorded."""
 
     @abstractmethod
     def asks(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether the last answer is too old.
-
-        A mechanism that knows the only possible answer carries it out instead.
-        """
+        """Return whether the policy must be asked; a mechanism that knows the only possible answer applies it."""
 
     @abstractmethod
     def order(self, answer: Answer, question: PendingAsk, at: float) -> None:
-        """Take over an answer: order its candidates. Raises InvalidAnswer for an answer that cannot be carried out."""
+        """Order the candidates of an answer. Raises InvalidAnswer for an answer that cannot be applied."""
 
     @abstractmethod
     def settle(self, at: float, decisions: list[Decision]) -> bool:
-        """Start, renew and stop gangs by the last answer; say whether more may be decided at this instant."""
+        """Start, renew and stop gangs by the last answer; return whether more may be decided at this instant."""
 
     @abstractmethod
     def set_timer(self, at: float, decisions: list[Decision]) -> None:
-        """Add when to call again though nothing happens, if that has changed."""
+        """Add a timer for the next call without an event, if it has changed."""
 
     def _wake_at(self, when: float, at: float, decisions: list[Decision]) -> None:
         """Order a timer for that time, inf = none, unless it is set already."""
@@ -130,7 +126,7 @@ class Mechanism(ABC):
 class MechanismConfig:
     """What a mechanism can be set to: base of frozen dataclasses. `bind` makes the mechanism of one scheduler.
 
-    The class attributes say what the mechanism can do; nobody asks for its name but the registry.
+    The class attributes say what the mechanism can do; only the registry reads its name.
     """
 
     __slots__ = ()

@@ -41,22 +41,22 @@ class Scheduler:
         tenants: Mapping[str, Tenant] | None = None,
         comes_again: Callable[[str, str], bool] | None = None,
     ):
-        books = SchedulerState(topology, belief, price, tenants)
-        books.comes_again = comes_again or books.comes_again
-        self._books, self._checked, self._history = books, checked, deque[Happened](maxlen=MOMENTS)
-        self.info, self.state, self.ledger, self.belief = info, books.state, books.ledger, belief
-        self.state.keep_claims(info.needs)
+        sched = SchedulerState(topology, belief, price, tenants)
+        sched.comes_again = comes_again or sched.comes_again
+        self._sched, self._checked, self._history = sched, checked, deque[Happened](maxlen=MOMENTS)
+        self.info, self.state, self.ledger, self.belief = info, sched.state, sched.ledger, belief
+        self.state.keep_entitlements(info.needs)
         self.state.lease = mechanism.lease_s
-        self.asks = Asks(info, books, seed)
-        self.mechanism = mechanism.bind(Core(books, self.asks, seed))
+        self.asks = Asks(info, sched, seed)
+        self.mechanism = mechanism.bind(Core(sched, self.asks, seed))
 
     def handle(self, moment: Moment) -> list[Decision]:
-        """Take in all that happened at one instant, then decide once."""
+        """Apply all events of one instant, then decide once."""
         at, mechanism, asks = moment.at, self.mechanism, self.asks
         decisions: list[Decision] = []
         self._history.append((moment, decisions))
         try:
-            self._books.reckon(at)
+            self._sched.advance_to(at)
             mechanism.receive(moment, decisions)
             answer, more = None if asks.pending is None else asks.answer_in(moment), True
             if answer is not None:

@@ -1,4 +1,4 @@
-"""The books: what is so, what was received and what is believed, changed together and in one place."""
+"""State, ledger and belief of a scheduler, changed together."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _never(tenant: str, reason: str) -> bool:
 
 
 class SchedulerState:
-    """State, ledger and belief of one scheduler. `changes` counts what came or went, but not who was seated.
+    """State, ledger and belief of one scheduler. `changes` counts jobs and nodes that came or went.
 
-    `arrays` are all their tables, in the order of `core.tables.tables`, for compiled steps.
+    `arrays` are all their tables, in the order of `core.kernel_arrays.kernel_arrays`, for compiled steps.
     """
 
     def __init__(
@@ -45,39 +45,39 @@ class SchedulerState:
         self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
         self._layout = (0, 0, 0)
         self._lay_out()
-        self._sheets, self._written = scratch_arrays(0, len(topology.types), topology.devices), 0
+        self._scratch, self._written = scratch_arrays(0, len(topology.types), topology.devices), 0
 
     def _lay_out(self) -> None:
-        """Take hold of the arrays again if they have grown."""
+        """Rebuild `arrays` if they have grown."""
         state, ledger, belief = self.state, self.ledger, self.belief
         layout = (state.jobs.room, len(belief.prefer), belief.cost.shape[1])
         if layout != self._layout:
             self._layout = layout
             self.arrays: tuple[Array, ...] = (
                 state.jobs.ints, state.jobs.floats, state.jobs.flags, state.rows, state.counts, state.holder,
-                state.after, ledger.ints, ledger.floats, ledger.received, belief.ints, belief.floats,
+                state.next_device, ledger.ints, ledger.floats, ledger.received, belief.ints, belief.floats,
                 belief.throughput, belief.cost, belief.prefer, state.floor.up, *state.floor.index,
             )  # fmt: skip
 
-    def paper(self) -> tuple[Ints, Ints, Ints]:
-        """Return paper for a pass over all who are active now, as `core.passes` writes on it."""
+    def kernel_scratch(self) -> tuple[Ints, Ints, Ints]:
+        """Return scratch arrays for a pass over all active jobs; see `core.placement_pass.scratch_arrays`."""
         if self.state.alive > self._written:
             self._written = 2 * self.state.alive
-            self._sheets = scratch_arrays(self._written, len(self.state.topology.types), self.state.topology.devices)
-        return self._sheets
+            self._scratch = scratch_arrays(self._written, len(self.state.topology.types), self.state.topology.devices)
+        return self._scratch
 
-    def reckon(self, at: float) -> None:
-        """Let time pass until then, with everything as it is."""
+    def advance_to(self, at: float) -> None:
+        """Advance time to `at` in an unchanged state."""
         state = self.state
-        if state.claims is not None:
+        if state.entitlements is not None:
             active, jobs, present = state.active, state.jobs, None
-            if state.claims.kept & OF_TENANTS:
+            if state.entitlements.kept & OF_TENANTS:
                 owner, size, weight = jobs.owner[active], jobs.scale_factor[active], jobs.weight[active]
                 present = ActiveJobs(active, owner, size, self.ledger.width[active], weight)
-            state.claims.advance(at, present, state.owners.tree, float(state.capacity.sum()))
+            state.entitlements.advance(at, present, state.owners.tree, float(state.capacity.sum()))
 
     def submit(self, job: Job) -> None:
-        """Open the books for a new job."""
+        """Add a new job."""
         self.state.add(job)
         self.ledger.open(job.submitted)
         self.belief.learn(job)
@@ -85,7 +85,7 @@ class SchedulerState:
         self.changes += 1
 
     def update(self, row: int, weight: float, total_steps: float) -> None:
-        """Its user thinks otherwise of a job; nan = as before."""
+        """Update a job by its user; nan = unchanged."""
         if not math.isnan(weight):
             self.state.jobs.weight[row] = weight
         if not math.isnan(total_steps):
@@ -93,7 +93,7 @@ class SchedulerState:
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:
-        """Give seats that the floor has taken to one job, or to two that share them."""
+        """Allocate seats taken in the free index to one job or a pair."""
         lead, mate, on, form = (np.array([value], dtype=np.int64) for value in (row, partner, type, shape))
         self.state.floor.give_back(seats)
         self.start_all(lead, at, on, form, np.array([0, len(seats)]), seats, until, mate)
@@ -101,7 +101,7 @@ class SchedulerState:
     def start_all(
         self, lead: Ints, at: float, type: Ints, shape: Ints, first: Ints, seats: Ints, until: float, partner: Ints
     ) -> None:
-        """Give free seats to many gangs: gang g sits on seats[first[g]:first[g + 1]]; partner -1 = alone."""
+        """Allocate free seats to gangs: gang g gets seats[first[g]:first[g + 1]]; partner -1 = alone."""
         start_all(lead, partner, type, shape, first, seats, at, until, *self.arrays)
         self.demand_legal()
         self.correct_rates(lead, type, shape, np.diff(first), partner)
@@ -115,7 +115,7 @@ class SchedulerState:
             step(int(self.state.jobs.stage[row]), cause, self.state.ids[row])
 
     def step_all(self, rows: Ints, cause: Cause) -> None:
-        """Let jobs that hold no seats go from stage to stage. Raises `IllegalStep` where that cannot happen."""
+        """Move jobs without seats to their next stage. Raises `IllegalStep` where that is not allowed."""
         state = self.state
         before = state.jobs.stage[rows]
         after = NEXT_STAGE[_NUMBER[cause]][before]
@@ -131,37 +131,37 @@ class SchedulerState:
             self.belief.correct_rates(lead[odd], partner[odd], type[odd], size[odd])
 
     def stop_all(self, rows: Ints, at: float) -> None:
-        """Take running jobs off their seats; a partner that is not among them goes on alone."""
+        """Take running jobs off their seats; a partner that is not among them keeps running alone."""
         stop_all(rows, at, *self.arrays)
         self.demand_legal()
 
     def leave(self, row: int, at: float, cause: Cause) -> None:
-        """Take a job off its seats, if it has any; a partner goes on alone."""
+        """Take a job off its seats, if it has any; a partner keeps running alone."""
         state = self.state
         before = int(state.jobs.stage[row])
         stage = step(before, cause, state.ids[row])
         leave(row, at, _NUMBER[cause], stage not in PRESENT and before in PRESENT, *self.arrays)
-        if stage in FINAL and state.claims is not None:
+        if stage in FINAL and state.entitlements is not None:
             if before == Stage.PAUSED:
-                state.claims.resume(row)
-            state.claims.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
-        state.jobs.unsaved[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # no checkpoint was written, nor is paid for
+                state.entitlements.resume(row)
+            state.entitlements.end(row, float(self.ledger.service[row]), finished=cause is Cause.FINISHED)
+        state.jobs.no_checkpoint[row] = cause in (Cause.FAILED, Cause.NODE_LOST)  # none written, nor paid for
         self.changes += cause is not Cause.STOPPED
 
     def pause(self, row: int, at: float) -> None:
         """Take a job off its seats, if it has any, and out of the active rows until it is resumed."""
-        unsaved = self.state.jobs.unsaved[row] and self.state.jobs.on_type[row] < 0
+        no_checkpoint = self.state.jobs.no_checkpoint[row] and self.state.jobs.on_type[row] < 0
         self.leave(row, at, Cause.PAUSED)
-        self.state.jobs.unsaved[row] = unsaved
-        if self.state.claims is not None:
-            self.state.claims.pause(row)
+        self.state.jobs.no_checkpoint[row] = no_checkpoint
+        if self.state.entitlements is not None:
+            self.state.entitlements.pause(row)
 
     def resume(self, row: int, at: float) -> None:
-        """Let a paused job wait for seats again. Raises IllegalStep for one that is not paused."""
+        """Return a paused job to the queue. Raises IllegalStep if it is not paused."""
         step(int(self.state.jobs.stage[row]), Cause.RESUMED, self.state.ids[row])
         requeue(row, at, *self.arrays)
-        if self.state.claims is not None:
-            self.state.claims.resume(row)
+        if self.state.entitlements is not None:
+            self.state.entitlements.resume(row)
         self.changes += 1
 
     def lose(self, node: int) -> None:

@@ -1,4 +1,4 @@
-"""What is so: jobs and their seats. Changed by the scheduler alone, one small step at a time."""
+"""Jobs and their seats. Changed by the scheduler alone."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ class Jobs(GrowingColumns):
     on_type: Ints  # type of its seats, -1 = it has none
     shape: Ints
     partner: Ints  # job on the same seats, -1 = none
-    held: Ints  # accelerators of its lease; 0 for the second of a pair
-    taken: Ints  # number of the last pass that chose it
-    first_seat: Ints  # device; `State.after` names the next one
-    open: Bools  # its seats may be given anew (set for one decision)
+    lease_size: Ints  # accelerators of its lease; 0 for the second of a pair
+    last_pass: Ints  # number of the last pass that chose it
+    first_device: Ints  # device; `State.next_device` names the next one
+    reassignable: Bools  # its seats may be reassigned (set for one decision)
     until: Floats  # end of its lease
-    resting: Bools  # its lease runs on through quiet rounds, with a common end again when they are over
-    unsaved: Bools  # it left its last seats without a checkpoint
+    lease_extended: Bools  # its lease is extended through quiet rounds; it gets the common end again afterwards
+    no_checkpoint: Bools  # it left its last seats without a checkpoint
     end: Floats  # when its seats are believed to come free (filled for one decision)
     first_started: Floats  # inf = never
     demand: Floats  # (job, 2) CPUs and GiB of memory
 
     def __init__(self) -> None:
-        first: dict[str, float] = {"weight": 1.0, "submitted": 0.0, "on_type": -1, "partner": -1, "first_seat": -1}
+        first: dict[str, float] = {"weight": 1.0, "submitted": 0.0, "on_type": -1, "partner": -1, "first_device": -1}
         spec: dict[str, tuple[Any, ...]] = {name: (np.int64, first.get(name, 0)) for name in INTS}
         spec |= {name: (np.float64, first.get(name, math.inf)) for name in FLOATS}
         super().__init__(spec | dict.fromkeys(FLAGS, (np.bool_, False)) | {"demand": (np.float64, 0.0, 2)})
 
 
 class State:
-    """Jobs, seats and who holds them. `price` is US$ per accelerator-hour (type,), `tenants` what was said of them."""
+    """Jobs, seats and leases. `price` is US$ per accelerator-hour (type,), `tenants` the declared tenants."""
 
     def __init__(
         self, topology: Topology, price: Floats | None = None, tenants: Mapping[str, Tenant] | None = None
@@ -65,27 +65,27 @@ class State:
         self.topology = topology
         self.price = np.zeros(len(topology.types)) if price is None else price
         self.owners = TenantIndex(tenants or {})
-        self.claims: Entitlements | None = None  # kept for policies that look at them; see `keep_claims`
+        self.entitlements: Entitlements | None = None  # kept for policies that look at them; see `keep_entitlements`
         self.losses: SeenLosses | None = None  # likewise
         self.jobs = Jobs()
         self.submitted: list[Job] = []  # what each row was submitted as
         self.register = RowIndex()
         self.ids, self.row_of = self.register.ids, self.register.by_id  # (row,) and back
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
-        self.after = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
+        self.next_device = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
         self.floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
         self.capacity = topology.capacity()  # (type,) in service
         self.rows = np.empty(self.jobs.room, dtype=np.int64)  # the active ones, ascending; see `active`
-        self.counts = np.zeros(4, dtype=np.int64)  # see `core.tables`: active jobs, those of them that wait, …
-        self.ends_apart = False  # a policy gave a lease an end of its own
-        self.passes = 0  # choosing passes so far
+        self.counts = np.zeros(4, dtype=np.int64)  # see `core.kernel_arrays`: active jobs, those of them that wait, …
+        self.own_lease_ends = False  # a policy gave a lease an end of its own
+        self.pass_count = 0  # choosing passes so far
         self.lease = math.inf  # seconds that a lease given now lasts at most
 
-    def keep_claims(self, needs: frozenset[str]) -> None:
+    def keep_entitlements(self, needs: frozenset[str]) -> None:
         """Keep claims, or losses, from now on if one of these columns of a view is made of them."""
         if needs & NEEDED_BY:
-            before = frozenset() if self.claims is None else self.claims.kept
-            self.claims = Entitlements(before | (needs & NEEDED_BY))
+            before = frozenset() if self.entitlements is None else self.entitlements.kept
+            self.entitlements = Entitlements(before | (needs & NEEDED_BY))
         if "losses" in needs:
             self.losses = SeenLosses()
 
@@ -110,7 +110,7 @@ class State:
         return active[self.jobs.on_type[active] >= 0]
 
     def paused(self) -> Ints:
-        """Return the jobs that their users let rest, in row order."""
+        """Return the paused jobs, in row order."""
         return np.flatnonzero(self.jobs.stage[: len(self.jobs)] == Stage.PAUSED)
 
     def names(self, rows: Ints) -> JobIdList:
@@ -119,14 +119,14 @@ class State:
 
     def seats_of(self, row: int) -> Ints:
         """Return the devices of a job's lease."""
-        seats, seat = [], int(self.jobs.first_seat[row])
+        seats, seat = [], int(self.jobs.first_device[row])
         while seat >= 0:
             seats.append(seat)
-            seat = int(self.after[seat])
+            seat = int(self.next_device[seat])
         return np.array(seats, dtype=np.int64) if seats else NO_INTS
 
     def add(self, job: Job) -> int:
-        """Take in a new job and return its row."""
+        """Add a new job and return its row."""
         row = self.jobs.add()
         if len(self.rows) < self.jobs.room:
             self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
@@ -136,8 +136,8 @@ class State:
         self.jobs.deadline[row] = job.deadline
         self.jobs.demand[row] = job.cpus, job.memory_gib
         self.jobs.owner[row] = self.owners.row_of(job.tenant)
-        if self.claims is not None:
-            self.claims.submit(job)
+        if self.entitlements is not None:
+            self.entitlements.submit(job)
         if self.losses is not None:
             self.losses.add()
         self.submitted.append(job)
@@ -147,17 +147,17 @@ class State:
         self.counts[WAITING] += 1
         return row
 
-    def hear_loss(self, row: int, steps: float, loss: float) -> None:
-        """A job told how good it is; noted for policies that look at losses."""
+    def record_loss(self, row: int, steps: float, loss: float) -> None:
+        """Record a reported loss if the policy needs losses."""
         if self.losses is not None:
-            self.losses.hear(row, steps, loss)
+            self.losses.record(row, steps, loss)
 
     def lose(self, node: int) -> None:
-        """Mark a node as gone; its gangs have left."""
+        """Mark a node as lost; its gangs were stopped before."""
         self.floor.lose(node)
         self.capacity[self.topology.node_type[node]] -= self.topology.size[node]
 
     def restore(self, node: int) -> None:
-        """Mark a lost node as back."""
+        """Mark a lost node as in service."""
         self.floor.restore(node)
         self.capacity[self.topology.node_type[node]] += self.topology.size[node]

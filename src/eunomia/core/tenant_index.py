@@ -8,16 +8,16 @@ from eunomia.model.tenants import Tenant, Tenants
 
 
 class TenantIndex:
-    """Who has owned a job so far, and what the scenario says of them."""
+    """Tenants that have owned a job so far, and their declarations."""
 
-    def __init__(self, said: Mapping[str, Tenant]):
-        self._said = said
+    def __init__(self, declared: Mapping[str, Tenant]):
+        self._declared = declared
         self._row: dict[str, int] = {}
-        self.tree = Tenants.of((), said)
+        self.tree = Tenants.of((), declared)
 
     def row_of(self, owner: str) -> int:
         """Return the row of an owner in `tree`, which grows if it is new."""
         if owner not in self._row:
-            self.tree = Tenants.of([*self._row, owner], self._said)
+            self.tree = Tenants.of([*self._row, owner], self._declared)
             self._row[owner] = self.tree.row_of(owner)
         return self._row[owner]

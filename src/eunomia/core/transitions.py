@@ -1,4 +1,4 @@
-"""The smallest steps: a job leaves its seats, a gang sits down, a job ends; all three books change together."""
+"""Elementary transitions: release and allocate seats, end jobs; state, ledger and belief change together."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from eunomia.core.kernel_arrays import (
     ALIVE,
     DONE,
     EPOCH,
-    FIRST_SEAT,
+    FIRST_DEVICE,
     FIRST_STARTED,
-    HELD,
     ILLEGAL_CAUSE,
     ILLEGAL_JOB,
     LAST_TYPE,
+    LEASE_EXTENDED,
+    LEASE_SIZE,
+    NO_CHECKPOINT,
     ON_TYPE,
     PARTNER,
     RAN,
     RATE,
     RATE_SINCE,
-    RESTING,
     SERVED_SINCE,
     SERVICE,
     SHAPE,
     STAGE,
-    UNSAVED,
     UNTIL,
     WAITING,
     WIDTH,
@@ -44,7 +44,7 @@ _STARTED, _STOPPED, _RESUMED = (CAUSES.index(cause) for cause in (Cause.STARTED,
 
 @kernel(allocates=False, forceinline=True)
 def _step(ints: Ints, counts: Ints, row: int, cause: int) -> None:
-    """Let a job go from stage to stage by the table of its life; a step that the table does not have is noted."""
+    """Move a job to its next stage by `NEXT_STAGE`; record a step that is not allowed."""
     before = ints[STAGE, row]
     after = NEXT_STAGE[cause, before]
     if after < 0:
@@ -55,14 +55,14 @@ def _step(ints: Ints, counts: Ints, row: int, cause: int) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def _reckon(floats: Floats, row: int, at: float) -> None:
+def _add_believed_steps(floats: Floats, row: int, at: float) -> None:
     """Count the steps that a job is believed to have done since its rate began; floats (column, job) of the belief."""
     floats[DONE, row] += max(at - floats[RATE_SINCE, row], 0.0) * floats[RATE, row]
 
 
 @kernel(allocates=False, forceinline=True)
-def _receive(ints: Ints, floats: Floats, received: Floats, row: int, at: float) -> None:
-    """Write what a job received on its seats into the ledger's tables; from now on it receives nothing."""
+def _add_service(ints: Ints, floats: Floats, received: Floats, row: int, at: float) -> None:
+    """Add the service of a job on its seats to the ledger; it receives none from `at` on."""
     held = at - floats[SERVED_SINCE, row]
     floats[SERVICE, row] += held * ints[WIDTH, row]
     received[row, ints[LAST_TYPE, row]] += held
@@ -71,47 +71,47 @@ def _receive(ints: Ints, floats: Floats, received: Floats, row: int, at: float) 
 
 
 @kernel(allocates=False, forceinline=True)
-def _leave_alone(t: KernelArrays, row: int, mate: int, at: float) -> None:
-    """Give a pair's lease to the one that stays."""
+def _keep_lease(t: KernelArrays, row: int, mate: int, at: float) -> None:
+    """Give a pair's lease to the job that keeps it."""
     kind = t.ints[ON_TYPE, mate]
-    _reckon(t.belief_floats, mate, at)
+    _add_believed_steps(t.belief_floats, mate, at)
     t.belief_floats[RATE, mate] = t.throughput[mate, kind]
     t.belief_floats[RATE_SINCE, mate] = max(at, t.belief_floats[RATE_SINCE, mate])
-    t.ints[PARTNER, mate], t.ints[HELD, mate] = -1, t.ledger_ints[WIDTH, mate]
-    seat = t.ints[FIRST_SEAT, mate]
+    t.ints[PARTNER, mate], t.ints[LEASE_SIZE, mate] = -1, t.ledger_ints[WIDTH, mate]
+    seat = t.ints[FIRST_DEVICE, mate]
     while seat >= 0:
         t.holder[seat] = mate
-        seat = t.after[seat]
+        seat = t.next_device[seat]
 
 
 @kernel(allocates=False, forceinline=True)
 def _release(t: KernelArrays, row: int, at: float) -> None:
-    """Take a job off its seats. A partner stays on them alone."""
-    ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_SEAT, row]
-    _receive(t.ledger_ints, t.ledger_floats, t.received, row, at)
-    _reckon(t.belief_floats, row, at)
+    """Release the seats of a job. A partner keeps them."""
+    ints, mate, seat = t.ints, t.ints[PARTNER, row], t.ints[FIRST_DEVICE, row]
+    _add_service(t.ledger_ints, t.ledger_floats, t.received, row, at)
+    _add_believed_steps(t.belief_floats, row, at)
     t.belief_floats[RATE, row] = 0.0
     if mate >= 0:
-        _leave_alone(t, row, mate, at)
+        _keep_lease(t, row, mate, at)
     else:
-        free_chain(t.floor, seat, t.after, t.holder, t.up)
-    ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_SEAT, row] = -1
-    ints[SHAPE, row] = ints[HELD, row] = 0
-    t.floats[UNTIL, row], t.flags[RESTING, row] = np.inf, False
+        free_chain(t.floor, seat, t.next_device, t.holder, t.up)
+    ints[ON_TYPE, row] = ints[PARTNER, row] = ints[FIRST_DEVICE, row] = -1
+    ints[SHAPE, row] = ints[LEASE_SIZE, row] = 0
+    t.floats[UNTIL, row], t.flags[LEASE_EXTENDED, row] = np.inf, False
 
 
 @kernel(allocates=False, forceinline=True)
 def release(t: KernelArrays, row: int, at: float) -> None:
-    """Stop a job: it leaves its seats and waits."""
+    """Stop a job: release its seats and requeue it."""
     _release(t, row, at)
     _step(t.ints, t.counts, row, _STOPPED)
 
 
 @kernel(allocates=False, forceinline=True)
-def _sit_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
-    """Let one job of a gang run; its believed rate is that of the gang as asked, alone."""
+def _start_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first: int, size: int, at: float) -> None:
+    """Start one job of a gang; its believed rate is that of the gang as asked, alone."""
     ints = t.ints
-    begun = 0 if not t.flags[RAN, row] else 2 if t.flags[UNSAVED, row] else 1
+    begun = 0 if not t.flags[RAN, row] else 2 if t.flags[NO_CHECKPOINT, row] else 1
     if begun == 0:
         t.floats[FIRST_STARTED, row] = at
     t.ledger_floats[SERVED_SINCE, row] = at
@@ -119,27 +119,27 @@ def _sit_one(t: KernelArrays, row: int, mate: int, kind: int, shape: int, first:
     t.belief_floats[RATE, row] = t.throughput[row, kind]
     t.belief_floats[RATE_SINCE, row] = at + t.cost[begun, size]
     ints[ON_TYPE, row], ints[SHAPE, row] = kind, shape
-    ints[PARTNER, row], ints[FIRST_SEAT, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
-    t.flags[RAN, row], t.flags[UNSAVED, row] = True, False
+    ints[PARTNER, row], ints[FIRST_DEVICE, row], ints[EPOCH, row] = mate, first, ints[EPOCH, row] + 1
+    t.flags[RAN, row], t.flags[NO_CHECKPOINT, row] = True, False
     _step(t.ints, t.counts, row, _STARTED)
 
 
 @kernel(allocates=False, forceinline=True)
 def allocate(t: KernelArrays, row: int, mate: int, kind: int, shape: int, seats: Ints, at: float, until: float) -> None:
-    """Give seats that the floor has taken to a job that waits, or to two that share them."""
+    """Allocate seats taken in the free index to a pending job or a pair."""
     size = len(seats)
     for place in range(size):
         t.holder[seats[place]] = row
-        t.after[seats[place]] = seats[place + 1] if place + 1 < size else -1
-    _sit_one(t, row, mate, kind, shape, seats[0], size, at)
-    t.ints[HELD, row], t.floats[UNTIL, row] = size, until
+        t.next_device[seats[place]] = seats[place + 1] if place + 1 < size else -1
+    _start_one(t, row, mate, kind, shape, seats[0], size, at)
+    t.ints[LEASE_SIZE, row], t.floats[UNTIL, row] = size, until
     if mate >= 0:
-        _sit_one(t, mate, row, kind, shape, seats[0], size, at)
-        t.ints[HELD, mate], t.floats[UNTIL, mate] = 0, until
+        _start_one(t, mate, row, kind, shape, seats[0], size, at)
+        t.ints[LEASE_SIZE, mate], t.floats[UNTIL, mate] = 0, until
 
 
 @kernel(allocates=False, forceinline=True)
-def _forget(t: KernelArrays, row: int) -> None:
+def _deactivate(t: KernelArrays, row: int) -> None:
     """Take a job that ended out of the active rows."""
     alive = t.counts[ALIVE]
     place = np.searchsorted(t.active[:alive], row)
@@ -159,7 +159,7 @@ def leave(row: int, at: float, cause: int, gone: bool, *arrays: Any) -> None:
         _release(t, row, at)
     _step(t.ints, t.counts, row, cause)
     if gone:
-        _forget(t, row)
+        _deactivate(t, row)
 
 
 @kernel(allocates=False)

@@ -25,9 +25,9 @@ def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief)
     return np.where(state.floor.up[state.topology.node], holder, -2)
 
 
-def _claims(state: State) -> Entitlements:
-    assert state.claims is not None  # kept from the first moment for whoever needs a column made of them
-    return state.claims
+def _entitlements(state: State) -> Entitlements:
+    assert state.entitlements is not None  # kept from the first moment if a policy needs such a column
+    return state.entitlements
 
 
 def _losses(state: State) -> SeenLosses:
@@ -36,12 +36,12 @@ def _losses(state: State) -> SeenLosses:
 
 
 def _apps(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Apps:
-    """Return the apps of these jobs, and what is known of those of their jobs that are paused."""
-    claims = _claims(state)
+    """Return the apps of these jobs, with their paused jobs."""
+    claims = _entitlements(state)
     paused, app = claims.among(state.paused(), rows)
     remaining, throughput = belief.remaining_at(at, paused), belief.throughput.take(paused, axis=0)
-    told = PausedJobs(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
-    return claims.apps(at, rows, told)
+    pauses = PausedJobs(app, state.jobs.scale_factor[paused], remaining, belief.total[paused], throughput)
+    return claims.apps(at, rows, pauses)
 
 
 READERS: Mapping[str, Reader] = {
@@ -78,11 +78,11 @@ READERS: Mapping[str, Reader] = {
     "total": lambda at, rows, state, ledger, belief: belief.total[rows],
     "slowdown": lambda at, rows, state, ledger, belief: belief.slowdown(rows),
     "skew": lambda at, rows, state, ledger, belief: belief.skew(rows),
-    "deserved": lambda at, rows, state, ledger, belief: _claims(state).deserved[rows],
-    "hourly": lambda at, rows, state, ledger, belief: _claims(state).hourly(len(state.owners.tree.names)),
-    "app": lambda at, rows, state, ledger, belief: _claims(state).apps_of(rows),
+    "deserved": lambda at, rows, state, ledger, belief: _entitlements(state).deserved[rows],
+    "hourly": lambda at, rows, state, ledger, belief: _entitlements(state).hourly(len(state.owners.tree.names)),
+    "app": lambda at, rows, state, ledger, belief: _entitlements(state).apps_of(rows),
     "apps": _apps,
-    "past_service": lambda at, rows, state, ledger, belief: _claims(state).past_service(),
+    "past_service": lambda at, rows, state, ledger, belief: _entitlements(state).past_service(),
     "losses": lambda at, rows, state, ledger, belief: _losses(state).of(rows),
     "loss_curve": lambda at, rows, state, ledger, belief: belief.loss_curves(rows),
     "demand": lambda at, rows, state, ledger, belief: state.jobs.demand[rows],

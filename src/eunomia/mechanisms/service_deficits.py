@@ -1,10 +1,10 @@
-"""Shares made into an order: the share owed against the share received.
+"""Turns shares into an order by service deficit: service owed minus service received.
 
-Every candidate of the last answer is owed x seconds per second. Who would be owed most when the coming lease ends, if
-it got nothing of it, comes first: so everybody's debt stays within about half a lease on either side. Who sits is
-passed only for a debt of ten times the seconds that its next start would cost, so that taking turns costs a tenth of
-the time at most; where starts cost nothing, nothing keeps anybody. Candidates without a share, and jobs that the answer
-does not know, come last and only fill what would be idle.
+Every candidate of the last answer is owed x seconds per second. The largest debt at the end of the coming lease, if the
+candidate got nothing of it, comes first: so every debt stays within about half a lease on either side. A running
+job is preempted only for a debt of ten times the seconds that its next start would cost, so that switching costs a
+tenth of the time at most; where starts cost nothing, no job is protected. Candidates without a share, and jobs
+that the answer does not know, come last and only fill what would be idle.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _WORTH = 10.0  # seconds of debt for which a second may be spent on a change of 
 
 @kernel(allocates=False, forceinline=True)
 def _owed(x: float, lag: float, held: bool, elapsed: float) -> float:
-    """Return what a row is owed after so many seconds: its share of them, but for those that it received on seats."""
+    """Return the debt to a row after so many seconds: its share of them minus those received on seats."""
     return lag + x * elapsed - (elapsed if held else 0.0)
 
 
 @kernel(allocates=False)
-def _wishes(
+def _ranked_rows(
     job: Ints,
     partner: Ints,
     size: Ints,
@@ -46,7 +46,7 @@ def _wishes(
     rows: Ints,
     key: Floats,
 ) -> int:
-    """Let time pass; write down the rows with a share whose jobs have not ended, and their ranks; return how many."""
+    """Advance time; list the rows with a share whose jobs have not ended, and their keys; return their number."""
     count = 0
     for row in range(len(job)):
         mate = partner[row]
@@ -61,14 +61,14 @@ def _wishes(
 
 @kernel(allocates=False)
 def _advance(x: Floats, lag: Floats, held: Bools, elapsed: float) -> None:
-    """Let time pass for every row."""
+    """Advance time for every row."""
     for row in range(len(x)):
         lag[row] = _owed(x[row], lag[row], held[row], elapsed)
 
 
 @kernel(allocates=False)
-def _note(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: Ints) -> None:
-    """Write who sits as its row says."""
+def _mark_held(job: Ints, type: Ints, partner: Ints, shape: Ints, held: Bools, ints: Ints) -> None:
+    """Set `held` for rows whose job runs as the row says."""
     for row in range(len(job)):
         m = job[row]
         same_mate, same_shape = ints[PARTNER, m] == partner[row], ints[SHAPE, m] == shape[row]
@@ -116,23 +116,23 @@ class ServiceDeficits:
             self.lag[same] = lag[order[at[same]]]
 
     def _keys(self) -> Ints:
-        """Return one number per candidate that tells it from all others."""
+        """Return one number per candidate that identifies it."""
         rows = self.rows
         return np.asarray((rows.job << 38) + ((rows.partner + 1) << 12) + rows.type + self._types * rows.shape)
 
     def advance(self, at: float) -> None:
-        """Let time pass: every candidate is owed its share, those on seats receive."""
+        """Advance time: every candidate is owed its share; those on seats receive."""
         if at > self._at:
             _advance(self.x, self.lag, self._held, at - self._at)
         self._at = at
 
     def note_seats(self, state: State) -> None:
-        """Look who sits now."""
+        """Update which rows hold seats."""
         rows = self.rows
-        _note(rows.job, rows.type, rows.partner, rows.shape, self._held, state.jobs.ints)
+        _mark_held(rows.job, rows.type, rows.partner, rows.shape, self._held, state.jobs.ints)
 
     def settled(self, state: State) -> bool:
-        """Say whether time changes nothing: everybody sits, each on its only and whole share."""
+        """Return whether time changes nothing: every job runs, each with its only and whole share."""
         return (
             state.waiting == 0
             and bool((self.x[self._held] >= 1 - 1e-9).all())
@@ -140,14 +140,14 @@ class ServiceDeficits:
         )
 
     def line(self, state: State, at: float, lease_s: float, cost: Floats) -> Ints:
-        """Let time pass, and return the rows that have a share, who will be owed most at the end of a lease first.
+        """Advance time and return the rows that have a share, the largest debt at the end of a lease first.
 
         `cost` (0 = first start or 1 = later one, accelerators) are the seconds that a start costs.
         """
         ahead = lease_s if lease_s < np.inf else 0.0
         rows, elapsed, self._at = self.rows, max(at - self._at, 0.0), at
         able, key = np.empty(len(rows.job), dtype=np.int64), np.empty(len(rows.job))
-        count = _wishes(
+        count = _ranked_rows(
             rows.job, rows.partner, self.size, rows.x, self.lag, self._held, state.jobs.ints, ahead, cost, elapsed,
             able, key,
         )  # fmt: skip
@@ -157,7 +157,7 @@ class ServiceDeficits:
     def in_line(self, line: Ints, state: State, throughput: Floats) -> PendingAsk:
         """Return the candidates of a line, best first, and after them those for spare seats, if the answer fills.
 
-        `throughput` is (active job, type). Spare seats go to anybody who can use them, the earliest first, each to
+        `throughput` is (active job, type). Spare seats go to any job that can use them, the earliest first, each to
         its fastest type.
         """
         rows = self.rows

@@ -108,7 +108,7 @@ class FreeCapacity:
         give_back(self._index, self._devices(node), self._up)
 
     def is_free(self, devices: Ints) -> bool:
-        """Say whether all of these devices may be given away."""
+        """Return whether all of these devices may be given away."""
         return bool(self._index.device_free[devices].all())
 
     def _devices(self, node: int) -> Ints:

@@ -1,7 +1,7 @@
 """Free accelerators by node, indexed by how many a node has free, so that finding seats is no scan.
 
 For each type and each count of free accelerators a two-level bit set holds the nodes with just that many. The
-lowest node is found in a few steps, and what is found depends on who sits where alone, never on the past.
+lowest node is found in a few steps, and the result depends only on present allocations, never on the past.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Index(NamedTuple):
     nodes: Ints  # (type, count) nodes with that many in all; at count 0 the accelerators of the largest
     filled: Ints  # (type, count) nodes with that many free
     words: Ints  # (type, count, word)
-    summary: Ints  # (type, count, word of words)
+    summary: Ints  # (type, count, summary word): bit set of the non-zero `words`
 
 
 @kernel(allocates=False, forceinline=True)
@@ -105,7 +105,7 @@ def _pick(ix: Index, node: int, wanted: int, seats: Ints, filled: int) -> int:
 
 @kernel(allocates=False)
 def fewest_nodes(ix: Index, k: int, z: int) -> int:
-    """Return on how many nodes z accelerators of type k would sit now, packed closely; 0 = they do not fit."""
+    """Return on how many nodes z accelerators of type k would be placed now, packed closely; 0 = they do not fit."""
     return _fewest(ix.filled[k], z) if z <= ix.total[k] else 0
 
 
@@ -133,7 +133,7 @@ def _hole(ix: Index, k: int, z: int) -> int:
 
 @kernel(allocates=False, forceinline=True)
 def _fits(ix: Index, k: int, z: int, one_machine: bool) -> bool:
-    """Say whether there are seats for a gang of z on type k, if asked for on no more nodes than it has to have."""
+    """Return whether there are seats for a gang of z on type k; if asked for, on as few nodes as it needs."""
     if z > ix.total[k]:
         return False
     return not (one_machine and fewest_nodes(ix, k, z) > _fewest(ix.nodes[k], z))
@@ -205,13 +205,13 @@ def take(ix: Index, devices: Ints) -> None:
 
 
 @kernel(allocates=False, forceinline=True)
-def free_chain(ix: Index, device: int, after: Ints, holder: Ints, up: Bools) -> None:
-    """Free a chain of devices, of which `after` names the next, but for those of lost nodes; nobody holds them now."""
+def free_chain(ix: Index, device: int, next_device: Ints, holder: Ints, up: Bools) -> None:
+    """Free a chain of devices, linked by `next_device`, except those of lost nodes; none has a holder now."""
     while device >= 0:
         node, freed = ix.node[device], 0
         while device >= 0 and ix.node[device] == node:
-            following = after[device]
-            after[device] = holder[device] = -1
+            following = next_device[device]
+            next_device[device] = holder[device] = -1
             if up[node]:
                 ix.device_free[device] = True
                 freed += 1

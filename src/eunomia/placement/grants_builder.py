@@ -1,4 +1,4 @@
-"""Who holds which accelerators, and answers that grant whole gangs theirs."""
+"""Holders of accelerators, and answers that grant accelerators to whole gangs."""
 
 from __future__ import annotations
 

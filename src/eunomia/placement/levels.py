@@ -96,7 +96,7 @@ def free_by_node(levels: Levels, type: int, free: Ints) -> Ints:
 
 @kernel()
 def _fits_better(free: int, other: int, wanted: int) -> bool:
-    """Say whether a unit is better than another by what is free: as few as suffice, else as many as there are."""
+    """Return whether a unit fits better: the fewest free that suffice, else the most free."""
     if free >= wanted and other >= wanted:
         return free < other
     return free > other

@@ -52,10 +52,10 @@ def _settle(key: Floats, order: Ints) -> bool:
 
 @kernel(allocates=False)
 def _sort(key: Floats, by: Floats, least: float, most: float, ends: Ints, place: Ints, half: Ints, order: Ints) -> bool:
-    """Sort by key, equal ones as they stand; say whether it is done, which takes a `by` that spreads the numbers well.
+    """Sort by key, equal ones as they stand; return whether it succeeded: `by` must spread the numbers well.
 
-    `by` is finite, rises with the key, and reaches from `least` to `most`, which differ. They are sorted by their place
-    in between, the lower bits first; who is then still in the wrong place is moved. `place`, `half` (number,) and
+    `by` is finite, increases with the key, and reaches from `least` to `most`, which differ. It sorts by their
+    place in between, the lower bits first; numbers still in the wrong place are moved. `place`, `half` (number,) and
     `ends` (2, bin) are scratch space; `half` holds a number's place and, in its lower bits, which it is.
     """
     last = _BINS * _BINS - 1

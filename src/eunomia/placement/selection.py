@@ -1,7 +1,7 @@
-"""Who may run, by an order: one pass over the candidates, gang by gang, counting accelerators by type.
+"""Selects jobs to run by an order: one pass over the candidates, gang by gang, counting accelerators by type.
 
-Gangs may spread over nodes, so a gang fits exactly when its type has enough accelerators left; where it then sits
-is the floor's concern.
+Gangs may spread over nodes, so a gang fits exactly when its type has enough accelerators left; its devices
+are chosen by the free index.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Candidates(NamedTuple):
 
 
 class PlacementResult(NamedTuple):
-    """Who sits now, over the whole job table."""
+    """Present allocations, over the whole job table."""
 
     on_type: Ints  # (job,) -1 = waiting
     shape: Ints  # (job,)
     partner: Ints  # (job,)
-    open: Bools  # (job,) its seats may be given anew
-    held: Ints  # (job,) accelerators; 0 for the second of a pair
+    reassignable: Bools  # (job,) its seats may be reassigned
+    lease_size: Ints  # (job,) accelerators; 0 for the second of a pair
     end: Floats  # (job,) when its seats are believed to come free; only read for RESERVE
 
 
@@ -57,8 +57,8 @@ def _reservation(
     gives = np.empty(len(busy) + picked, dtype=np.int64)
     n = 0
     for job in busy:
-        if seated.on_type[job] == k and not seated.open[job]:
-            ends[n], gives[n] = seated.end[job], seated.held[job]
+        if seated.on_type[job] == k and not seated.reassignable[job]:
+            ends[n], gives[n] = seated.end[job], seated.lease_size[job]
             n += 1
     for i in range(picked):
         row = chosen[i]
@@ -77,17 +77,17 @@ def _reservation(
 
 
 @kernel(allocates=False, forceinline=True)
-def _open_to(job: int, seated: PlacementResult, taken: Ints, stamp: int) -> bool:
-    """Say whether a job may be given seats: it is not settled, and has none or open ones."""
-    may: bool = (taken[job] != stamp) & ((seated.on_type[job] < 0) | seated.open[job])
+def _may_run(job: int, seated: PlacementResult, marks: Ints, stamp: int) -> bool:
+    """Return whether a job may be given seats: not yet chosen, and without seats or with reassignable ones."""
+    may: bool = (marks[job] != stamp) & ((seated.on_type[job] < 0) | seated.reassignable[job])
     return may
 
 
 @kernel(allocates=False, forceinline=True)
 def _choose_skipping(
-    rows: Candidates, line: Ints, seated: PlacementResult, free: Ints, taken: Ints, stamp: int, chosen: Ints, kept: Ints
+    rows: Candidates, line: Ints, seated: PlacementResult, free: Ints, marks: Ints, stamp: int, chosen: Ints, kept: Ints
 ) -> int:
-    """Fill `chosen` and `kept` with who fits, and return how many. Few branches: who fits cannot be foreseen."""
+    """Fill `chosen` and `kept` with rows that fit; return their number. Few branches: fits are unpredictable."""
     picked, left = 0, 0
     for k in range(len(free)):
         left += free[k]
@@ -96,16 +96,16 @@ def _choose_skipping(
             break
         row = line[place]
         job, mate, k, size = rows.job[row], rows.partner[row], rows.type[row], rows.size[row]
-        fits = (size <= free[k]) & _open_to(job, seated, taken, stamp)
+        fits = (size <= free[k]) & _may_run(job, seated, marks, stamp)
         if mate >= 0:
-            fits &= _open_to(mate, seated, taken, stamp)
+            fits &= _may_run(mate, seated, marks, stamp)
         if not fits:
             continue
         free[k] -= size
         left -= size
-        taken[job] = stamp
+        marks[job] = stamp
         if mate >= 0:
-            taken[mate] = stamp
+            marks[mate] = stamp
         chosen[picked] = row
         kept[picked] = (
             (seated.on_type[job] == k) & (seated.shape[job] == rows.shape[row]) & (seated.partner[job] == mate)
@@ -121,7 +121,7 @@ def choose_into(
     seated: PlacementResult,
     free: Ints,
     busy: Ints,
-    taken: Ints,
+    marks: Ints,
     stamp: int,
     misfit: int,
     at: float,
@@ -131,13 +131,13 @@ def choose_into(
     """Do as `choose`, into arrays that have room for as many gangs as can run; return how many were chosen."""
     picked: int = 0
     if misfit == SKIP:
-        picked = _choose_skipping(rows, line, seated, free, taken, stamp, chosen, kept)
+        picked = _choose_skipping(rows, line, seated, free, marks, stamp, chosen, kept)
         return picked
     held_type, shadow, extra = -1, np.inf, 0  # the one reservation
     for place in range(len(line)):
         row = line[place]
         job, mate, k, size = rows.job[row], rows.partner[row], rows.type[row], rows.size[row]
-        if not _open_to(job, seated, taken, stamp) or (mate >= 0 and not _open_to(mate, seated, taken, stamp)):
+        if not _may_run(job, seated, marks, stamp) or (mate >= 0 and not _may_run(mate, seated, marks, stamp)):
             continue
         fits = size <= free[k]
         if fits and held_type == k and not (at + rows.run_time[row] <= shadow < np.inf):
@@ -146,9 +146,9 @@ def choose_into(
                 extra -= size
         if fits:
             free[k] -= size
-            taken[job] = stamp
+            marks[job] = stamp
             if mate >= 0:
-                taken[mate] = stamp
+                marks[mate] = stamp
             chosen[picked] = row
             kept[picked] = (
                 seated.on_type[job] == k and seated.shape[job] == rows.shape[row] and seated.partner[job] == mate
@@ -171,7 +171,7 @@ def choose_into(
                 )
                 if other == first or when < shadow:
                     held_type, shadow, extra = rows.type[wish], when, spare
-            if shadow == np.inf:  # too few are in service, whoever ends: there is nothing to keep for it
+            if shadow == np.inf:  # too few are in service, even when all jobs end: reserve nothing
                 held_type = -1
     return picked
 
@@ -183,7 +183,7 @@ def choose(
     seated: PlacementResult,
     free: Ints,
     busy: Ints,
-    taken: Ints,
+    marks: Ints,
     stamp: int,
     misfit: int,
     at: float,
@@ -191,10 +191,10 @@ def choose(
     """Walk the candidates in `line`; return the rows that run, and which of them keep the seats they have.
 
     `free` (type,) counts free seats and those that are open; it is used up. `busy` (k,) are the jobs that hold
-    seats, only read for RESERVE. `taken` (job,) is scratch space: jobs that are settled get the value `stamp`.
+    seats, only read for RESERVE. `marks` (job,) is scratch space: jobs that are settled get the value `stamp`.
     """
     chosen, kept = np.empty(len(line), dtype=np.int64), np.zeros(len(line), dtype=np.int64)
-    picked = choose_into(rows, line, seated, free, busy, taken, stamp, misfit, at, chosen, kept)
+    picked = choose_into(rows, line, seated, free, busy, marks, stamp, misfit, at, chosen, kept)
     return chosen[:picked], kept[:picked] > 0
 
 
@@ -207,7 +207,7 @@ def choose_spare_into(
     throughput: Floats,
     seated: PlacementResult,
     free: Ints,
-    taken: Ints,
+    marks: Ints,
     stamp: int,
     chosen: Ints,
     on_type: Ints,
@@ -216,8 +216,8 @@ def choose_spare_into(
     """Give what is still free to `jobs`, the first first, each alone and as asked, on its fastest type that has room.
 
     `size` and `kind` (job,) and `throughput` (job, type) are those of the whole table, `prefer` (kind, type) names
-    types, the fastest first; `free` and `taken` as above. Write down who runs, on which type, and who keeps its seats;
-    return how many run.
+    types, the fastest first; `free` and `marks` as above. List the jobs that run, their types, and whether they keep
+    their seats; return their number.
     """
     picked, left = 0, 0
     for k in range(len(free)):
@@ -225,13 +225,13 @@ def choose_spare_into(
     for job in jobs:
         if left == 0:
             break
-        if taken[job] == stamp or (seated.on_type[job] >= 0 and not seated.open[job]):
+        if marks[job] == stamp or (seated.on_type[job] >= 0 and not seated.reassignable[job]):
             continue
         for k in prefer[kind[job]]:
             if throughput[job, k] > 0 and size[job] <= free[k]:
                 free[k] -= size[job]
                 left -= size[job]
-                taken[job] = stamp
+                marks[job] = stamp
                 chosen[picked], on_type[picked] = job, k
                 kept[picked] = seated.on_type[job] == k and seated.shape[job] == 0 and seated.partner[job] == -1
                 picked += 1

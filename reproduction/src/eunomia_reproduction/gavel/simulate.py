@@ -120,6 +120,6 @@ def play(
 def _jct(mechanism: GavelMechanism) -> dict[str, float | None]:
     """Return when each job ended, since its submission, by the clock's books."""
     jobs, n = mechanism.clock.jobs, len(mechanism.clock.jobs)
-    fate, times = jobs.fate[:n], jobs.ended[:n] - mechanism.state.jobs.submitted[:n]
+    fate, times = jobs.outcome[:n], jobs.ended[:n] - mechanism.state.jobs.submitted[:n]
     ended = np.flatnonzero((fate == DONE) | (fate == DROPPED)).tolist()
     return {mechanism.state.submitted[row].job_id: None if fate[row] == DROPPED else float(times[row]) for row in ended}

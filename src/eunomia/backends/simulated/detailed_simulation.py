@@ -67,7 +67,7 @@ class _Milestone:
 
 @dataclass(frozen=True, slots=True)
 class _Repaired:
-    """Machines that were taken out of service after a failure come back."""
+    """Machines that were taken out of service after a failure are in service again."""
 
     nodes: tuple[int, ...]
 
@@ -342,7 +342,7 @@ class DetailedSimulation(GangSimulation):
         self._forget(gang, lost)
 
     def _forget(self, gang: Gang, lost: str) -> None:
-        """Note that a job has ended; with `lost`, that loss takes all its useful work."""
+        """Record that a job has ended; with `lost`, that loss takes all its useful work."""
         gang.epoch = ENDED
         self._unfinished -= 1
         if lost:

@@ -116,7 +116,7 @@ class FluidSimulation(VirtualClock):
         self._ends, self._slack = np.asarray(self._at + self._to_do[job] / whole), _TOLERANCE * self._total[job] / whole
 
     def _speeds(self, job: Ints, mate: Ints, order: Flow) -> tuple[Floats, Floats]:
-        """Return steps/s of each entry, (entry,): as it goes now, and with nobody beside it."""
+        """Return steps/s of each entry, (entry,): at present, and without a partner."""
         rates = self._rates
         kind = rates.kind_of[rates.model[job], order.sizes]
         alone = rates.alone[kind, order.types]

@@ -253,20 +253,20 @@ def end_due(
     at: float,
     checkpoint_every: float,
     alone: Floats,
-    who: Ints,
+    rows: Ints,
     epochs: Ints,
     how: Ints,
 ) -> int:
     """End the gangs whose end is now. Write rows, epochs and `FINISHED` … `FAILED`; return their number.
 
     A gang that fails falls back to its safe steps and is retried while it has retries. At most as many are written as
-    `who` has room for; the others stay in the heap.
+    `rows` has room for; the others stay in the heap.
     """
     count = 0
-    while counts[IN_HEAP] > 0 and count < len(who) and heap[0]["when"] == at:
+    while counts[IN_HEAP] > 0 and count < len(rows) and heap[0]["when"] == at:
         row = heap[0]["row"]
         gang = gangs[row]
-        who[count], epochs[count] = row, gang["epoch"]
+        rows[count], epochs[count] = row, gang["epoch"]
         if gang["will_fail"]:
             _halt(gangs, heap, counts, alone, row, at, False, checkpoint_every)
             gang["failures"] += 1

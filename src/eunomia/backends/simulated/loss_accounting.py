@@ -70,7 +70,7 @@ def close_span(gang: Array, at: float, alone: float) -> None:
 
 @kernel(allocates=False, forceinline=True)
 def undo(gang: Array, steps: float, alone: float) -> None:
-    """Book steps that have to be done again."""
+    """Count steps that have to be done again."""
     lost = steps * gang["size"] / alone
     gang["useful"] -= lost
     gang["rolled_back"] += lost
@@ -117,16 +117,16 @@ class LossAccount:
         self.worth[job] += useful
 
     def waste(self, what: str, accelerator_s: float) -> None:
-        """Book seats that were held without work."""
+        """Count seats that were held without work."""
         self.lost[what] += accelerator_s
 
     def undo(self, job: int, what: str, accelerator_s: float) -> None:
-        """Rebook useful work as lost."""
+        """Count useful work as lost."""
         self.worth[job] -= accelerator_s
         self.lost[what] += accelerator_s
 
     def give_up(self, job: int, what: str) -> None:
-        """Rebook all work of a job as lost."""
+        """Count all work of a job as lost."""
         self.undo(job, what, self.worth[job])
 
     def losses(self) -> Losses:

@@ -46,7 +46,7 @@ class Simulation(GangSimulation):
         self._ends = (self._gangs, *no_ends(len(self._jobs)), self._next_end)
         self._room = tuple(np.empty(_AT_ONCE, dtype=np.int64) for _ in range(3))
         self._limited = False  # some lease had a limit of steps
-        self._reports: list[tuple[Ints, Floats]] = []  # rows and safe steps of those that just stopped
+        self._reports: list[tuple[Ints, Floats]] = []  # rows and safe steps of jobs that just stopped
         self._away = 0  # machines that are out of service
         for node in range(topology.nodes):
             self._schedule_outage(node)

@@ -44,7 +44,7 @@ class StallDetector:
         self._away = away
         if at - self._since < PATIENCE_S or self._moments < MOMENTS or (away and self._outages < OUTAGES):
             return False
-        self.reason = f"given up: nobody ran for {PATIENCE_S / 86_400:.0f} days, and none of those that wait was seated"
+        self.reason = f"given up: no job ran for {PATIENCE_S / 86_400:.0f} days, and no pending job was placed"
         return True
 
     def is_stalled(self, starts: int, left: int, look: Look) -> bool:

@@ -62,7 +62,7 @@ class VirtualClock:
             self._schedule(when, event, awaited=True)
 
     def moments(self) -> Iterator[Moment]:
-        """Yield moments until every job has ended or nothing more can happen to those that wait."""
+        """Yield moments until every job has ended or nothing more can happen to pending jobs."""
         arrivals, future = self._arrivals, self._future
         while self._unfinished:
             arrival = arrivals[self._arrived]
@@ -117,7 +117,7 @@ class VirtualClock:
         return True
 
     def _schedule(self, when: float, event: Any, *, awaited: bool = False) -> None:
-        """Let something happen at a time; `awaited`: it changes a job's state, so the run cannot be over before."""
+        """Schedule an event; `awaited`: it changes a job's state, so the run cannot be over before."""
         self._scheduled += 1
         self._awaited += awaited
         heapq.heappush(self._future, (when, self._scheduled, awaited, event))

@@ -1,4 +1,4 @@
-"""Shares received as they are answered, at every instant: what any real mechanism can only come near to."""
+"""Shares applied exactly at every instant: the ideal that real mechanisms approximate."""
 
 from eunomia.mechanisms.fluid.config import Fluid
 

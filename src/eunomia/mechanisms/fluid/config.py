@@ -1,4 +1,4 @@
-"""What the fluid can be set to."""
+"""Configuration of the fluid mechanism."""
 
 from __future__ import annotations
 

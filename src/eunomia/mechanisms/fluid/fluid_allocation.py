@@ -1,4 +1,4 @@
-"""Who receives what share of time now, and the books that time fills."""
+"""Current shares of time, and the service received by them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _NO_FLOATS: Floats = np.empty(0)
 class FluidShares:
     """The shares that hold, one entry a job on a type; of a pair each has an entry of its own."""
 
-    def __init__(self, books: SchedulerState) -> None:
-        self._books = books
+    def __init__(self, sched: SchedulerState) -> None:
+        self._sched = sched
         self.job = self.type = self.size = self.partner = NO_INTS  # (entry,)
         self.x = self._rate = _NO_FLOATS  # (entry,) share of time; believed steps/s
         self._at = 0.0
 
     def flow_to(self, at: float) -> None:
-        """Let time pass: every entry has received its share of it."""
+        """Advance time: every entry receives its share of it."""
         elapsed, self._at = at - self._at, at
         if elapsed <= 0 or not len(self.job):
             return
-        ledger, received = self._books.ledger, self.x * elapsed
+        ledger, received = self._sched.ledger, self.x * elapsed
         np.add.at(ledger.received, (self.job, self.type), received)
         np.add.at(ledger.service, self.job, received * self.size)
-        np.add.at(self._books.belief.done, self.job, received * self._rate)
+        np.add.at(self._sched.belief.done, self.job, received * self._rate)
         ledger.since[self.job] = at
 
     def turn(self, rows: PendingAsk, size: Ints) -> None:
-        """Let the shares of an answer hold from now on. Raises InvalidAnswer for more than there is."""
+        """Apply the shares of an answer from now on. Raises InvalidAnswer for more than there is."""
         given = rows.x > 0
         job, type, partner, x = rows.job[given], rows.type[given], rows.partner[given], rows.x[given]
         two = partner >= 0
@@ -46,10 +46,10 @@ class FluidShares:
         self.size = np.concatenate((size[given], size[given][two]))
         self._demand_that_it_fits()
         self._rate = self._believed()
-        self._note()
+        self._mark_running()
 
-    def leave_out(self, ended: Bools) -> None:
-        """Let entries end; a partner goes on alone."""
+    def remove(self, ended: Bools) -> None:
+        """End entries; a partner keeps running alone."""
         mates = np.isin(self.partner, self.job[ended])
         self.partner[mates] = -1
         kept = ~ended
@@ -59,25 +59,25 @@ class FluidShares:
 
     def ended(self) -> Bools:
         """Return the entries whose jobs have ended, (entry,)."""
-        return np.asarray(self._books.state.jobs.stage[self.job] > Stage.RUNNING)
+        return np.asarray(self._sched.state.jobs.stage[self.job] > Stage.RUNNING)
 
     def used(self) -> Floats:
         """Return the accelerators that are in use, (type,); those of a pair count once."""
         held = self.x * self.size * np.where(self.partner >= 0, 0.5, 1.0)
-        return np.asarray(np.bincount(self.type, held, minlength=len(self._books.state.capacity)), dtype=float)
+        return np.asarray(np.bincount(self.type, held, minlength=len(self._sched.state.capacity)), dtype=float)
 
     def order(self) -> Flow:
-        """Return what the world is told."""
-        names = self._books.state.names
+        """Return the decision for the backend."""
+        names = self._sched.state.names
         return Flow(names(self.job), self.type, self.x, self.size, names(self.partner))
 
     def check(self) -> None:
         """Raise `BrokenInvariant` or InvalidAnswer unless jobs and shares agree. The cost grows with jobs."""
-        check_lives(self._books.state)
+        check_lives(self._sched.state)
         self._demand_that_it_fits()
 
     def _demand_that_it_fits(self) -> None:
-        state = self._books.state
+        state = self._sched.state
         time = np.bincount(self.job, self.x, minlength=1)
         if time.max() > 1 + _ROUNDING:
             name = state.ids[int(time.argmax())]
@@ -92,28 +92,28 @@ class FluidShares:
 
     def _believed(self) -> Floats:
         """Return believed steps/s of each entry while it has its accelerators, (entry,)."""
-        belief, submitted = self._books.belief, self._books.state.submitted
+        belief, submitted = self._sched.belief, self._sched.state.submitted
         rate = belief.throughput[self.job, self.type]
         two = self.partner >= 0
         if two.any():
             table = belief.paired()
             rate[two] = table[belief.kind[self.job[two]], belief.kind[self.partner[two]], self.type[two]]
-        odd = np.flatnonzero(~two & (self.size != self._books.state.jobs.scale_factor[self.job]))
+        odd = np.flatnonzero(~two & (self.size != self._sched.state.jobs.scale_factor[self.job]))
         for entry in odd.tolist():
             job = submitted[int(self.job[entry])]
             rate[entry] = belief.speeds.alone(job.job_type, int(self.size[entry]))[self.type[entry]]
         return np.asarray(rate)
 
-    def _note(self) -> None:
-        """Write down which jobs run from now on: those that receive something, on the type of their largest share."""
-        books, jobs = self._books, self._books.state.jobs
-        before, now = books.state.running(), np.unique(self.job)
+    def _mark_running(self) -> None:
+        """Mark jobs with a share as running, on the type of their largest share."""
+        sched, jobs = self._sched, self._sched.state.jobs
+        before, now = sched.state.running(), np.unique(self.job)
         stopped, started = np.setdiff1d(before, now, True), np.setdiff1d(now, before, True)
-        books.step_all(stopped, Cause.STOPPED)
-        books.step_all(started, Cause.STARTED)
+        sched.step_all(stopped, Cause.STOPPED)
+        sched.step_all(started, Cause.STARTED)
         jobs.on_type[before] = -1
         order = np.argsort(self.x, kind="stable")
         jobs.on_type[self.job[order]] = self.type[order]  # the largest is written last
         fresh = now[~jobs.ran[now]]
         jobs.ran[fresh], jobs.first_started[fresh] = True, self._at
-        books.ledger.since[stopped] = books.ledger.since[started] = self._at
+        sched.ledger.since[stopped] = sched.ledger.since[started] = self._at

@@ -1,4 +1,4 @@
-"""Shares carried out to the letter, by a world that can divide time: the same events in, a `Flow` out.
+"""Applies shares exactly, on a backend that can divide time: takes events, returns a `Flow`.
 
 State, ledger and belief are the core's, so that records, metrics and explanations read them as they read those of
 leases. A job runs while it has a share, and waits while it has none; it never holds a seat.
@@ -20,31 +20,31 @@ from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
 
-_DUST = 1e-9  # of an accelerator
+_TOLERANCE = 1e-9  # of an accelerator
 
 
 class FluidMechanism(Mechanism):
-    """The fluid of one scheduler. `shares` is what holds now."""
+    """The fluid of one scheduler. `shares` are the present ones."""
 
     def __init__(self, fluid: Fluid, core: Core) -> None:
         super().__init__(core)
-        self.shares = FluidShares(self.books)
+        self.shares = FluidShares(self.sched)
         self._gap_s = fluid.solve_gap_s
         self._candidates: PendingAsk | None = None
         self._is_fresh = False  # an answer came whose shares do not hold yet
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
-        """Let time pass, and write what happened into the state; no job has seats, so none has to be stopped."""
+        """Advance time and apply events; no job has seats, so none has to be stopped."""
         self.shares.flow_to(moment.at)
         for event in moment.events:
-            apply_event(event, moment.at, self.books)
+            apply_event(event, moment.at, self.sched)
 
     def opens(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether time may be shared anew: it always may."""
+        """Return whether shares may change: always."""
         return True
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether jobs came or went, or the policy wants to be asked, and the last ask is long enough ago."""
+        """Return whether jobs came or went, or the policy wants to be asked, and the last ask is long enough ago."""
         if self.asked.pending is not None or self.state.alive == 0:
             return False
         return self._is_due(at) and at >= self.asked.last_at + self._gap_s
@@ -60,7 +60,7 @@ class FluidMechanism(Mechanism):
         self._candidates, self._is_fresh = job_columns(answer, question, self.state), True
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
-        """Let the shares of an answer hold from now on."""
+        """Apply the shares of an answer from now on."""
         if self._is_fresh and self._candidates is not None:
             named, self._is_fresh = self._candidates, False
             try:
@@ -74,7 +74,7 @@ class FluidMechanism(Mechanism):
         """Leave out the shares of jobs that have ended, and wake when an ask is due."""
         ended = self.shares.ended()
         if ended.any():
-            self.shares.leave_out(ended)
+            self.shares.remove(ended)
             if self.asked.pending is None:  # else the answer comes at this instant, with shares for all
                 decisions.append(self.shares.order())
         wake = math.inf
@@ -88,7 +88,7 @@ class FluidMechanism(Mechanism):
     @property
     def free(self) -> Ints:
         """Whole accelerators of each type that no job uses, (type,)."""
-        return np.floor(self.state.capacity - self.shares.used() + _DUST).astype(np.int64)
+        return np.floor(self.state.capacity - self.shares.used() + _TOLERANCE).astype(np.int64)
 
     def wait_reason(self, row: int, at: float) -> tuple[str, str] | None:
         """Return why a job has no share: it came after the last ask, or the answer gives it none."""

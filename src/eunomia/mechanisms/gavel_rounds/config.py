@@ -18,16 +18,16 @@ class GavelRounds(MechanismConfig):
     """The round mechanism of Gavel's simulator, each of its oddities a field.
 
     `round_s` longest round; it ends when its last gang has done its steps. `solve_gap_s` least time between two
-    questions to the policy. `credit_s` time that a new job, and everybody at a question, is said to have received on
+    asks of the policy. `credit_s` time that a new job, and every job at an ask, is credited as received on
     each type; None = half a round. `visit` types in the order in which they are filled: one that is not named is never
     used; () = all in the cluster's order. `shuffled` draws that order anew for each round. `fill` lets jobs without a
-    share there have what is left over. `pairs` keeps books on every pair of jobs of one size. `global_queue` makes one
+    share there have what is left over. `pairs` accounts every pair of jobs of one size. `global_queue` makes one
     list of all types instead of one each. `overtake` lets narrower gangs pass one that does not fit. `sticky` leaves a
-    gang where it sat in the round before. `idle_arrivals` lets jobs that the last answer does not know take seats and
+    gang on its seats of the round before. `idle_arrivals` lets jobs that the last answer does not know take seats and
     leave them idle; else they run in what is left over. `charge_gaps` counts idle time before a round as
     received. `most_failures` rounds in a row in which a worker of the gang had no step to do, after which a job is
     dropped; 0 = never: a step is then a fraction. `expected` jobs in all, 0 = unknown: with none left to come and
-    nobody running the policy is asked at once.
+    no job running, the policy is asked at once.
     Raises ValueError for lengths that are not above 0.
     """
 
@@ -36,7 +36,7 @@ class GavelRounds(MechanismConfig):
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"backend", "overheads", "status", "failures", "noise", "physics"}
     )
-    because: ClassVar[str] = "the mechanism gavel books rounds as Gavel's simulator does, which knows nothing of that"
+    because: ClassVar[str] = "the mechanism gavel counts rounds as Gavel's simulator does, which does not model that"
     not_settable: ClassVar[frozenset[str]] = frozenset({"expected"})
 
     round_s: float = 360.0
@@ -66,7 +66,7 @@ class GavelRounds(MechanismConfig):
 
     @property
     def credit(self) -> float:
-        """Seconds that everybody is said to have received when counting begins."""
+        """Seconds credited to every job when counting begins."""
         return self.round_s / 2.0 if self.credit_s is None else self.credit_s
 
     @property
@@ -116,4 +116,4 @@ class GavelRounds(MechanismConfig):
     def notes(self, types: Sequence[str]) -> tuple[str, ...]:
         """Return a note about types of the cluster that are never visited."""
         idle = [name for name in types if self.visit and name not in self.visit]
-        return (f"mechanism.visit names no {', '.join(idle)}: nobody ever runs there.",) if idle else ()
+        return (f"mechanism.visit names no {', '.join(idle)}: no job ever runs there.",) if idle else ()

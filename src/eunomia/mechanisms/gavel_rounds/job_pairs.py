@@ -1,4 +1,4 @@
-"""Who may be chosen: one row for each active job and, with pairs, for each two of one size."""
+"""Entries that may be chosen: one row for each active job and, with pairs, for each two of one size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LATER = 1 << 31  # above every row of the job table
 
 
 class JobPairs(GrowingColumns):
-    """Rows in the order in which they came: a job, then its pairs with those that were there, earliest first.
+    """Rows in order of arrival: a job, then its pairs with earlier jobs, earliest first.
 
     `second` is -1 for a job alone.
     """
@@ -20,9 +20,9 @@ class JobPairs(GrowingColumns):
     second: Ints
     size: Ints  # accelerators of the gang
     key: Ints  # ascends with the rows
-    known: Bools  # the last answer speaks of it
+    known: Bools  # the last answer covers it
     x: Floats  # (entry, type) its share there
-    received: Floats  # (entry, type) seconds since the last question, and the credit
+    received: Floats  # (entry, type) seconds since the last ask, and the credit
     deficit: Floats  # (entry, type) seconds owed from before
     rate: Floats  # (entry, type) steps/s of the first; 0 = cannot run there
     mate_rate: Floats  # (entry, type) steps/s of the second

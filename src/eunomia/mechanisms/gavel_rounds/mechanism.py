@@ -1,4 +1,4 @@
-"""Gavel's rounds as a mechanism of the core: when and where jobs run is the clock's to say.
+"""Gavel's rounds as a mechanism of the core: the clock decides when and where jobs run.
 
 State and belief are the core's, so that records, metrics and explanations read them as they read those of leases.
 """
@@ -35,8 +35,7 @@ from eunomia.model.events import (
 from eunomia.model.job_lifecycle import Cause, Stage
 
 _PATIENCE = 20  # asks at one instant; gangs without a step to do are dropped after fewer
-# What Gavel's simulator has: gangs run until a round ends, without pauses, failures and losses of machines. What a gang
-# has done by then the clock knows.
+# Gavel's simulator runs gangs until a round ends, without pauses, failures or lost machines; the clock counts steps.
 _COUNTED = (JobFinished, JobUpdated, Measured, AppFinished, Woken)
 
 
@@ -47,7 +46,7 @@ class GavelMechanism(Mechanism):
         super().__init__(core)
         self.rounds = rounds
         self.clock = RoundClock(rounds, self.state.topology, core.seed, self._beside)
-        self._seats = RoundSeats(self.books)
+        self._seats = RoundSeats(self.sched)
         self._candidates: PendingAsk | None = None
         self._by_right: Ints = np.full(0, -1, dtype=np.int64)  # (job,) type that the last order gave it whole
         self._stood, self._still = -1.0, 0  # an instant at which nothing could begin, and how often
@@ -57,12 +56,11 @@ class GavelMechanism(Mechanism):
     # ---- what happened ---------------------------------------------------------------------------------------
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
-        """Write what happened into the state and into the clock."""
-        books = self.books
+        """Apply events to the state and to the clock."""
         for event in moment.events:
             match event:
                 case JobSubmitted(job):
-                    decisions += apply_event(event, moment.at, books)
+                    decisions += apply_event(event, moment.at, self.sched)
                     last = len(self.state.jobs) - 1
                     row = self.clock.submit(job.scale_factor, job.total_steps, self.belief.throughput[last])
                     assert row == last
@@ -71,36 +69,36 @@ class GavelMechanism(Mechanism):
                     row = self.state.row_of[name]
                     if self.state.jobs.stage[row] in (Stage.RUNNING, Stage.WAITING):
                         self.clock.withdraw(row)
-                    decisions += apply_event(event, moment.at, books)
+                    decisions += apply_event(event, moment.at, self.sched)
                 case Progressed() | Answered():
                     pass
                 case _ if isinstance(event, _COUNTED):
-                    decisions += apply_event(event, moment.at, books)
+                    decisions += apply_event(event, moment.at, self.sched)
                 case _:
                     raise UnknownEvent(event, "the mechanism gavel")
 
     # ---- from round to round ---------------------------------------------------------------------------------
 
     def opens(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether a round may begin now; the one that is open, if any, is ended."""
+        """Return whether a round may begin now; end the open round, if any."""
         if self.asked.pending is not None or not (at >= self.clock.end if self.clock.running else self._came):
             return False
         for row in self.clock.close().tolist():
-            if self.clock.jobs.fate[row] == DROPPED and self.state.jobs.stage[row] == Stage.RUNNING:
+            if self.clock.jobs.outcome[row] == DROPPED and self.state.jobs.stage[row] == Stage.RUNNING:
                 self._drop(row, at, decisions)
         self.clock.admit()
         self._came = False
         return True
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether the policy is to be asked before the round begins."""
+        """Return whether the policy is to be asked before the round begins."""
         if not self.clock.due(at):
             return False
-        self.clock.count_afresh(at)  # though there be no job to ask about: the next ask waits from now on
+        self.clock.count_afresh(at)  # restart the ask interval even when there are no jobs
         return self.state.alive > 0
 
     def settle(self, at: float, decisions: list[Decision]) -> bool:
-        """Begin a round, and say when it ends."""
+        """Begin a round and plan its end."""
         found = self.clock.open(at)
         decisions += self._seats.decisions(found, at)
         if self.clock.end <= at and (found.second >= 0).all():
@@ -128,14 +126,14 @@ class GavelMechanism(Mechanism):
         if self._still > _PATIENCE:
             names = ", ".join(self.state.names(self.state.active[:3]))
             raise InvalidAnswer(
-                f"time stands still at {at} s: nobody who is given seats has a step to do in {self.rounds.round_s} s "
+                f"time stands still at {at} s: no job that is given seats has a step to do in {self.rounds.round_s} s "
                 f"({names}, …); lengthen round_s"
             )
 
     def _drop(self, row: int, at: float, decisions: list[Decision]) -> None:
         name, epoch = self.state.submitted[row].job_id, int(self.state.jobs.epoch[row])
-        self.books.leave(row, at, Cause.STOPPED)
-        self.books.leave(row, at, Cause.REFUSED)
+        self.sched.leave(row, at, Cause.STOPPED)
+        self.sched.leave(row, at, Cause.REFUSED)
         why = f"one of its workers had no step to do in {self.rounds.most_failures} rounds in a row"
         decisions += [Stop((name,), (epoch,)), Refuse(name, why)]
 
@@ -162,10 +160,10 @@ class GavelMechanism(Mechanism):
         return PendingAsk(named.asked, named.active, *columns, x=np.ones(int(given.sum())))
 
     def columns(self, at: float, rows: Ints) -> dict[str, Any]:
-        """Return what the policy needs to see; progress and seats as Gavel's books have them."""
+        """Return what the policy needs to see; progress and seats as Gavel accounts them."""
         jobs = self.clock.jobs
         columns = super().columns(at, rows)
-        if self.info.door == "order":  # who fills in for a round does not hold seats
+        if self.info.door == "order":  # a job that fills in for a round holds no seats
             mine = np.full(len(self.state.jobs), -1, dtype=np.int64)
             mine[: len(self._by_right)] = self._by_right
             on_type = mine[rows]

@@ -1,4 +1,4 @@
-"""An order as shares: whoever would run on an empty cluster has all of its time there, the others nothing."""
+"""An order as shares: jobs that would run on an empty cluster get x = 1 there, the others 0."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from eunomia.model.arrays import Bools, Floats, Ints
 def whole_shares(job: Ints, type: Ints, size: Ints, capacity: Floats, stops: bool) -> Bools:
     """Return which rows get all of their time, (row,); rows of one job stand together, the best first.
 
-    With `stops` nobody passes a job for which no type has enough accelerators left. A job that finds room only on types
-    that its rows do not name, where it cannot run, gets nothing and holds nobody up: so the published queue does it.
+    With `stops` no job passes one for which no type has enough accelerators left. A job that finds room only on types
+    that its rows do not name, where it cannot run, gets nothing and delays no other: so the published queue does it.
     """
     free = capacity.copy()
     given = np.zeros(len(job), np.bool_)

@@ -1,4 +1,4 @@
-"""What a round is worth: the steps that each will do, planned; steps, time received and money, booked at its end."""
+"""Accounts a round: the steps of each entry, planned; steps, time received and cost, counted at its end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plan(
 
 
 @kernel(allocates=False)
-def book(
+def record_round(
     at: float,
     began: float,
     order: Ints,
@@ -88,18 +88,18 @@ def book(
     done: Floats,
     failures: Ints,
     most_failures: int,
-    fate: Ints,
+    outcome: Ints,
     ended: Floats,
     held: Floats,
     busy: Floats,
     charged: Floats,
 ) -> bool:
-    """Book a round of time `at`, charged from `began` on; say whether somebody left, or a gang failed.
+    """Record a round of time `at`, charged from `began` on; return whether a job left or a gang failed.
 
     order (row,): the latest to finish first. entry … works (row,) as planned. received (entry, type) and all_received
-    (type,) seconds since the last question; total, done (job,) steps, failures (job,) in a row. fate (job,) becomes
+    (type,) seconds since the last ask; total, done (job,) steps, failures (job,) in a row. outcome (job,) becomes
     DONE or DROPPED and ended (job,) its time. held (job, type) seconds on seats, busy (device,) and charged (type,)
-    accelerator-seconds, those of both jobs of a pair, grow. Of an entry that did not work nothing is booked.
+    accelerator-seconds, those of both jobs of a pair, grow. An entry that did not work is not counted.
     """
     changed = False
     for i in order:
@@ -110,7 +110,7 @@ def book(
             if b < 0:
                 failures[a] += 1
                 if most_failures and failures[a] >= most_failures:
-                    fate[a], ended[a] = DROPPED, finish[i]
+                    outcome[a], ended[a] = DROPPED, finish[i]
             continue
         if b < 0:
             failures[a] = 0
@@ -122,13 +122,13 @@ def book(
         held[a, j] += finish[i] - at
         charged[j] += time * size
         if total[a] - done[a] <= 0.0:
-            fate[a], ended[a], changed = DONE, finish[i], True
+            outcome[a], ended[a], changed = DONE, finish[i], True
         if b >= 0:
             done[b] += credited(mate_steps[i], size) if most_failures else mate_steps[i]
             held[b, j] += finish[i] - at
             charged[j] += time * size
             if total[b] - done[b] <= 0.0:
-                fate[b], ended[b], changed = DONE, finish[i], True
+                outcome[b], ended[b], changed = DONE, finish[i], True
     return changed
 
 

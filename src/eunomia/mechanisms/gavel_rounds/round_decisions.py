@@ -1,4 +1,4 @@
-"""A round of the clock as decisions: who stops, who goes on, who starts, and how far each may get."""
+"""A round of the clock as decisions: stops, renewals and starts, with a limit of steps each."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from eunomia.model.decisions import Decision, Renew, Starts, Stop
 
 
 class RoundSeats:
-    """Writes each round into the core's state, and tells what changed."""
+    """Applies each round to the scheduler state and returns the changes."""
 
-    def __init__(self, books: SchedulerState):
-        self._books, self.state = books, books.state
+    def __init__(self, sched: SchedulerState):
+        self._sched, self.state = sched, sched.state
 
     def decisions(self, found: Round, at: float) -> list[Decision]:
-        """Return what is to be done so that this round, and nobody else, runs."""
+        """Return the decisions after which exactly the jobs of this round run."""
         names, n = self.state.names, len(found.first)
-        self.state.passes += 1
-        told, limits = self._books.paper()[2], np.empty(2 * n)
+        self.state.pass_count += 1
+        output, limits = self._sched.kernel_scratch()[2], np.empty(2 * n)
         length = turn(
-            at, found.end, self.state.passes, found.first, found.second, found.on, found.start, found.seats, found.kept,
-            found.steps, found.mate_steps, np.empty(n, dtype=np.bool_), told, limits, *self._books.arrays,
+            at, found.end, self.state.pass_count, found.first, found.second, found.on, found.start, found.seats,
+            found.kept, found.steps, found.mate_steps, np.empty(n, dtype=np.bool_), output, limits, *self._sched.arrays,
         )  # fmt: skip
-        self._books.demand_legal()
-        told = told[:length].copy()
-        stops, renewals, starts, _ = told[:HEAD].tolist()
+        self._sched.demand_legal()
+        output = output[:length].copy()
+        stops, renewals, starts, _ = output[:HEAD].tolist()
         orders: list[Decision] = []
         place = HEAD + 2 * stops
         if stops:
-            orders.append(Stop(names(told[HEAD : HEAD + stops]), told[HEAD + stops : place]))
+            orders.append(Stop(names(output[HEAD : HEAD + stops]), output[HEAD + stops : place]))
         if renewals:
-            orders.append(Renew(names(told[place : place + renewals]), found.end, limits[:renewals]))
+            orders.append(Renew(names(output[place : place + renewals]), found.end, limits[:renewals]))
         if starts:
-            self._start(found, starts, told[place + renewals :], orders)
+            self._start(found, starts, output[place + renewals :], orders)
         return orders
 
-    def _start(self, found: Round, starts: int, told: Ints, orders: list[Decision]) -> None:
-        rows, first, second, epochs, mate_epochs = told[: OF_START * starts].reshape(OF_START, starts)
-        begin, seats = told[OF_START * starts : (OF_START + 1) * starts + 1], told[(OF_START + 1) * starts + 1 :]
+    def _start(self, found: Round, starts: int, output: Ints, orders: list[Decision]) -> None:
+        rows, first, second, epochs, mate_epochs = output[: OF_START * starts].reshape(OF_START, starts)
+        begin, seats = output[OF_START * starts : (OF_START + 1) * starts + 1], output[(OF_START + 1) * starts + 1 :]
         shape = np.zeros(starts, dtype=np.int64)
         names = self.state.names
         orders.append(
@@ -58,7 +58,7 @@ class RoundSeats:
             )
         )
         if found.paired:
-            self._books.correct_rates(first, found.on[rows], shape, np.diff(begin), second)
+            self._sched.correct_rates(first, found.on[rows], shape, np.diff(begin), second)
             two = second >= 0
             if two.any():  # each of two has steps of its own to do
                 both = np.concatenate((first[two], second[two]))

@@ -1,4 +1,4 @@
-"""Where the chosen sit: the widest first; on the seats of the round before if they are still free, else the next."""
+"""Seats of chosen entries: the widest first; those of the last round if still free, else the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eunomia.model.arrays import Bools, Ints
 
 @kernel(allocates=False, forceinline=True)
 def _stays(head: int, chain: Ints, given: Bools) -> bool:
-    """Say whether no seat of that chain is given yet."""
+    """Return whether no seat of that chain is given yet."""
     seat = head
     while seat >= 0:
         if given[seat]:
@@ -55,7 +55,7 @@ def _seat(
     given: Bools,
     seated: Ints,
 ) -> int:
-    """Seat entries in `order`, as `seat` says; return how many sit."""
+    """Place entries in `order`, as `seat` says; return how many are placed."""
     n = filled = low = pointer = 0
     type = -1
     start[0] = 0
@@ -113,27 +113,27 @@ def seat(
     start: Ints,
     kept: Bools,
 ) -> Ints:
-    """Seat entries; return which of `chosen` sit, by type, then size, those that stay first.
+    """Place entries; return which of `chosen` are placed, by type, then size, those that stay first.
 
     chosen, on, sizes, placed (row,): entry, its type and size, whether it gets seats at all. devices, begin: those of
     type j, in order, are devices[begin[j]:begin[j + 1]]. `head`, `last_type` (entry,) and
-    `chain` (device,) say where entries sat in the round before. Seats of the i-th to sit are
-    seats[start[i]:start[i + 1]]; `kept` (row,) says who stayed.
+    `chain` (device,) give seats of entries in the round before. Seats of the i-th placed are
+    seats[start[i]:start[i + 1]]; `kept` (row,) marks entries that keep their seats.
     """
     n, widest = len(chosen), sizes.max() if len(chosen) else 1
     order, seated = np.empty(n, np.int64), np.empty(n, np.int64)
     _widest_first(on, sizes, widest, np.empty((len(begin) - 1) * widest, np.int64), order)
     given = np.zeros(len(chain), np.bool_)
-    sit = _seat(
+    count = _seat(
         order, chosen, on, sizes, placed, devices, begin, head, last_type, chain, sticky, seats, start, kept, given,
         seated,
     )  # fmt: skip
-    return seated[:sit]
+    return seated[:count]
 
 
 @kernel(allocates=False)
 def remember(entry: Ints, on: Ints, start: Ints, seats: Ints, head: Ints, last_type: Ints, chain: Ints, n: int) -> None:
-    """Note where the entries of this round sit, for the next; nobody else sits anywhere."""
+    """Store the seats of this round for the next one; no other job has seats."""
     last_type[:n] = -1
     head[:n] = -1
     for i in range(len(entry)):

@@ -1,4 +1,4 @@
-"""Who runs in the next round: priorities, and one greedy pass over each type's list.
+"""Selects the entries of the next round: priorities, and one greedy pass over each type's list.
 
 The caller sorts by the first key; ties are settled here.
 
@@ -14,7 +14,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.sorting import sorted_places
 
-_UNSERVED = 1e9  # priority per unit of share of who has received nothing at all
+_UNSERVED = 1e9  # priority per unit of share of an entry that has received nothing
 
 
 @kernel(allocates=False, forceinline=True)
@@ -26,7 +26,7 @@ def _priority(x: float, received: float, all_received: float) -> float:
 
 @kernel(allocates=False)
 def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
-    """Say whether the key is the same all through order[low:high]."""
+    """Return whether the key is the same all through order[low:high]."""
     at = low + 1
     while at < high and key[order[at]] == key[order[low]]:
         at += 1
@@ -35,7 +35,7 @@ def _alike(order: Ints, low: int, high: int, key: Floats) -> bool:
 
 @kernel(allocates=True)
 def _settle(order: Ints, low: int, high: int, key: Floats) -> bool:
-    """Sort order[low:high] by `key`, largest first and else as they came; say whether it tells some of them apart."""
+    """Sort order[low:high] by `key`, largest first and else as they came; return whether some differ."""
     n = high - low
     by = np.empty(n)
     for i in range(n):
@@ -89,7 +89,7 @@ def gather(
     type: Ints,
     keys: Floats,
 ) -> int:
-    """Write down the entries of one list that could run, on each of the types in `group`; return how many.
+    """List the entries of one list that could run, on each of the types in `group`; return their number.
 
     Those with a priority above 0, or with `spare` the others. `keys` (3, row) are what they are ranked by: priority,
     deficit, x; with `spare` deficit, x, x, since they all have the priority 0.
@@ -133,7 +133,7 @@ def take(
     on: Ints,
     picked: int,
 ) -> int:
-    """Choose whoever fits, by rank; `order` stands by the first key. Return how many of `chosen` are chosen now.
+    """Choose entries that fit, by rank; `order` stands by the first key. Return how many of `chosen` are chosen now.
 
     `free` accelerators (type,) are used up; `taken` (job,) is set for all that are chosen. Who comes after the last
     free accelerator is not looked at.

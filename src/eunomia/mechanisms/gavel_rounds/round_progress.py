@@ -1,7 +1,7 @@
-"""Gavel's books and its rounds, apart from any world: jobs come in, allocations come in, rounds come out.
+"""Gavel's accounting and rounds without a backend: takes jobs and allocations, returns rounds.
 
 Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI
-2020, section 5, as its published simulator does it (docs/gavel-mechanism.md tells the order of things).
+2020, section 5, as its published simulator does it (docs/gavel-mechanism.md gives the order of steps).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from eunomia.core.columns import GrowingColumns
 from eunomia.mechanisms.gavel_rounds.config import GavelRounds
 from eunomia.mechanisms.gavel_rounds.job_pairs import JobPairs
-from eunomia.mechanisms.gavel_rounds.progress_accounting import ACTIVE, DONE, book, plan, start_afresh
+from eunomia.mechanisms.gavel_rounds.progress_accounting import ACTIVE, DONE, plan, record_round, start_afresh
 from eunomia.mechanisms.gavel_rounds.round_placement import remember, seat
 from eunomia.mechanisms.gavel_rounds.round_priorities import gather, take
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
@@ -29,7 +29,7 @@ _NOTHING: Floats = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Who runs from `at` on, one row for a job or a pair. Seats of row i are seats[start[i]:start[i + 1]]."""
+    """Entries that run from `at` on, one row for a job or a pair. Seats of row i are seats[start[i]:start[i + 1]]."""
 
     at: float
     entry: Ints
@@ -38,25 +38,25 @@ class Round:
     on: Ints  # type
     start: Ints
     seats: Ints
-    kept: Bools  # sat there in the round before
+    kept: Bools  # kept its seats of the round before
     steps: Floats
     mate_steps: Floats
     finish: Floats  # when its steps are done
-    works: Bools  # False: a worker has no step to do, and so nobody does any
+    works: Bools  # False: a worker has no step to do, so no worker does any
 
-    end: float  # when the last of them has done its steps; -inf when nobody runs
+    end: float  # when the last of them has done its steps; -inf when no job runs
     paired: bool  # some of them share
 
 
 class JobProgress(GrowingColumns):
-    """What the clock knows of each job, one row each."""
+    """Progress of each job, one row each."""
 
     size: Ints
     rate: Floats  # (job, type)
     total: Floats  # steps
     done: Floats
     failures: Ints  # rounds in a row in which it failed
-    fate: Ints
+    outcome: Ints
     ended: Floats  # when it did its last step, by the clock
     held: Floats  # (job, type) seconds on seats
 
@@ -68,7 +68,7 @@ class JobProgress(GrowingColumns):
                 "total": (np.float64, 0.0),
                 "done": (np.float64, 0.0),
                 "failures": (np.int64, 0),
-                "fate": (np.int64, ACTIVE),
+                "outcome": (np.int64, ACTIVE),
                 "ended": (np.float64, np.nan),
                 "held": (np.float64, 0.0, types),
             }
@@ -87,7 +87,7 @@ class RoundClock:
         self.stale = True
         self._beside = beside
         self._coming: list[int] = []
-        self._left = False  # somebody was withdrawn while a round was open
+        self._left = False  # a job was withdrawn during a round
         self._last_reset = 0.0
         self._ended: float | None = None  # end of the last round
         self.now: Round | None = None
@@ -100,25 +100,25 @@ class RoundClock:
         named = rounds.visit or topology.types
         self._visit = [topology.types.index(name) for name in named if name in topology.types]
 
-    # ---- who comes and goes ----------------------------------------------------------------------------------
+    # ---- arrivals and departures ----------------------------------------------------------------------------------
 
     def submit(self, size: int, total: float, rate: Floats) -> int:
-        """A job came; it is looked at when the round ends. Returns its row; rate (type,) steps/s."""
+        """Add a job, considered when the round ends. Returns its row; rate (type,) steps/s."""
         row = self.jobs.add()
         self.jobs.size[row], self.jobs.total[row], self.jobs.rate[row] = size, total, rate
         self._coming.append(row)
         return row
 
     def withdraw(self, row: int) -> None:
-        """Somebody no longer wants this job. What it does in the present round is booked all the same."""
+        """Withdraw a job. Its steps of the present round still count."""
         if row in self._coming:
             self._coming.remove(row)
-        self.jobs.fate[row], self._left = DONE, True
+        self.jobs.outcome[row], self._left = DONE, True
         if self.now is None:
             self._forget_leavers()
 
     def admit(self) -> None:
-        """Let in those that came."""
+        """Add the jobs that arrived."""
         for row in self._coming:
             self._enter(row)
         self._coming.clear()
@@ -140,12 +140,12 @@ class RoundClock:
 
     @property
     def running(self) -> bool:
-        """Say whether a round is open in which somebody runs."""
+        """Return whether a round is open in which a job runs."""
         return self.now is not None
 
     @property
     def end(self) -> float:
-        """Return when the present round ends; inf when nobody runs."""
+        """Return when the present round ends; inf when no job runs."""
         return np.inf if self.now is None else self.now.end
 
     @property
@@ -154,45 +154,44 @@ class RoundClock:
         return 0.0 if self._ended is None else self._ended
 
     def close(self) -> Ints:
-        """Book the round that has ended; return the rows of the jobs that left by it, done or dropped."""
+        """Record the round that has ended; return the rows of the jobs that left by it, done or dropped."""
         now, self.now = self.now, None
         if now is None:
             return NO_INTS
         began, self._ended = self.ended_at, now.end
         jobs, entries = self.jobs, self.entries
-        self.stale |= book(
+        self.stale |= record_round(
             now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"),
             now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish, now.works,
             entries.first, entries.second, entries.received, self._all_received,
-            jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.fate, jobs.ended, jobs.held,
+            jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.outcome, jobs.ended, jobs.held,
             self.busy, self.charged,
         )  # fmt: skip
         ran = np.concatenate((now.first, now.second[now.second >= 0]))
-        left = np.sort(ran[jobs.fate[ran] != ACTIVE])
+        left = np.sort(ran[jobs.outcome[ran] != ACTIVE])
         if self._left or len(left):
             self._forget_leavers()
         return left
 
     def _forget_leavers(self) -> None:
-        n, fate = len(self.entries), self.jobs.fate
+        n, outcome = len(self.entries), self.jobs.outcome
         first, second = self.entries.first[:n], self.entries.second[:n]
         self._left = False
-        self.entries.keep((fate[first] == ACTIVE) & ((second < 0) | (fate[second] == ACTIVE)))
+        self.entries.keep((outcome[first] == ACTIVE) & ((second < 0) | (outcome[second] == ACTIVE)))
         self.stale = True
 
     # ---- the allocation --------------------------------------------------------------------------------------
 
     def due(self, at: float) -> bool:
-        """Say whether the policy is to be asked now."""
-        rested = at - self._last_reset >= self.rounds.solve_gap_s or self._last_reset == 0
-        return self.stale and rested
+        """Return whether the policy is to be asked now."""
+        return self.stale and (at - self._last_reset >= self.rounds.solve_gap_s or self._last_reset == 0)
 
     def forget_last_reset(self) -> None:
-        """Let the policy be asked although it was asked a short time ago: nobody runs and nobody is left to come."""
+        """Allow an ask before the interval is over: no job runs and none is to come."""
         self._last_reset = 0.0
 
     def count_afresh(self, at: float) -> None:
-        """Carry over what was owed; from now on a new allocation counts."""
+        """Carry over deficits and start counting for a new allocation."""
         entries = self.entries
         start_afresh(
             at - self._last_reset, self.rounds.credit, len(entries),
@@ -223,14 +222,14 @@ class RoundClock:
             placed = np.ones(len(chosen), dtype=np.bool_)
         seats, start = np.empty(int(sizes.sum()), np.int64), np.empty(len(chosen) + 1, np.int64)
         kept = np.empty(len(chosen), dtype=np.bool_)
-        sit = seat(
+        seated = seat(
             chosen, on, sizes, placed, self._devices, self._begin,
             entries.head, entries.last_type, self._chain, self.rounds.sticky, seats, start, kept,
         )  # fmt: skip
-        entry, on, kept = chosen[sit], on[sit], kept[sit]
+        entry, on, kept = chosen[seated], on[seated], kept[seated]
         remember(entry, on, start, seats, entries.head, entries.last_type, self._chain, n)
-        steps, mate_steps, finish = np.empty((3, len(sit)))
-        works = np.empty(len(sit), dtype=np.bool_)
+        steps, mate_steps, finish = np.empty((3, len(seated)))
+        works = np.empty(len(seated), dtype=np.bool_)
         left = jobs.total - jobs.done
         plan(
             at, self.rounds.round_s, self.rounds.most_failures > 0, entry, on, start,

@@ -1,4 +1,4 @@
-"""What leases can be set to, and when they end."""
+"""Configuration of leases, and their ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
-from eunomia.core.placement_pass import ENDED, EVERYBODY, RESTED
+from eunomia.core.placement_pass import ALL_SEATS, ENDED, EXTENDED
 from eunomia.core.state import State
 
 
@@ -45,7 +45,7 @@ class Leases(MechanismConfig):
         return LeaseMechanism(self, core)
 
     def is_boundary(self, at: float) -> bool:
-        """Say whether all leases end now."""
+        """Return whether all leases end now."""
         return self.aligned and round(at / self.length) * self.length == at
 
     def next_boundary(self, at: float) -> float:
@@ -60,14 +60,14 @@ class Leases(MechanismConfig):
         return self.next_boundary(at) if self.aligned else at + self.length
 
     def opening(self, at: float) -> int:
-        """Return which seats may be given anew now, as `core.passes` numbers it."""
+        """Return which seats are reassignable now, a constant of `core.placement_pass`."""
         if self.recall:
-            return EVERYBODY
-        return RESTED if self.is_boundary(at) else ENDED
+            return ALL_SEATS
+        return EXTENDED if self.is_boundary(at) else ENDED
 
     def next_end(self, state: State) -> float:
         """Return when the next lease ends by itself; inf when none does."""
-        if not state.ends_apart and (self.aligned or math.isinf(self.length)):
+        if not state.own_lease_ends and (self.aligned or math.isinf(self.length)):
             return math.inf
         running = state.running()
         return float(state.jobs.until[running].min()) if len(running) else math.inf

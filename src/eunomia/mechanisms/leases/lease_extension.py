@@ -1,6 +1,6 @@
-"""Leases that are extended while no job waits: nothing wakes the core at their ends, and yet they keep their pace.
+"""Leases that are extended while no job waits: no timer fires at their ends, which keep their phase.
 
-The world is told that they have no end, or it would see them lapse. `until` keeps what was agreed, so that once a job
+The backend gets leases without an end, or they would lapse there. `until` keeps the agreed end, so that once a job
 waits each lease ends where it would have ended, had it been renewed time and again.
 """
 
@@ -15,15 +15,15 @@ from eunomia.model.arrays import Ints
 
 
 def extend_leases(state: State) -> Ints:
-    """Return and mark the running jobs whose leases still have an end for the world."""
+    """Return and mark the running jobs whose leases still have an end for the backend."""
     jobs, running = state.jobs, state.running()
-    rows = running[~jobs.resting[running] & (jobs.until[running] < math.inf)]
-    jobs.resting[rows] = True
+    rows = running[~jobs.lease_extended[running] & (jobs.until[running] < math.inf)]
+    jobs.lease_extended[rows] = True
     return rows
 
 
 def settle_extensions(state: State, at: float, length: float) -> None:
-    """Let leases of so many seconds that ran past their ends, end at the first of their renewals from `at` on."""
+    """Set the ends of extended leases of `length` seconds to their first renewal from `at` on."""
     running = state.running()
     late = running[state.jobs.until[running] < at]
     until = state.jobs.until[late]

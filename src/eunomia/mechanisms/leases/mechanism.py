@@ -1,4 +1,4 @@
-"""Leases at work: when the policy is asked, which leases end, and until when the next ones are given."""
+"""The lease mechanism: when the policy is asked, which leases end, and how long new ones last."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LeaseMechanism(Mechanism):
         self._is_extending = False  # leases run on through quiet rounds
 
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
-        """Write what happened into the state; while no job waits, count it as known to the policy."""
+        """Apply events to the state; while no job waits, count them as known to the policy."""
         super().receive(moment, decisions)
         if not self.info.renews:
             return
@@ -49,12 +49,12 @@ class LeaseMechanism(Mechanism):
     # ---- when the policy is asked ----------------------------------------------------------------------------
 
     def opens(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether seats may be given anew now: at any moment, those whose leases ended."""
+        """Return whether seats may be reassigned now: at any moment, those of ended leases."""
         return True
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
-        """Say whether an answer is needed that could change anything now, and could say more than one thing."""
-        return self.asked.pending is None and self._must_ask(at) and not self._seat_unasked(at, decisions)
+        """Return whether an answer is needed that could change anything now, and could say more than one thing."""
+        return self.asked.pending is None and self._must_ask(at) and not self._place_without_ask(at, decisions)
 
     def shown(self) -> Ints:
         """Return the jobs that an answer could seat: all, or those that wait where no running job can be moved."""
@@ -65,14 +65,14 @@ class LeaseMechanism(Mechanism):
 
     @property
     def _no_contention(self) -> bool:
-        """No job waits, and then every running job goes on, by what the policy promises."""
-        return self.info.renews and self.state.waiting == 0 and not self.state.ends_apart
+        """Whether no job waits; every running job then keeps its seats, by what the policy promises."""
+        return self.info.renews and self.state.waiting == 0 and not self.state.own_lease_ends
 
     def _must_ask(self, at: float) -> bool:
-        """Say whether an answer is needed and could change anything now."""
+        """Return whether an answer is needed and could change anything now."""
         state, cut = self.state, self.leases
         due = self.asked.is_stale or at >= self.asked.again_at
-        if self._may_skip_asks and not state.ends_apart:
+        if self._may_skip_asks and not state.own_lease_ends:
             return state.waiting > 0 and due and (cut.recall or bool(state.floor.free.any()))
         if state.alive == 0 or self._no_contention:
             return False
@@ -88,7 +88,7 @@ class LeaseMechanism(Mechanism):
             return cut.recall and free and len(state.capacity) > 1  # a running job may move to a faster type
         return due
 
-    def _seat_unasked(self, at: float, decisions: list[Decision]) -> bool:
+    def _place_without_ask(self, at: float, decisions: list[Decision]) -> bool:
         """Carry out an answer that could only say one thing; False when the policy must be asked.
 
         That is so when a single waiting job fits and no running job can be moved, by what the policy promises: the
@@ -97,7 +97,7 @@ class LeaseMechanism(Mechanism):
         state, cut = self.state, self.leases
         if not self._may_skip_asks or (not (self.info.separable and not cut.recall) and state.waiting > 1):
             return False
-        fits, start = place_one_gang(self.books, at, cut.until(at))
+        fits, start = place_one_gang(self.sched, at, cut.until(at))
         if fits > 1 or (fits == 0 and cut.recall):
             return False
         if start is not None:
@@ -105,7 +105,7 @@ class LeaseMechanism(Mechanism):
         self.asked.note_changes()
         return True
 
-    # ---- who runs --------------------------------------------------------------------------------------------
+    # ---- placement -------------------------------------------------------------------------------------------
 
     def order(self, answer: Answer, question: PendingAsk, at: float) -> None:
         """Name the candidates by rows of the job table; those of shares are ranked by what they are owed."""
@@ -137,19 +137,19 @@ class LeaseMechanism(Mechanism):
         elif isinstance(answer, Grants):
             seating = self._seating(at, decisions)
             seating.grant(answer, named)
-            if seating.put_out:  # jobs wait from now on, which the policy could not see when it was asked
+            if seating.has_unnamed_ends:  # jobs wait from now on, which the policy could not see when it was asked
                 self.asked.again_at = at
         else:
             self._settle_shares(at, decisions)
         return False
 
     def _seating(self, at: float, decisions: list[Decision]) -> AnswerPlacer:
-        return AnswerPlacer(self.books, at, self.leases.until(at), self.leases.opening(at), decisions)
+        return AnswerPlacer(self.sched, at, self.leases.until(at), self.leases.opening(at), decisions)
 
     def _seats_may_change(self, at: float) -> bool:
-        """Say whether the last answer's shares can seat a gang anew now."""
-        if self._last_pass == (at, self.books.changes):
-            return False  # it has been done, and all that was heard since is that checkpoints were written
+        """Return whether the last answer's shares can seat a gang anew now."""
+        if self._last_pass == (at, self.sched.changes):
+            return False  # already done; only checkpoint reports arrived since
         return self.asked.is_stale or self.leases.is_boundary(at) or self.leases.next_end(self.state) <= at
 
     def _settle_shares(self, at: float, decisions: list[Decision]) -> None:
@@ -164,14 +164,14 @@ class LeaseMechanism(Mechanism):
             size = sizes_of(named.job, named.shape, self.state)
             seating.follow(named, "reserve", np.arange(len(named.job)), size)
         deficits.note_seats(self.state)
-        self._last_pass = at, self.books.changes
+        self._last_pass = at, self.sched.changes
 
     # ---- when to wake ----------------------------------------------------------------------------------------
 
     def set_timer(self, at: float, decisions: list[Decision]) -> None:
         """Wake when something will change by itself; quiet time is skipped."""
         wake, again_at = math.inf, self.asked.again_at
-        if self._may_skip_asks and not self.state.ends_apart:
+        if self._may_skip_asks and not self.state.own_lease_ends:
             if at < again_at < math.inf and self.state.alive:
                 wake = again_at
         elif self._no_contention and not self.leases.aligned:
@@ -198,17 +198,17 @@ class LeaseMechanism(Mechanism):
         if self.asked.pending is not None or not (quiet or self._is_extending):
             return  # an answer may seat other jobs, or no lease is extended
         jobs, running = self.state.jobs, self.state.running()
-        if quiet and not self.state.ends_apart:
+        if quiet and not self.state.own_lease_ends:
             rows, until = running[jobs.until[running] < math.inf], math.inf
         else:
-            rows, until = running[jobs.resting[running]], self.leases.next_boundary(at)
+            rows, until = running[jobs.lease_extended[running]], self.leases.next_boundary(at)
         self._is_extending = quiet
         if len(rows):
-            jobs.until[rows], jobs.resting[rows] = until, quiet
+            jobs.until[rows], jobs.lease_extended[rows] = until, quiet
             decisions.append(Renew(self.state.names(rows), until))
 
     def _is_quiet(self) -> bool:
-        """Say whether the next common end would change nothing."""
+        """Return whether the next common end would change nothing."""
         if self.asked.is_stale or self.asked.pending is not None:
             return False
         if self.info.door == "shares":
