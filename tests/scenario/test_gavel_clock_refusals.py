@@ -81,4 +81,4 @@ def test_types_that_are_never_visited_are_told() -> None:
 
     assert told({"v100": 4, "k80": 4}) == []
     assert told({"v100": 4, "k80": 4}, visit=[]) == []
-    assert told({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: nobody ever runs there."]
+    assert told({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: no job ever runs there."]

@@ -1,4 +1,4 @@
-"""The simulated world of a scenario, and what it cost: the plain one, the one with physics, or the one of the ideal."""
+"""Chooses and builds the simulated backend of a run: plain, with physical models, or fluid."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 
 def simulated_world(setup: RunConfig) -> SimulatedWorld | PhysicalWorld | FluidWorld:
-    """Return a fresh world."""
-    said, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
+    """Return a new simulated backend."""
+    section, mishaps = setup.scenario.world, mishaps_of(setup.scenario)
     if isinstance(setup.mechanism, Ideal):
         return FluidWorld(setup.jobs, setup.topology, setup.truth, mishaps=mishaps, seed=setup.scenario.seed)
     common: dict[str, Any] = {
         "overheads": setup.overheads,
         "mishaps": mishaps,
-        "checkpoint_every_s": said.checkpoint_every_s,
-        "replay_status": said.replay_status,
+        "checkpoint_every_s": section.checkpoint_every_s,
+        "replay_status": section.replay_status,
         "seed": setup.scenario.seed,
     }
     if isinstance(setup.truth, PlacedThroughputs):
@@ -34,7 +34,7 @@ def simulated_world(setup: RunConfig) -> SimulatedWorld | PhysicalWorld | FluidW
     return SimulatedWorld(setup.jobs, setup.topology, setup.truth, **common)
 
 
-def with_losses(metrics: Metrics, held: Losses | None) -> Figures:
-    """Return the figures of a run that is over, with what its accelerator-seconds were lost to."""
+def with_losses(metrics: Metrics, losses: Losses | None) -> Figures:
+    """Return the figures of a completed run, with its accelerator-seconds lost by cause."""
     figures = metrics.figures()
-    return replace(figures, summary={**figures.summary, **losses_of(metrics, held)})
+    return replace(figures, summary={**figures.summary, **losses_of(metrics, losses)})

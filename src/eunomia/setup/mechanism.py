@@ -1,4 +1,4 @@
-"""How time is cut, from a scenario: as it says, else as the policy wants it; and who keeps that time."""
+"""Builds the mechanism of a scenario: the one that it names, or else the default of its policy."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from eunomia.scenario.source_locations import shown
 Mechanism = Leases | GavelRounds | Ideal
 NAMES = ("leases", "gavel", "ideal")
 _OFF = PhysicsSection()
-# Gavel asks whether a policy's own name holds "Perf" or "Packing"; these do, though their names here do not show it.
+# Gavel tests whether its own name of a policy contains "Perf" or "Packing". These contain one; our names do not.
 _AWARE = frozenset({"allox", "gandiva", "proportional", "max_min_fairness_strategy_proof"})
 
 
 def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> Mechanism:
-    """Return how time is cut for this policy and so many jobs. Raises InvalidInput for what is not possible."""
+    """Return the mechanism for a policy and a number of jobs. Raises InvalidInput for a wrong or impossible one."""
     asked, own = scenario.mechanism, policy.info.mechanism
     if asked is not None and asked.name == "gavel":
         return _gavel(scenario, policy, asked.parameters, jobs)
@@ -41,66 +41,64 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> Mechanism:
         raise InvalidInput([_problem(scenario, "", str(error), "fix [mechanism]")]) from error
 
 
-def _gavel(scenario: Scenario, policy: Policy, said: Mapping[str, Any], jobs: int) -> GavelRounds:
-    """Return Gavel's clock as this policy has it there, and as the scenario says otherwise."""
+def _gavel(scenario: Scenario, policy: Policy, given: Mapping[str, Any], jobs: int) -> GavelRounds:
+    """Return Gavel's rounds with the settings that Gavel uses for this policy, overridden by the scenario's."""
     known = [field.name for field in fields(GavelRounds) if field.name != "expected"]
     problems = [
         _problem(scenario, key, "the mechanism gavel has no such key", nearest(key, known))
-        for key in said
+        for key in given
         if key not in known
     ]
-    problems += _impossible(scenario, policy)
-    problems += _unvisited(scenario, said.get("visit", DEFAULT_VISIT))
-    problems += _wrong_values(scenario, GavelRounds, {key: said[key] for key in said if key != "visit"}, known)
+    problems += _unsupported_by_gavel(scenario, policy)
+    problems += _wrong_visit(scenario, given.get("visit", DEFAULT_VISIT))
+    problems += _wrong_values(scenario, GavelRounds, {key: given[key] for key in given if key != "visit"}, known)
     if problems:
         raise InvalidInput(problems)
-    parameters = _habits(scenario.policy.name, policy) | dict(said)
+    parameters = _gavel_defaults(scenario.policy.name, policy) | dict(given)
     if "visit" in parameters:
         parameters["visit"] = tuple(parameters["visit"])
     return GavelRounds(**parameters, expected=jobs)
 
 
 def _wrong_values(
-    scenario: Scenario, settings: type[Mechanism], said: Mapping[str, Any], known: Sequence[str]
+    scenario: Scenario, settings: type[Mechanism], given: Mapping[str, Any], known: Sequence[str]
 ) -> list[Problem]:
-    """Return each key whose value these settings cannot have; none of their rules is about two keys at once."""
+    """Return a problem for each key whose value is invalid; no rule concerns two keys at once."""
     problems = []
-    for key in (key for key in said if key in known):
+    for key in (key for key in given if key in known):
         try:
-            check_values(settings, {key: said[key]})
-            settings(**{key: said[key]})
+            check_values(settings, {key: given[key]})
+            settings(**{key: given[key]})
         except ValueError as error:
-            rule = str(error).removeprefix(f"{key} is {said[key]!r}; ")
-            problems.append(_problem(scenario, key, rule, "give such a value, or leave it out", shown(said[key])))
+            rule = str(error).removeprefix(f"{key} is {given[key]!r}; ")
+            problems.append(_problem(scenario, key, rule, "give such a value, or leave it out", shown(given[key])))
     return problems
 
 
-def _ideal(scenario: Scenario, policy: Policy, said: Mapping[str, Any]) -> Ideal:
-    """Return the mechanism whose shares are received as they are answered."""
+def _ideal(scenario: Scenario, policy: Policy, given: Mapping[str, Any]) -> Ideal:
+    """Return the fluid mechanism: jobs receive exactly the shares that the policy answers."""
     known = [field.name for field in fields(Ideal)]
     problems = [
         _problem(scenario, key, "the mechanism ideal has no such key: it has neither leases nor rounds", "leave it out")
-        for key in said
+        for key in given
         if key not in known
     ]
     if policy.info.door != "shares":
         answered = "an order" if policy.info.door == "order" else "grants of seats"
         rule = f"{policy.info.name} answers {answered}, and only shares of time can be received as a fluid"
         problems.append(_problem(scenario, "name", rule, "choose a policy that answers shares, or another mechanism"))
-    what_needs_seats = scenario.physics.model_copy(update={"pairs": _OFF.pairs, "believed": _OFF.believed})
-    problems += _undone(
-        scenario,
-        _troubles(scenario) | {"[physics] says more than pairs": what_needs_seats != _OFF},
-        "under the mechanism ideal nobody sits, so nothing is started, moved or lost with a machine",
-    )
-    problems += _wrong_values(scenario, Ideal, said, known)
+    needs_seats = scenario.physics.model_copy(update={"pairs": _OFF.pairs, "believed": _OFF.believed})
+    reason = "the mechanism ideal assigns no accelerators, so nothing is started, moved or lost with a machine"
+    unsupported = _unsupported(scenario) | {"[physics] says more than pairs": needs_seats != _OFF}
+    problems += _unsupported_problems(scenario, unsupported, reason)
+    problems += _wrong_values(scenario, Ideal, given, known)
     if problems:
         raise InvalidInput(problems)
-    return Ideal(**said)
+    return Ideal(**given)
 
 
-def _unvisited(scenario: Scenario, visit: Any) -> list[Problem]:
-    """Return what is wrong with the order in which types are filled: one that is not named is never used."""
+def _wrong_visit(scenario: Scenario, visit: Any) -> list[Problem]:
+    """Return what is wrong with the order in which types are filled; a type that it does not name is never used."""
     types = scenario.cluster.types
     if not isinstance(visit, list | tuple) or not all(isinstance(name, str) for name in visit):
         return [_problem(scenario, "visit", "must be a list of accelerator types", 'give ["v100", "k80"]', str(visit))]
@@ -120,15 +118,15 @@ def _unvisited(scenario: Scenario, visit: Any) -> list[Problem]:
 
 
 def unused_types(mechanism: Mechanism, types: Sequence[str]) -> tuple[str, ...]:
-    """Return a note about types of the cluster that Gavel's clock never visits."""
+    """Return a note about types of the cluster that Gavel's rounds never visit."""
     if not isinstance(mechanism, GavelRounds) or not mechanism.visit:
         return ()
     idle = [name for name in types if name not in mechanism.visit]
-    return (f"mechanism.visit names no {', '.join(idle)}: nobody ever runs there.",) if idle else ()
+    return (f"mechanism.visit names no {', '.join(idle)}: no job ever runs there.",) if idle else ()
 
 
-def _habits(name: str, policy: Policy) -> dict[str, Any]:
-    """Return what Gavel's clock does differently from policy to policy."""
+def _gavel_defaults(name: str, policy: Policy) -> dict[str, Any]:
+    """Return the settings of the rounds that depend on the policy in Gavel."""
     spelled = name.partition("?")[0].removeprefix("gavel:")
     blind = name.startswith("gavel:") and "perf" not in spelled and "packed" not in spelled and spelled not in _AWARE
     return {
@@ -138,22 +136,22 @@ def _habits(name: str, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _impossible(scenario: Scenario, policy: Policy) -> list[Problem]:
-    """Return what Gavel's books have no page for: they hold true speeds, and rounds in which nothing goes wrong."""
+def _unsupported_by_gavel(scenario: Scenario, policy: Policy) -> list[Problem]:
+    """Return options that Gavel's rounds do not support: noisy throughputs, failures, overheads."""
     problems = []
     if policy.info.door == "grants":
         fix = "choose a policy that answers shares or an order"
         problems.append(_problem(scenario, "name", f"{policy.info.name} grants seats, which Gavel's rounds do", fix))
-    wrong = _troubles(scenario) | {
+    unsupported = _unsupported(scenario) | {
         "[belief] is noisy": scenario.belief.kind != "oracle",
         "[physics] says something": scenario.physics != _OFF,
     }
-    reason = "the mechanism gavel books rounds as Gavel's simulator does, which knows nothing of that"
-    return problems + _undone(scenario, wrong, reason)
+    reason = "the mechanism gavel accounts rounds as Gavel's simulator does, which does not model that"
+    return problems + _unsupported_problems(scenario, unsupported, reason)
 
 
-def _troubles(scenario: Scenario) -> dict[str, bool]:
-    """Return what goes wrong, or costs time, in this scenario."""
+def _unsupported(scenario: Scenario) -> dict[str, bool]:
+    """Return whether the scenario has each option that only leases support: real jobs, overheads, failures."""
     world, costs = scenario.world, scenario.overheads
     return {
         "[world] backend is not simulated": world.backend != "simulated",
@@ -163,12 +161,10 @@ def _troubles(scenario: Scenario) -> dict[str, bool]:
     }
 
 
-def _undone(scenario: Scenario, wrong: Mapping[str, bool], reason: str) -> list[Problem]:
+def _unsupported_problems(scenario: Scenario, options: Mapping[str, bool], reason: str) -> list[Problem]:
     fix = "leave that out, or choose the mechanism leases"
-    return [_problem(scenario, "name", f"{what}; {reason}", fix) for what, is_so in wrong.items() if is_so]
+    return [_problem(scenario, "name", f"{option}; {reason}", fix) for option, is_set in options.items() if is_set]
 
 
 def _problem(scenario: Scenario, key: str, rule: str, fix: str, value: str | None = None) -> Problem:
-    path = ("mechanism", key) if key else ("mechanism",)
-    file, row = scenario.where(path)
-    return Problem(file=file, row=row, column=".".join(path), value=value, rule=rule, fix=fix)
+    return scenario.problem(("mechanism", key) if key else ("mechanism",), rule, fix, value)
