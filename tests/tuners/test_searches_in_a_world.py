@@ -104,8 +104,8 @@ def test_a_search_asks_for_trials_one_after_the_other(scene: Scene, tmp_path: Pa
 
 def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> None:
     said = {"mechanism": {"name": "gavel"}, "policy": {"name": "max_min_fairness"}}
-    told = {"tuner": "halving", "pause": False}
-    scenario = scenario_from_dict({**scene("halving", **said), "apps": told}, Path())
+    apps = {"tuner": "halving", "pause": False}
+    scenario = scenario_from_dict({**scene("halving", **said), "apps": apps}, Path())
     setup = set_up(scenario)
     core = setup.scheduler()
     core.handle(Moment.of(0.0, [JobSubmitted(setup.jobs[0]), JobUpdated(setup.jobs[0].job_id, 4.0, 900.0)]))
