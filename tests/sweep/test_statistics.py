@@ -70,7 +70,7 @@ def test_what_is_zero_somewhere_is_judged_by_differences() -> None:
 
 
 def test_two_are_alike_only_when_it_is_sure_that_less_than_one_per_cent_parts_them() -> None:
-    assert difference([1.004, 1.005, 1.006], [1.0, 1.0, 1.0]).alike  # real, and nobody should act on it
+    assert difference([1.004, 1.005, 1.006], [1.0, 1.0, 1.0]).alike  # significant, but negligible
     assert difference([1.001, 0.999, 1.0], [1.0, 1.0, 1.0]).alike
     assert not difference([1.1, 0.9, 1.005], [1.0, 1.0, 1.0]).alike  # as near on average, by chance
     assert not difference([1.0], [1.0]).alike

@@ -1,4 +1,4 @@
-"""What a sweep file says, and what is wrong with it: all of it is told, by line and key, before anything runs."""
+"""Parsing of sweep files: all problems are reported, by line and key, before anything runs."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_sweep_of_the_wrong_shape_is_refused_with_line_and_key(
     assert desk.problems(text) == [("sweep.toml", *place)]
 
 
-def test_all_that_is_wrong_is_told_at_once_in_the_shape_and_in_the_runs(desk: Desk) -> None:
+def test_all_problems_of_the_file_and_of_its_runs_are_reported_at_once(desk: Desk) -> None:
     text = BASE + 'seeds = [1]\nconfidence = 95\n[axes]\nseed = []\npolicy = ["fifo", "fifoo"]\nload = [1.0, -1.0]\n'
     assert desk.problems(text) == [
         ("sweep.toml", 2, "seeds"), ("sweep.toml", 3, "confidence"), ("sweep.toml", 5, "axes.seed"),
@@ -211,8 +211,8 @@ def test_the_hash_follows_the_table_of_outcomes_that_lies_beside_the_trace(desk:
     desk.write("data/jobs.csv", "job_id,submit_s,gpus,service_s,clamped\n1,0,1,50,0\n2,5,1,60,0\n")
     status = "job_id,user,status\n1,ann,{}\n"
     desk.write("data/st.csv", status.format("Pass"))
-    told = 'trace = "data/jobs.csv"\nformat = "venus"\nstatus_file = "st.csv"'
-    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace('trace = "jobs.csv"', told))
+    keys = 'trace = "data/jobs.csv"\nformat = "venus"\nstatus_file = "st.csv"'
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace('trace = "jobs.csv"', keys))
     before = rows(desk, BASE)[0].scenario_hash
     desk.write("st.csv", status.format("Killed"))
     assert rows(desk, BASE)[0].scenario_hash == before
@@ -255,7 +255,7 @@ def test_a_text_that_is_too_long_for_a_files_name_names_none(desk: Desk) -> None
     assert scenario_hash(changed) != scenario_hash(scenario)
 
 
-def test_what_is_wrong_with_the_scenario_is_told_once_where_it_stands(desk: Desk) -> None:
+def test_a_problem_of_the_scenario_is_reported_once_at_its_line(desk: Desk) -> None:
     desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace("gpu = 2", "gpu = 0"))
     assert desk.problems(BASE + "[axes]\nseed = [0, 1, 2]\n") == [("tiny.toml", 2, "cluster.accelerators.gpu")]
     assert desk.problems('scenario = "gone.toml"\n') == [("gone.toml", None, None)]

@@ -73,27 +73,29 @@ def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
     assert findings(alone)[-1].startswith("One seed: there are no intervals")
 
 
-def test_seeds_of_which_nothing_is_drawn_are_told_to_be_one_run() -> None:
+def test_seeds_that_change_nothing_count_as_one_run() -> None:
     one = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
-    told = findings(content(one, replace(one, name="las")))
-    assert told[-2] == "Nothing is drawn: the 3 seeds gave the very same run, and count as one."
-    assert told[-1].startswith("There are no intervals; to learn how much other jobs would move these numbers, let")
+    sentences = findings(content(one, replace(one, name="las")))
+    assert sentences[-2] == "Nothing is drawn: the 3 seeds gave the very same run, and count as one."
+    assert sentences[-1].startswith(
+        "There are no intervals; to learn how much other jobs would move these numbers, let"
+    )
 
 
 def test_a_policy_that_draws_nothing_beside_one_that_does_is_named() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
-    told = findings(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
-    assert "Nothing is drawn under fifo: the 3 seeds gave the very same run, and count as one." in told
-    assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in told)
+    sentences = findings(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
+    assert "Nothing is drawn under fifo: the 3 seeds gave the very same run, and count as one." in sentences
+    assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in sentences)
 
 
-def test_runs_that_failed_are_told_first() -> None:
-    told = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
-    assert findings(told)[0].startswith("1 run failed and is in no figure")
+def test_failed_runs_are_listed_first() -> None:
+    report = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
+    assert findings(report)[0].startswith("1 run failed and is in no figure")
     assert findings(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))[0].startswith(
         "2 runs failed and are"
     )
-    assert "policy las, seed 1: RuntimeError: no" in page(told)
+    assert "policy las, seed 1: RuntimeError: no" in page(report)
 
 
 def test_the_page_opens_anywhere_and_shows_names_as_words() -> None:
@@ -111,5 +113,5 @@ def test_curves_run_along_the_load_with_their_bands_and_the_numbers_are_in_the_p
     (fifo, las) = chart["panels"][0]["series"]
     assert (chart["kind"], fifo["x"], fifo["y"]) == ("line", [1, 2], [7200, 14400])
     assert (las["low"], las["high"]) == ([5399.5, 14759.5], [5400.5, 14760.5])
-    told = numbers["groups"][0]["settings"][1]["versus"]["jct_mean_s"]
-    assert (told["verdict"], told["relative"]["mean"]) == ("better", -0.25)
+    difference = numbers["groups"][0]["settings"][1]["versus"]["jct_mean_s"]
+    assert (difference["verdict"], difference["relative"]["mean"]) == ("better", -0.25)

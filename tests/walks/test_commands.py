@@ -107,13 +107,13 @@ def test_compare_writes_a_folder_a_run_one_table_and_a_report_with_its_numbers(d
     assert not re.search(r'(src|href)="(https?:)?//', page)
 
 
-def test_seeds_that_draw_nothing_are_told_and_others_are_not(desk: Desk) -> None:
-    told = "note: the seeds draw nothing here"
+def test_seeds_that_change_nothing_are_noted(desk: Desk) -> None:
+    note = "note: the seeds draw nothing here"
     for policies, seeds, expected in ((["fifo"], 2, True), (["fifo"], 1, False), (["fifo", "lottery"], 2, False)):
         asked = [word for name in policies for word in ("--policy", name)]
         asked += [word for seed in range(seeds) for word in ("--seed", str(seed))]
         assert desk.type("compare", "tiny.toml", "--out", "out", "--force", *asked) == 0
-        assert (told in desk.stdout) == expected
+        assert (note in desk.stdout) == expected
 
 
 def test_loads_that_look_alike_keep_their_own_folders(desk: Desk) -> None:
