@@ -1,7 +1,7 @@
 """Eunomia: a scheduler for deep-learning accelerator clusters that people share.
 
 `simulate` runs a scenario and returns a `Result`; `solve` asks a policy once about a problem and returns a `Solution`.
-Everything else is in the rooms below.
+Everything else is in the subpackages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["AllocationProblem", "Result", "Solution", "__version__", "simulate",
 
 
 def __getattr__(name: str) -> Any:
-    """Load the rest when it is first asked for, so that `import eunomia` costs nothing."""
+    """Import the other names on first use, so that `import eunomia` is cheap."""
     if name in ("Result", "simulate"):
         from eunomia import runs
 
