@@ -73,7 +73,7 @@ def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
 @contextmanager
 def _parents(place: Path, out: Path) -> Iterator[None]:
     """Make the parent folders; remove at the end those that were new and are empty."""
-    made = [above for above in place.parents if not above.exists()]
+    missing = [above for above in place.parents if not above.exists()]
     try:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def _parents(place: Path, out: Path) -> Iterator[None]:
             raise _refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
         yield
     finally:
-        for above in made:
+        for above in missing:
             if above.is_dir() and not any(above.iterdir()):
                 above.rmdir()
 

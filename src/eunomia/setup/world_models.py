@@ -87,22 +87,22 @@ def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
 
 def notes(scenario: Scenario) -> tuple[str, ...]:
     """Return notes on the models for readers of the results."""
-    physics, found = scenario.physics, []
+    physics, sentences = scenario.physics, []
     if physics.placement != "off":
-        found.append(f"Placement slows gangs ({physics.placement}); the cost of crossing racks is not measured.")
+        sentences.append(f"Placement slows gangs ({physics.placement}); the cost of crossing racks is not measured.")
     if physics.neighbours != "off":
-        found.append(f"Gangs on one machine slow each other ({physics.neighbours}).")
+        sentences.append(f"Gangs on one machine slow each other ({physics.neighbours}).")
     if physics.pairs != "measured":
-        found.append("Pairs without a measurement share accelerators at a modelled speed.")
+        sentences.append("Pairs without a measurement share accelerators at a modelled speed.")
     if physics.fates != "off":
         shares = f"{physics.failing:.1%} of the jobs are to fail and {physics.killed:.1%} to be killed"
-        found.append(f"{shares}, drawn by the seed.")
+        sentences.append(f"{shares}, drawn by the seed.")
     if physics.fates != "off" and scenario.world.retry == "adaptive" and scenario.world.blacklist_s:
         away = f"{scenario.world.blacklist_s:,.15g} s"
-        found.append(f"The machines of a gang that fails for a GPU ECC error are then out of service for {away}.")
+        sentences.append(f"The machines of a gang that fails for a GPU ECC error are then out of service for {away}.")
     if physics.report_delay_s or physics.report_lost:
-        found.append("The end of a job counts from when its report, which may be late, reaches the scheduler.")
-    return tuple(found)
+        sentences.append("The end of a job counts from when its report, which may be late, reaches the scheduler.")
+    return tuple(sentences)
 
 
 def files_of(scenario: Scenario) -> set[str]:
