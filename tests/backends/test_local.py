@@ -127,7 +127,7 @@ def wait_until(holds: Callable[[], object], seconds: float = 15.0) -> None:
         time.sleep(0.01)
 
 
-def test_a_job_that_exits_with_0_is_finished_and_its_words_are_in_its_log(tmp_path):
+def test_a_job_that_exits_with_0_is_finished_and_its_output_is_in_its_log(tmp_path):
     job = python("job-1", "import sys; print('out'); print('err', file=sys.stderr)")
     with LocalWorld([job], TWO, workdir=tmp_path) as world:
         moments = drive(world, at_once)
@@ -185,7 +185,7 @@ def test_seats_are_cuda_devices_counted_without_declared_cpus():
     assert visible_devices(mixed, [2, 4], {"CUDA_VISIBLE_DEVICES": "5,6,GPU-8a"}) == ["5", "GPU-8a"]
 
 
-def test_jobs_come_when_submitted_and_the_last_order_to_wake_counts(tmp_path):
+def test_jobs_arrive_when_submitted_and_the_last_timer_counts(tmp_path):
     late = python("late", "", submitted=0.15)
     soon = python("soon", "", submitted=0.05)
     with LocalWorld([late, soon], TWO, workdir=tmp_path) as world:
@@ -220,7 +220,7 @@ def test_a_stopped_job_saves_and_its_next_start_resumes_there(tmp_path):
     assert [line for line in log if "resumed" in line] == [f"resumed at step {n}" for n in range(3)]
 
 
-def test_a_start_waits_until_those_before_it_have_left_its_seats(tmp_path):
+def test_a_start_waits_until_earlier_gangs_have_left_its_seats(tmp_path):
     """The first takes its time to leave; meanwhile a job on other seats is started and ends."""
     slow = f"""
 from eunomia.lease import Lease
@@ -295,7 +295,7 @@ while not os.path.exists({str(tmp_path / "hidden")!r}): time.sleep(0.005)
     assert of(JobFinished, moments) == [JobFinished("hides", 1)]
 
 
-def test_a_lease_that_lapses_is_stopped_with_a_checkpoint_and_goes_on_when_renewed(tmp_path):
+def test_a_gang_whose_lease_lapses_is_stopped_with_a_checkpoint_and_resumes_when_renewed(tmp_path):
     with LocalWorld([python("job-1", PATIENT)], TWO, workdir=tmp_path, grace_s=0.2) as world:
 
         def decide(event, moment):
@@ -530,7 +530,7 @@ def test_a_resumed_backend_first_reports_how_running_gangs_ended(tmp_path, ended
         assert not (folder / "lease.json").exists()  # nothing was started
 
 
-def test_a_resumed_world_goes_on_with_its_clock_its_wakings_and_the_jobs_still_to_come(tmp_path):
+def test_a_resumed_backend_continues_with_its_clock_its_timers_and_future_jobs(tmp_path):
     early, late = python("early", ""), python("late", "", submitted=100.2)
     past = [Moment(0.0, (JobSubmitted(early),)), Moment(50.0, (JobFinished("early", 1),))]
     with LocalWorld([early, late], TWO, workdir=tmp_path) as world:
@@ -566,7 +566,7 @@ def test_two_runs_never_share_a_folder(tmp_path):
         LocalWorld([], TWO, workdir=tmp_path)
 
 
-def test_all_that_cannot_run_is_said_at_once(tmp_path, monkeypatch):
+def test_all_jobs_that_cannot_run_are_reported_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     jobs = [Job(job_id="a", total_steps=1), python("b", ""), python("b", "a\0b"), python("\ud800", "")]
     gpus = Topology.of([Node(type="v100", accelerators=2)])

@@ -155,7 +155,7 @@ def test_the_folder_of_a_run_holds_the_scenario_that_makes_it_again(done: Desk) 
 
 
 @pytest.mark.parametrize(("which", "code"), [("SIGKILL", -9), pytest.param("SIGINT", 130, marks=pytest.mark.slow)])
-def test_a_sweep_that_was_stopped_goes_on_and_redoes_nothing(desk: Desk, which: str, code: int) -> None:
+def test_a_stopped_sweep_resumes_and_repeats_nothing(desk: Desk, which: str, code: int) -> None:
     desk.write("policies.py", POLICIES)
     desk.write(
         "sweep.toml",
@@ -249,7 +249,7 @@ def test_two_sweeps_do_not_share_a_folder_at_the_same_time(done: Desk) -> None:
     assert done.sweep()["done_before"] == 8
 
 
-def test_a_sweep_of_which_every_run_failed_still_says_so(desk: Desk) -> None:
+def test_a_sweep_whose_runs_all_failed_still_reports_it(desk: Desk) -> None:
     desk.write("policies.py", POLICIES)
     desk.write("broken", "")
     desk.write("sweep.toml", 'scenario = "tiny.toml"\n[axes]\npolicy = ["policies.py:Raising"]\n')

@@ -68,7 +68,7 @@ def test_clusters_have_names_and_take_the_place_of_the_scenarios_own(desk: Desk)
     assert [row.scenario.cluster.types for row in found] == [("gpu",), ("a", "b")]
 
 
-def test_what_set_says_is_laid_over_the_scenario_of_every_run(desk: Desk) -> None:
+def test_set_overrides_the_scenario_of_every_run(desk: Desk) -> None:
     found = rows(desk, BASE + '[set]\nworkload.max_jobs = 5\npolicy = "srtf"\n[axes]\nseed = [0, 1]\n')
     assert [(row.jobs, row.labels["policy"]) for row in found] == [(5, "srtf")] * 2
 
@@ -165,7 +165,7 @@ def test_a_sweep_that_is_not_there_is_called_a_sweep(desk: Desk) -> None:
     assert "gone.toml: the sweep cannot be read (No such file or directory)" in desk.stderr
 
 
-def test_a_key_of_thousands_of_parts_is_refused_wherever_it_stands(desk: Desk) -> None:
+def test_a_key_of_thousands_of_parts_is_refused_everywhere(desk: Desk) -> None:
     long = ".".join(["a"] * 1500)
     assert desk.problems(BASE + f"[axes]\n{long} = [1]\n") == [("sweep.toml", 3, None)]
     assert desk.problems(BASE + f'[axes]\n"{long}" = [1]\n') == [("sweep.toml", 3, long)]

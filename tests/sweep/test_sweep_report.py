@@ -58,7 +58,7 @@ TWO = content(
 )
 
 
-def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> None:
+def test_the_verdict_separates_real_differences_from_noise() -> None:
     assert findings(TWO)[0] == (
         "las against fifo, average completion time: better at load 1 (−25 %, −30 % to −20 %); "
         "a difference that is noise at load 2 (+2.0 %, −28 % to +32 %)."
@@ -66,7 +66,7 @@ def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> 
     assert "2 differences were looked at: about 0.1 of them would pass for real by chance" in findings(TWO)[-1]
 
 
-def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
+def test_one_seed_has_no_interval_which_the_verdict_states() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
     alone = content(fifo, setting("las", 1.0, 1.5, (-0.25, None, "unknown")))
     assert "a difference of one run, which may be noise (−25 %)" in findings(alone)[0]

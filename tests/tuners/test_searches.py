@@ -128,7 +128,7 @@ def test_no_trial_waits_for_one_that_has_ended_and_the_next_best_takes_its_place
     assert found(search.ended("t02", 0.2)) == [AppFinished("a", "t02", 0.2)]
 
 
-def test_a_report_from_below_the_rung_or_from_one_that_rests_there_decides_nothing() -> None:
+def test_a_report_below_the_rung_or_of_a_paused_trial_decides_nothing() -> None:
     """Real trials report when they write a checkpoint, which may be before their rung or while they are stopped."""
     search = Halving(2)
     search.begin("a", trials(2, 8.0))
@@ -170,7 +170,7 @@ def test_asha_starts_another_trial_at_the_bottom_when_one_is_given_up() -> None:
 def play(
     search: Tuner, jobs: Sequence[Job], curves: Mapping[str, Curve], order: Sequence[int]
 ) -> tuple[set[str], list[AppFinished]]:
-    """Let trials run side by side, each to its next report in a drawn order; return who finished, and the end."""
+    """Run trials in parallel, each to its next report in a drawn order; return the finished trials and last events."""
     watch = dict(search.begin("a", jobs).watch)
     alive = {job.job_id: job for job in jobs}
     finished: set[str] = set()
@@ -204,7 +204,7 @@ def play(
 
 
 def survivors(jobs: Sequence[Job], curves: Mapping[str, Curve], eta: int) -> set[str]:
-    """Return who comes to the end when all wait for all at every rung."""
+    """Return the trials that finish when every rung is complete before promotion."""
     left = [job.job_id for job in jobs]
     rungs = rungs_of(len(jobs), eta)
     for rung in range(rungs):
@@ -223,7 +223,9 @@ def test_however_trials_overtake_each_other_the_same_survive_as_if_all_had_waite
     expected = survivors(jobs, curves, eta)
     for pauses in (True, False):
         finished, ends = play(Halving(eta, pauses=pauses), jobs, curves, order)
-        assert finished == expected if pauses else finished >= expected  # who is beaten may not know in time
+        assert (
+            finished == expected if pauses else finished >= expected
+        )  # a beaten trial may finish before this is known
         assert len(ends) == 1
         best = min(finished, key=lambda name: (curves[name].loss(1.0), name))
         assert ends[0].best == best

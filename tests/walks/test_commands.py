@@ -80,7 +80,7 @@ def test_what_has_no_value_is_null_or_empty_and_the_ends_of_jobs_add_up(desk: De
         assert "nan" not in row.values()
 
 
-def test_timing_says_what_the_run_cost(desk: Desk) -> None:
+def test_timing_has_the_cost_of_the_run(desk: Desk) -> None:
     timing = json.loads((desk.simulate() / "timing.json").read_text())
     assert [name for name in TIMING if name not in timing] == []
     assert timing["rounds"] == 2
@@ -132,7 +132,7 @@ def test_loads_that_look_alike_keep_their_own_folders(desk: Desk) -> None:
         (["--set", "mechanism.length_s=inf", "--set", "mechanism.aligned=false"], {"length": {"number": "inf"}}),
     ],
 )
-def test_a_policy_brings_its_own_leases_unless_the_scenario_says_other_ones(
+def test_a_policy_has_default_leases_unless_the_scenario_sets_others(
     desk: Desk, said: list[str], mechanism: dict[str, Any]
 ) -> None:
     found = dict(header(desk.simulate(*said))["mechanism"]["map"])

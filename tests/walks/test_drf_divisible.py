@@ -52,7 +52,7 @@ def test_the_example_of_the_paper_in_turns(desk: Desk) -> None:
         ("drf", "leases", 3, False),
     ],
 )
-def test_a_run_that_may_exceed_cpus_says_so(desk: Desk, policy: str, mechanism: str, cpus: int, noted: bool) -> None:
+def test_a_run_that_may_exceed_cpus_has_a_note(desk: Desk, policy: str, mechanism: str, cpus: int, noted: bool) -> None:
     """Four jobs on a machine of 9 CPUs: 3 each are too many at once, 2 each are not."""
     rows = [f"a{i},0,1,LM,100,A,{cpus},1" for i in range(4)]
     head = "job_id,submitted_s,scale_factor,job_type,total_steps,tenant,cpus,memory_gib"

@@ -59,7 +59,7 @@ def test_a_record_replays_with_trace_scenario_and_policy_gone(desk: Desk, policy
     assert desk.type("replay", str(record.parent)) == 0  # the folder of its run will do
 
 
-def test_a_record_says_what_it_was_made_from(desk: Desk) -> None:
+def test_a_record_has_its_scenario_and_hashes_of_its_files(desk: Desk) -> None:
     head = lines_of(desk.simulate("--set", "seed=5") / "record.jsonl.gz")[0]
     assert head["eunomia"] == 1
     assert head["version"] == __version__

@@ -84,7 +84,7 @@ def test_a_command_ends_with_one_sentence_and_leaves_nothing(
     assert sorted(os.listdir()) == ["jobs.csv", "small.toml"]
 
 
-def test_a_sweep_on_a_full_disk_ends_at_once_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_sweep_on_a_full_disk_ends_at_once_and_resumes_when_there_is_room(tmp_path: Path) -> None:
     file, out = tmp_path / "sweep.toml", tmp_path / "out"
     file.write_text(SWEEP)
     with small_files():

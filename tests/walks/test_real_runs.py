@@ -199,7 +199,7 @@ def test_a_journal_refuses_a_run_that_does_not_repeat_it_and_names_the_line(tmp_
     assert path.read_bytes() == whole
 
 
-def test_a_journal_says_whether_it_held_the_last_step(tmp_path: Path) -> None:
+def test_a_journal_reports_whether_it_held_the_last_step(tmp_path: Path) -> None:
     path = tmp_path / "record.jsonl"
     journal_of(path, steps=2)
     held = []
@@ -295,7 +295,7 @@ def test_a_resumed_tuner_receives_the_recorded_losses(tmp_path: Path) -> None:
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def test_an_unfinished_run_is_refused_with_the_command_that_goes_on(desk, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_refused_with_the_command_that_resumes_it(desk, tmp_path: Path) -> None:
     scenario = written(tmp_path, *steppers(tmp_path, 1))
     unfinished(scenario, tmp_path / "out dir")
     [problem] = desk.refused("run", "real.toml", "--set", "seed=0", "--out", "out dir")["problems"]
@@ -406,7 +406,7 @@ def test_a_run_whose_jobs_all_finish_has_exit_code_0_and_a_line_for_each_change(
     assert desk.type("replay", "out") == 0
 
 
-def test_the_live_table_has_a_row_for_each_job_and_those_that_run_first() -> None:
+def test_the_live_table_has_a_row_for_each_job_running_jobs_first() -> None:
     topology = Topology.of([Node(type="cpu", accelerators=2)])
     states = JobStates(topology, 3)
     jobs = [Job(job_id=name, total_steps=8) for name in ("done", "runs\033[1m", "waits")]

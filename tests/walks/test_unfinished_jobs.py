@@ -13,7 +13,7 @@ TOO_SHORT = (*GAVEL, "--set", "mechanism.round_s=0.001")  # a step lasts 1 s at 
 REASON = "rejected: one of its workers had no step to do in 5 rounds in a row (3)"
 
 
-def test_rounds_too_short_for_a_step_are_said_to_reject_every_job(desk: Desk) -> None:
+def test_rounds_too_short_for_a_step_reject_every_job_with_a_reason(desk: Desk) -> None:
     out = desk.simulate(*TOO_SHORT, "--policy", "max_min_fairness", record=False)
     counts = "max_min_fairness: 0 of 3 jobs finished; 3 were rejected"
     assert desk.stdout.splitlines()[:2] == [counts, f"  {REASON}"]
@@ -29,7 +29,7 @@ def test_a_comparison_names_the_run_that_left_jobs_behind(desk: Desk) -> None:
     assert desk.stdout.splitlines()[:2] == [f"fifo: {cancelled}", f"las: {cancelled}"]
 
 
-def test_when_all_jobs_finish_nothing_else_is_said_of_their_ends(desk: Desk) -> None:
+def test_when_all_jobs_finish_no_reasons_are_shown(desk: Desk) -> None:
     desk.simulate(record=False)
     assert desk.stdout.startswith("all 3 jobs finished\n")
 
