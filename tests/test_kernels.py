@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -115,6 +116,22 @@ def test_what_is_compiled_is_loaded_again_by_its_like(made: Callable[..., dict[s
     second.mode = "compiled"
     second(np.ones(3), 2.0)
     assert sum(second.dispatcher.stats.cache_hits.values()) == 1
+
+
+def test_compiled_code_that_names_a_moved_class_is_compiled_again(made: Callable[..., dict[str, Kernel]]) -> None:
+    first = made()["outer"]
+    first.mode = "compiled"
+    first(np.ones(3), 2.0)
+    place = folder()
+    assert place is not None
+    index = place / f"{first.file_name}.nbi"
+    with index.open("rb") as file:
+        version = pickle.load(file)  # noqa: S301 - written above
+    index.write_bytes(pickle.dumps(version) + b"ceunomia.moved\nClass\n.")
+    second = made()["outer"]
+    second.mode = "compiled"
+    assert second(np.ones(3), 2.0) == 8.0
+    assert b"eunomia.moved" not in index.read_bytes()
 
 
 def test_an_edit_drops_what_reaches_it_and_nothing_else(made: Callable[..., dict[str, Kernel]]) -> None:

@@ -102,6 +102,14 @@ def numba_cache(place: Path | None, kernel: Kernel) -> Any:
 
         _impl_class = Files
 
+        def load_overload(self, sig: object, target_context: object) -> Any:
+            try:
+                return super().load_overload(sig, target_context)
+            except (ImportError, AttributeError):  # it names a class that has moved since
+                for file in Path(self.cache_path).glob(f"{kernel.file_name}.*"):
+                    file.unlink(missing_ok=True)
+                return None
+
         def save_overload(self, sig: object, data: object) -> None:
             super().save_overload(sig, data)
             prune_cache(Path(self.cache_path), kernel.name)
