@@ -10,7 +10,7 @@ import pytest
 
 from eunomia import Answer, Order, PolicyInfo, Rows, Shares, UndeclaredColumn, View, policies
 from eunomia.testing import PolicyContract
-from eunomia.testing.policy_contract import CUTS, SEEDS
+from eunomia.testing.policy_contract import LEASE_TERMS, SEEDS
 from eunomia.testing.small_worlds import NeverEnds, draw, play
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -80,7 +80,7 @@ ROW_ORDER_DECIDES = {
     "fifo_packed": "rows stand in order of submission, and that is what fifo goes by",
     "optimus": "the narrowest shapes are given in order of submission, which is the order of rows",
     "slaq": "jobs that gain alike are served in order of submission, which is the order of rows",
-    "allox": "equally good matchings are told apart by the order of rows",
+    "allox": "equally good matchings are distinguished by the order of rows",
     "slurm_fair_share": "jobs of equal priority are served in order of submission, which is the order of rows",
     "drf": "jobs of a tenant are served in order of submission, which is the order of rows",
     "kueue_fair_share": "jobs of a queue are served in order of submission, which is the order of rows",
@@ -112,7 +112,7 @@ class ManyOptima(PolicyContract):
 
 
 class Refusing(PolicyContract):
-    """Of a policy that does not admit everybody: whom it admits it lets finish."""
+    """A policy that does not admit all jobs finishes the jobs that it admits."""
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
@@ -122,7 +122,7 @@ class Refusing(PolicyContract):
 
 
 class InnerOptima(PolicyContract):
-    """What the inner policy of a wrapper is worth, part by part, is not told: that the jobs' time is handed out is."""
+    """Wrappers of policies whose optimum is not unique: only the number of jobs is compared."""
 
     def worth(self, view: View, answer: Answer) -> Any:
         assert isinstance(answer, Shares)
@@ -189,7 +189,7 @@ class TestTheSuiteItself:
             policy = Impatient()
 
         with pytest.raises(NeverEnds, match=r"given up: at .* policy 'las' was asked"):
-            Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, CUTS[1])
+            Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, LEASE_TERMS[1])
 
     def test_an_answer_that_gives_a_job_more_than_its_time_fails(self) -> None:
         class Greedy:

@@ -81,4 +81,4 @@ def test_types_that_are_never_visited_are_reported() -> None:
 
     assert reported({"v100": 4, "k80": 4}) == []
     assert reported({"v100": 4, "k80": 4}, visit=[]) == []
-    assert reported({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: nobody ever runs there."]
+    assert reported({"v100": 4, "k80": 4}, visit=["k80"]) == ["mechanism.visit names no v100: no job ever runs there."]

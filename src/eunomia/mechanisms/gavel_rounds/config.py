@@ -116,4 +116,4 @@ class GavelRounds(MechanismConfig):
     def notes(self, types: Sequence[str]) -> tuple[str, ...]:
         """Return a note about types of the cluster that are never visited."""
         idle = [name for name in types if self.visit and name not in self.visit]
-        return (f"mechanism.visit names no {', '.join(idle)}: nobody ever runs there.",) if idle else ()
+        return (f"mechanism.visit names no {', '.join(idle)}: no job ever runs there.",) if idle else ()
