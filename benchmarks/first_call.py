@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.questions import LARGE, Question, questions
 from benchmarks.side_by_side import Comparison
 from eunomia.kernels import KERNELS
-from eunomia.kernels.reach import reach
+from eunomia.kernels.reach import reached_kernels
 
 FAMILIES = (
     "max-min",
@@ -66,7 +66,7 @@ def costs() -> None:
         first_call(question_of(problem))
     found = []
     for one in (each for each in KERNELS if each.compiling_s > 0):
-        size = sum(len(each.py_func.__code__.co_code) for each in reach(one))
+        size = sum(len(each.py_func.__code__.co_code) for each in reached_kernels(one))
         found.append(one.compiling_s / size)
         print(f"{one.compiling_s:7.2f} s  {size:6d} bytes  {1e3 * found[-1]:5.2f} ms/byte  {one.name}")
     print(f"median {1e3 * median(found):.2f} ms a byte")

@@ -59,7 +59,7 @@ def run_as() -> Iterator[Callable[[Any], None]]:
         rng = np.random.default_rng(how if isinstance(how, int) else 0)
         for each in sorted(KERNELS, key=lambda one: one.name):
             drawn = "compiled" if rng.random() < 0.5 else "interpreted"
-            each.mode, each._ready = how if isinstance(how, str) else drawn, None
+            each.mode, each._compiled = how if isinstance(how, str) else drawn, None
 
     yield choose_modes
     choose_modes("")

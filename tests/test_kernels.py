@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from collections import namedtuple
@@ -15,8 +16,8 @@ import pytest
 
 from eunomia import kernels
 from eunomia.kernels import KERNELS, PROCESS, Kernel
-from eunomia.kernels.cache import KEPT, file_name, folder, forget, is_busy, is_kept, one_at_a_time
-from eunomia.kernels.reach import reach, stamp
+from eunomia.kernels.cache import KEPT_VERSIONS, compile_lock, file_name, folder, is_cached, is_compiling, prune_cache
+from eunomia.kernels.reach import reached_kernels, source_hash
 
 SOURCE = """
 from eunomia.kernels import kernel
@@ -53,7 +54,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[
 
 
 def is_compiled(one: Kernel) -> bool:
-    return one._ready is not None
+    return one._compiled is not None
 
 
 def test_a_first_call_is_interpreted_and_returns_plain_numbers(made: Callable[..., dict[str, Kernel]]) -> None:
@@ -109,11 +110,11 @@ def test_while_another_process_compiles_a_kernel_stays_interpreted(made: Callabl
 
 def test_what_is_compiled_is_loaded_again_by_its_like(made: Callable[..., dict[str, Kernel]]) -> None:
     first = made()["outer"]
-    assert not is_kept(first)
+    assert not is_cached(first)
     first.mode = "compiled"
     first(np.ones(3), 2.0)
     second = made()["outer"]
-    assert is_kept(second)
+    assert is_cached(second)
     second.mode = "compiled"
     second(np.ones(3), 2.0)
     assert sum(second.dispatcher.stats.cache_hits.values()) == 1
@@ -133,25 +134,41 @@ def test_what_was_compiled_for_a_class_that_was_renamed_is_compiled_again(
     monkeypatch.delitem(sys.modules, "before")
     again = made(source)["first"]
     again.mode = "compiled"
-    assert is_kept(again)
+    assert is_cached(again)
     assert again(vars(after)["Table"](np.full(2, 3.0))) == 3.0
+
+
+def test_compiled_code_that_names_a_moved_class_is_compiled_again(made: Callable[..., dict[str, Kernel]]) -> None:
+    first = made()["outer"]
+    first.mode = "compiled"
+    first(np.ones(3), 2.0)
+    place = folder()
+    assert place is not None
+    index = place / f"{first.file_name}.nbi"
+    with index.open("rb") as file:
+        version = pickle.load(file)  # noqa: S301 - written above
+    index.write_bytes(pickle.dumps(version) + b"ceunomia.moved\nClass\n.")
+    second = made()["outer"]
+    second.mode = "compiled"
+    assert second(np.ones(3), 2.0) == 8.0
+    assert b"eunomia.moved" not in index.read_bytes()
 
 
 def test_an_edit_drops_what_reaches_it_and_nothing_else(made: Callable[..., dict[str, Kernel]]) -> None:
     before = made()
-    assert [each.name for each in reach(before["outer"])] == ["probe.outer", "probe.inner"]
+    assert [each.name for each in reached_kernels(before["outer"])] == ["probe.outer", "probe.inner"]
     constant, caller = made(SOURCE.replace("1.0", "2.0")), made(SOURCE.replace("* times", "* times * 2"))
-    assert stamp(constant["inner"]) != stamp(before["inner"])
-    assert stamp(constant["outer"]) != stamp(before["outer"])
-    assert stamp(caller["inner"]) == stamp(before["inner"])
-    assert stamp(caller["outer"]) != stamp(before["outer"])
+    assert source_hash(constant["inner"]) != source_hash(before["inner"])
+    assert source_hash(constant["outer"]) != source_hash(before["outer"])
+    assert source_hash(caller["inner"]) == source_hash(before["inner"])
+    assert source_hash(caller["outer"]) != source_hash(before["outer"])
     option = made(SOURCE.replace("@kernel()\ndef inner", "@kernel(allocates=False)\ndef inner"))
-    assert stamp(option["outer"]) != stamp(before["outer"])
+    assert source_hash(option["outer"]) != source_hash(before["outer"])
 
 
 def test_comments_and_places_drop_nothing(made: Callable[..., dict[str, Kernel]]) -> None:
     moved = SOURCE.replace("    total = 0.0\n", "    # of all\n    total = 0.0\n").replace("OFFSET = ", "\n\nOFFSET = ")
-    assert stamp(made(moved)["outer"]) == stamp(made()["outer"])
+    assert source_hash(made(moved)["outer"]) == source_hash(made()["outer"])
 
 
 def test_versions_that_are_gone_do_not_pile_up(tmp_path: Path) -> None:
@@ -161,8 +178,8 @@ def test_versions_that_are_gone_do_not_pile_up(tmp_path: Path) -> None:
             file.touch()
             os.utime(file, (age, age))
     (tmp_path / f"{file_name('room.other', '0')}.nbi").touch()
-    forget(tmp_path, "room.step")
-    assert len(list(tmp_path.glob("room.step-*"))) == 2 * KEPT
+    prune_cache(tmp_path, "room.step")
+    assert len(list(tmp_path.glob("room.step-*"))) == 2 * KEPT_VERSIONS
     assert (tmp_path / f"{file_name('room.step', '8')}.1.nbc").exists()
     assert len(list(tmp_path.glob("room.other-*"))) == 1
 
@@ -171,9 +188,9 @@ def test_a_folder_that_cannot_be_written_to_is_none(tmp_path: Path, monkeypatch:
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     assert folder() is None
-    assert not is_busy()
-    with one_at_a_time():
-        assert not is_busy()
+    assert not is_compiling()
+    with compile_lock():
+        assert not is_compiling()
 
 
 def test_importing_the_package_imports_no_compiler_and_touches_neither_environment_nor_files(tmp_path: Path) -> None:
@@ -200,4 +217,4 @@ def test_every_kernel_of_the_package_has_a_stamp() -> None:
     for name in POLICIES:
         load(name)
     assert len(KERNELS) > 200
-    assert len({stamp(each) for each in KERNELS[:40]}) == 40
+    assert len({source_hash(each) for each in KERNELS[:40]}) == 40

@@ -1,4 +1,4 @@
-"""What a training script needs to be stopped and go on later. Standard library only; copy it anywhere.
+"""Lets a training script be stopped with a checkpoint and resumed. Standard library only; copy it anywhere.
 
     from eunomia.lease import Lease
 
@@ -8,9 +8,9 @@
             state = {"step": step + 1, "weights": train(state["weights"])}
         lease.save(state)
 
-When the seats are wanted back (SIGTERM), or the lease has run out, `steps` ends early; the script saves, and leaving
-the `with` block ends the process with `CALLED_BACK`, which says "stopped with a checkpoint, not done". Started by
-hand the same script runs with an endless lease.
+On SIGTERM, or when the lease has ended, `steps` ends early; the script saves, and leaving the `with` block ends the
+process with exit code `CALLED_BACK`: stopped with a checkpoint, not done. Started by hand, the script has an infinite
+lease.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-CALLED_BACK = 75  # exit code: stopped before the end, to be started again (EX_TEMPFAIL of sysexits.h)
-KEPT = 2  # checkpoints on disk: the newest, and the one before it should the newest be unreadable
-LOOK_S = 1.0  # between two looks at the lease file
-LATE_S = 1.0  # the supervisor acts on an expired lease first; the script does so if nobody watches it any more
+CALLED_BACK = 75  # exit code: stopped early, to be started again (EX_TEMPFAIL of sysexits.h)
+KEPT = 2  # checkpoints on disk: the newest, and one in case the newest is unreadable
+POLL_S = 1.0  # of the lease file
+LATE_S = 1.0  # after the end of the lease the supervisor acts first, and after this delay the script
 
 
 class Lease:
-    """The right to go on until it is called back. Open it with `with`, once, in the main thread.
+    """The right to run until called back. Open it with `with`, once, in the main thread.
 
-    `checkpoint_dir` is a folder for the script's own files too; started by hand it is `checkpoint` in the current
-    folder unless given.
+    `checkpoint_dir` may also hold files of the script; started by hand, its default is `checkpoint` in the current
+    folder.
     """
 
     def __init__(self, checkpoint_dir: str | os.PathLike[str] | None = None) -> None:
@@ -51,29 +51,29 @@ class Lease:
         self._progress_file = os.environ.get("EUNOMIA_PROGRESS_FILE")
         self._called_back = False
         self._left_early = False
-        self._end = math.inf  # on the clock of time.monotonic
-        self._look_at = -math.inf
-        self._before: Any = signal.SIG_DFL
+        self._end = math.inf  # in s of time.monotonic
+        self._poll_at = -math.inf
+        self._old_handler: Any = signal.SIG_DFL
 
     def __enter__(self) -> Lease:
-        self._before = signal.signal(signal.SIGTERM, self._hear)  # raises ValueError outside the main thread
+        self._old_handler = signal.signal(signal.SIGTERM, self._on_sigterm)  # raises ValueError outside the main thread
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        signal.signal(signal.SIGTERM, self._before or signal.SIG_DFL)
-        went_well = error is None or (isinstance(error, SystemExit) and not error.code)
-        if self._left_early and went_well:
+        signal.signal(signal.SIGTERM, self._old_handler or signal.SIG_DFL)
+        succeeded = error is None or (isinstance(error, SystemExit) and not error.code)
+        if self._left_early and succeeded:
             raise SystemExit(CALLED_BACK)
 
     @property
     def total_steps(self) -> float:
-        """Steps the job was submitted with, over all accelerators of the gang; inf when started by hand."""
+        """Total steps of the job, over all accelerators of the gang; inf when started by hand."""
         return float(os.environ.get("EUNOMIA_TOTAL_STEPS") or math.inf)
 
     @property
     def called_back(self) -> bool:
-        """Whether to save and leave now. Once true it stays true."""
-        self._called_back = self._called_back or self._expired()
+        """Whether to save and leave now; never reset."""
+        self._called_back = self._called_back or self._has_expired()
         return self._called_back
 
     def steps(self, total: float | None = None, start: int = 0) -> Iterator[int]:
@@ -88,29 +88,26 @@ class Lease:
             yield step
 
     def leave(self) -> None:
-        """End the process as called back; for scripts that do not use `steps`. Save first."""
+        """Exit with `CALLED_BACK`; for scripts that do not use `steps`. Save first."""
         self._left_early = True
         raise SystemExit(CALLED_BACK)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a search wants this trial to be run with, such as {"lr": 0.01}; empty where no search asked for it."""
+        """The settings of this trial, such as {"lr": 0.01}; empty if the job is no trial of a tuner."""
         return dict(json.loads(os.environ.get("EUNOMIA_SETTINGS") or "{}"))
 
     def progress(self, step: float, loss: float | None = None) -> None:
-        """Report that `step` steps since the job began are safe in a checkpoint. `save` does this by itself.
+        """Report that `step` steps since the job began are in a checkpoint; `save` calls this.
 
-        The `loss` goes to the search that the job is a trial of, if it is one.
+        The `loss` goes to the tuner of the job, if any.
         """
         if self._progress_file:
-            said = {"step": step} if loss is None else {"step": step, "loss": loss}
-            write_whole(Path(self._progress_file), json.dumps(said))
+            report = {"step": step} if loss is None else {"step": step, "loss": loss}
+            write_whole(Path(self._progress_file), json.dumps(report))
 
     def save(self, state: Mapping[str, Any], step: float | None = None) -> None:
-        """Write a checkpoint of JSON values, whole or not at all; report `step`, or `state["step"]`, as safe.
-
-        `state["loss"]`, where there is one, is reported with it.
-        """
+        """Write a checkpoint of JSON values atomically; report `step` (default `state["step"]`) and `state["loss"]`."""
         body = json.dumps(dict(state))
         self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
         old = self._checkpoints()
@@ -121,7 +118,7 @@ class Lease:
         self._report(state, step)
 
     def load(self, default: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the newest checkpoint that is whole, or `default`. Says on stderr what it passes over."""
+        """Return the newest intact checkpoint, or `default`. Damaged ones are reported on stderr."""
         for path in self._checkpoints():
             state = _read(path)
             if state is not None:
@@ -131,23 +128,23 @@ class Lease:
         return dict(default)
 
     def _report(self, state: Mapping[str, Any], step: float | None) -> None:
-        done = state.get("step") if step is None else step
+        steps = state.get("step") if step is None else step
         loss = state.get("loss")
-        if isinstance(done, (int, float)):
-            self.progress(done, loss if isinstance(loss, (int, float)) else None)
+        if isinstance(steps, (int, float)):
+            self.progress(steps, loss if isinstance(loss, (int, float)) else None)
 
     def _checkpoints(self) -> list[Path]:
         """Return checkpoint files, newest first."""
-        found = (path for path in self.checkpoint_dir.glob("checkpoint-*.json") if _number(path) > 0)
-        return sorted(found, key=_number, reverse=True)
+        paths = (path for path in self.checkpoint_dir.glob("checkpoint-*.json") if _number(path) > 0)
+        return sorted(paths, key=_number, reverse=True)
 
-    def _hear(self, _signal: int, _frame: FrameType | None) -> None:
+    def _on_sigterm(self, _signal: int, _frame: FrameType | None) -> None:
         self._called_back = True
 
-    def _expired(self) -> bool:
+    def _has_expired(self) -> bool:
         now = time.monotonic()
-        if now >= self._look_at or now > self._end + LATE_S:  # believe an end only after a fresh look
-            self._end, self._look_at = self._read_end(), now + LOOK_S
+        if now >= self._poll_at or now > self._end + LATE_S:  # read the file again before the lease counts as ended
+            self._end, self._poll_at = self._read_end(), now + POLL_S
         return now > self._end + LATE_S
 
     def _read_end(self) -> float:
@@ -156,12 +153,12 @@ class Lease:
         try:
             end = json.loads(Path(self._lease_file).read_bytes())["end_s"]
         except (OSError, ValueError, KeyError, TypeError):
-            return self._end  # no news: what was promised stands
+            return self._end  # the last end remains valid
         return math.inf if end is None else float(end)
 
 
 def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace a file in one step, so that no reader and no crash sees half of it; `durable` outlives a power cut."""
+    """Replace a file atomically; with `durable` also sync it to disk."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
         with open(draft, "w", encoding="utf-8") as file:
@@ -171,15 +168,15 @@ def write_whole(path: Path, text: str, *, durable: bool = False) -> None:
                 os.fsync(file.fileno())
         os.replace(draft, path)
     except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to show
+        with contextlib.suppress(OSError):  # keep the first error
             draft.unlink()
         raise
     if durable:
-        _sync_names(path.parent)
+        _sync_folder(path.parent)
 
 
-def _sync_names(folder: Path) -> None:
-    """Make renames in this folder durable."""
+def _sync_folder(folder: Path) -> None:
+    """Sync renames in a folder to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -188,7 +185,7 @@ def _sync_names(folder: Path) -> None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Return the state in a checkpoint, or None where it is cut short or altered."""
+    """Return the state in a checkpoint; None if it is truncated or altered."""
     try:
         digest, _, body = path.read_bytes().decode().partition("\n")
         state = json.loads(body) if digest == _digest(body) else None

@@ -33,7 +33,7 @@ TWO = Topology.of([Node(type="cpu", accelerators=2)])
 LONGEST_TEST_S = 30
 HOSTILE = ["../up", "/etc", "A", "a", ".", "..", "x" * 300]
 
-# Says that it is ready with progress 1, goes on until called back, and leaves with a checkpoint.
+# Reports progress 1 when ready, runs until called back, and exits with a checkpoint.
 PATIENT = """
 from eunomia.lease import Lease
 import time
@@ -127,7 +127,7 @@ def wait_until(holds: Callable[[], object], seconds: float = 15.0) -> None:
         time.sleep(0.01)
 
 
-def test_a_job_that_exits_with_0_is_finished_and_its_words_are_in_its_log(tmp_path):
+def test_a_job_that_exits_with_0_is_finished_and_its_output_is_in_its_log(tmp_path):
     job = python("job-1", "import sys; print('out'); print('err', file=sys.stderr)")
     with LocalWorld([job], TWO, workdir=tmp_path) as world:
         moments = drive(world, at_once)
@@ -148,10 +148,10 @@ def test_a_job_that_exits_otherwise_has_failed_and_the_reason_is_its_last_line(t
     assert reason["raises"] == "exit code 1: ValueError: boom"
     assert "cannot start 'no-such-program': No such file or directory" in reason["nowhere"]
     assert reason["shot"].startswith("killed by SIGKILL")
-    assert "though nobody called" in reason["odd"]
+    assert "but it was not" in reason["odd"]
 
 
-def test_a_job_is_told_who_and_where_it_is_and_inherits_no_secret(tmp_path, monkeypatch):
+def test_a_job_has_its_id_and_seats_in_its_environment_and_no_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("CLOUD_TOKEN", "secret")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}libraries")
@@ -160,8 +160,8 @@ def test_a_job_is_told_who_and_where_it_is_and_inherits_no_secret(tmp_path, monk
     with LocalWorld([job], TWO, workdir=tmp_path / "run") as world:
         drive(world, lambda event, _: [Start("job-1", 3, (1, 0), math.inf)] if isinstance(event, JobSubmitted) else [])
     seen = json.loads((tmp_path / "seen").read_text())
-    told = {name: value for name, value in seen.items() if name.startswith("EUNOMIA_")}
-    assert told == {
+    variables = {name: value for name, value in seen.items() if name.startswith("EUNOMIA_")}
+    assert variables == {
         "EUNOMIA_JOB_ID": "job-1",
         "EUNOMIA_EPOCH": "3",
         "EUNOMIA_SCALE_FACTOR": "2",
@@ -185,7 +185,7 @@ def test_seats_are_cuda_devices_counted_without_declared_cpus():
     assert visible_devices(mixed, [2, 4], {"CUDA_VISIBLE_DEVICES": "5,6,GPU-8a"}) == ["5", "GPU-8a"]
 
 
-def test_jobs_come_when_submitted_and_the_last_order_to_wake_counts(tmp_path):
+def test_jobs_arrive_when_submitted_and_the_last_timer_counts(tmp_path):
     late = python("late", "", submitted=0.15)
     soon = python("soon", "", submitted=0.05)
     with LocalWorld([late, soon], TWO, workdir=tmp_path) as world:
@@ -220,7 +220,7 @@ def test_a_stopped_job_saves_and_its_next_start_resumes_there(tmp_path):
     assert [line for line in log if "resumed" in line] == [f"resumed at step {n}" for n in range(3)]
 
 
-def test_a_start_waits_until_those_before_it_have_left_its_seats(tmp_path):
+def test_a_start_waits_until_earlier_gangs_have_left_its_seats(tmp_path):
     """The first takes its time to leave; meanwhile a job on other seats is started and ends."""
     slow = f"""
 from eunomia.lease import Lease
@@ -295,7 +295,7 @@ while not os.path.exists({str(tmp_path / "hidden")!r}): time.sleep(0.005)
     assert of(JobFinished, moments) == [JobFinished("hides", 1)]
 
 
-def test_a_lease_that_lapses_is_stopped_with_a_checkpoint_and_goes_on_when_renewed(tmp_path):
+def test_a_gang_whose_lease_lapses_is_stopped_with_a_checkpoint_and_resumes_when_renewed(tmp_path):
     with LocalWorld([python("job-1", PATIENT)], TWO, workdir=tmp_path, grace_s=0.2) as world:
 
         def decide(event, moment):
@@ -332,7 +332,7 @@ def test_a_lease_renewed_in_time_is_not_stopped(tmp_path):
     assert of(JobFinished, moments) == [JobFinished("job-1", 1)]
 
 
-def test_a_lapsed_lease_that_nobody_will_renew_is_a_failure_and_not_a_hang(tmp_path):
+def test_a_lapsed_lease_that_is_not_renewed_is_a_failure_and_not_a_hang(tmp_path):
     with LocalWorld([python("job-1", PATIENT)], TWO, workdir=tmp_path, grace_s=0) as world:
         moments = drive(
             world,
@@ -509,7 +509,7 @@ ENDED = [
 
 
 @pytest.mark.parametrize(("ended", "events_of_job"), ENDED)
-def test_a_resumed_world_first_says_what_became_of_the_gang_that_should_be_running(tmp_path, ended, events_of_job):
+def test_a_resumed_backend_first_reports_how_running_gangs_ended(tmp_path, ended, events_of_job):
     job = python("job-1", "")
     folder = tmp_path / "job-1"
     folder.mkdir()
@@ -530,7 +530,7 @@ def test_a_resumed_world_first_says_what_became_of_the_gang_that_should_be_runni
         assert not (folder / "lease.json").exists()  # nothing was started
 
 
-def test_a_resumed_world_goes_on_with_its_clock_its_wakings_and_the_jobs_still_to_come(tmp_path):
+def test_a_resumed_backend_continues_with_its_clock_its_timers_and_future_jobs(tmp_path):
     early, late = python("early", ""), python("late", "", submitted=100.2)
     past = [Moment(0.0, (JobSubmitted(early),)), Moment(50.0, (JobFinished("early", 1),))]
     with LocalWorld([early, late], TWO, workdir=tmp_path) as world:
@@ -566,7 +566,7 @@ def test_two_runs_never_share_a_folder(tmp_path):
         LocalWorld([], TWO, workdir=tmp_path)
 
 
-def test_all_that_cannot_run_is_said_at_once(tmp_path, monkeypatch):
+def test_all_jobs_that_cannot_run_are_reported_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     jobs = [Job(job_id="a", total_steps=1), python("b", ""), python("b", "a\0b"), python("\ud800", "")]
     gpus = Topology.of([Node(type="v100", accelerators=2)])
@@ -574,7 +574,7 @@ def test_all_that_cannot_run_is_said_at_once(tmp_path, monkeypatch):
         LocalWorld(jobs, gpus, workdir=tmp_path, grace_s=math.nan)
     rules = " ".join(problem.rule for problem in error.value.problems)
     assert error.value.count == 6
-    for words in ("time to save", "leaves only 1", "'a' says no command", "must differ", "job 'b': its id", "\\ud800"):
+    for words in ("time to save", "leaves only 1", "'a' has no command", "must differ", "job 'b': its id", "\\ud800"):
         assert words in rules
 
 

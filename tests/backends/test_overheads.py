@@ -10,7 +10,7 @@ HELIOS = Overheads(start_s=1, checkpoint_s=2, restore_s=5, restore_by_size=((2, 
 
 
 @pytest.mark.parametrize(("size", "seconds"), [(1, 7), (2, 30), (8, 30), (9, 60), (64, 60)])
-def test_a_restore_costs_what_is_said_of_its_size(size: int, seconds: float) -> None:
+def test_a_restore_costs_what_is_given_for_its_size(size: int, seconds: float) -> None:
     assert HELIOS.of(first=False, size=size) == seconds
     assert HELIOS.of(first=True, size=size) == 1
 

@@ -1,4 +1,4 @@
-"""Gangs that are told how many steps to do: the world idles them on their seats, and counts exactly."""
+"""Gangs with a maximum number of steps: they idle on their seats after it, and steps are counted exactly."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TWO = Topology.of([Node(type="gpu", accelerators=2)])
 THIRDS = DrawnRates(types=("gpu",), by_kind={"": (1 / 3,)}, shared=0.5)
 
 
-def told(
+def simulated(
     script: Mapping[float, Sequence[Decision]],
     *jobs: Job,
     speeds: DrawnRates = THIRDS,
     overheads: Overheads | None = None,
 ) -> list[Moment]:
-    """Let a world do as the script says at these times, once each; return what happened."""
+    """Carry out the decisions of a script at their times; return the moments."""
     world = Simulation(jobs, TWO, speeds, overheads=overheads)
     due = sorted(script)
     story = []
@@ -60,7 +60,7 @@ def job(name: str, steps: float, sequence: int = 0) -> Job:
 
 def test_a_gang_that_has_done_its_steps_idles_on_its_seats() -> None:
     """7 steps take 21 s; it is stopped at 360 s and has done 7, not 120."""
-    story = told({0: [Start("a", 1, (0,), 360.0, max_steps=7.0)], 360: [Stop(("a",), (1,))]}, job("a", 1000))
+    story = simulated({0: [Start("a", 1, (0,), 360.0, max_steps=7.0)], 360: [Stop(("a",), (1,))]}, job("a", 1000))
     assert progress(story) == [(360, "a", 7.0)]
     assert finishes(story) == {}
 
@@ -69,17 +69,17 @@ def test_the_steps_of_a_lease_are_counted_exactly_and_the_job_ends_with_its_last
     """11 + 11 + 11 steps at 1/3 step/s in leases of 33 s; no rounding adds up, and the last 3 of 36 take 9 s more."""
     more = Renew(("a",), math.inf, np.array([11.0]))
     script = {0: [Start("a", 1, (0,), math.inf, max_steps=11.0)]} | {33.0 * k: [more] for k in (1, 2, 3)}
-    assert finishes(told(script, job("a", 36))) == {"a": 99 + 3 / (1 / 3)}
+    assert finishes(simulated(script, job("a", 36))) == {"a": 99 + 3 / (1 / 3)}
 
 
 def test_a_job_whose_last_steps_are_all_it_may_do_ends() -> None:
-    story = told({0: [Start("a", 1, (0,), 360.0, max_steps=36.0)]}, job("a", 36))
+    story = simulated({0: [Start("a", 1, (0,), 360.0, max_steps=36.0)]}, job("a", 36))
     assert finishes(story) == {"a": 36 / (1 / 3)}
 
 
 def test_steps_begin_after_the_overhead() -> None:
     script = {0: [Start("a", 1, (0,), 360.0, max_steps=2.0)], 15: [Stop(("a",), (1,))]}
-    story = told(script, job("a", 100), overheads=Overheads(start_s=10.0))
+    story = simulated(script, job("a", 100), overheads=Overheads(start_s=10.0))
     assert progress(story) == [(15, "a", (15 - 10) * (1 / 3))]
 
 
@@ -90,33 +90,33 @@ def test_a_renewal_counts_from_now_and_one_without_a_number_lifts_the_limit() ->
         60: [Renew(("a",), math.inf, np.array([5.0]))],
         90: [Renew(("a",), math.inf)],
     }
-    assert finishes(told(script, job("a", 30))) == {"a": 90 + 15 / (1 / 3)}
+    assert finishes(simulated(script, job("a", 30))) == {"a": 90 + 15 / (1 / 3)}
 
 
-def test_a_pair_is_told_through_a_renewal_how_many_steps_each_may_do() -> None:
-    """Both go at 1/6 step/s. a may do 2 steps and idles; b ends after 6 beside it, and a goes on doing nothing."""
+def test_a_renewal_sets_the_steps_of_each_job_of_a_pair() -> None:
+    """Both go at 1/6 step/s. a may do 2 steps and idles; b ends after 6 beside it, and a stays idle."""
     both = Start("a", 1, (0,), math.inf, partner_id="b", partner_epoch=1)
     script: dict[float, list[Decision]] = {
         0: [both, Renew(("a", "b"), math.inf, np.array([2.0, 6.0]))],
         60: [Stop(("a",), (1,))],
     }
-    story = told(script, job("a", 100), job("b", 6, 1))
+    story = simulated(script, job("a", 100), job("b", 6, 1))
     assert finishes(story) == {"b": 6 / (1 / 6)}
     assert progress(story) == [(60, "a", 2.0)]
 
 
 def test_many_gangs_are_started_by_one_decision() -> None:
     many = Starts.of(Start("a", 1, (0,), math.inf, max_steps=3.0), Start("b", 1, (1,), math.inf))
-    story = told({0: [many], 60: [Stop(("a",), (1,))]}, job("a", 30), job("b", 30, 1))
+    story = simulated({0: [many], 60: [Stop(("a",), (1,))]}, job("a", 30), job("b", 30, 1))
     assert progress(story) == [(60, "a", 3.0)]
     assert finishes(story) == {"b": 30 / (1 / 3)}
 
 
 def test_a_job_that_is_dropped_while_it_runs_leaves_its_seats() -> None:
-    story = told({0: [Start("a", 1, (0,), math.inf)], 30: [Refuse("a", "dropped")]}, job("a", 30), job("b", 1, 1))
+    story = simulated({0: [Start("a", 1, (0,), math.inf)], 30: [Refuse("a", "dropped")]}, job("a", 30), job("b", 1, 1))
     assert finishes(story) == {}
 
 
 def test_a_job_that_an_order_to_stop_names_twice_stops_once() -> None:
-    story = told({0: [Start("a", 1, (0,), 360.0)], 30: [Stop(("a", "a"), (1, 1))]}, job("a", 1000))
+    story = simulated({0: [Start("a", 1, (0,), 360.0)], 30: [Stop(("a", "a"), (1, 1))]}, job("a", 1000))
     assert progress(story) == [(30.0, "a", 10.0)]

@@ -10,7 +10,7 @@ import pytest
 
 from eunomia import Answer, Order, PolicyInfo, Rows, Shares, UndeclaredColumn, View, policies
 from eunomia.testing import PolicyContract
-from eunomia.testing.policy_contract import CUTS, SEEDS
+from eunomia.testing.policy_contract import LEASE_TERMS, SEEDS
 from eunomia.testing.small_worlds import NeverEnds, draw, play
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -189,7 +189,7 @@ class TestTheSuiteItself:
             policy = Impatient()
 
         with pytest.raises(NeverEnds, match=r"given up: at .* policy 'las' was asked"):
-            Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, CUTS[1])
+            Joined().test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(0, LEASE_TERMS[1])
 
     def test_an_answer_that_gives_a_job_more_than_its_time_fails(self) -> None:
         class Greedy:

@@ -22,7 +22,8 @@ from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.topology import Node, Topology
-from eunomia.runs.compare import cases, compare, prices_of_fairness, write_tenants
+from eunomia.runs.compare import Case, cases, compare, prices_of_fairness, write_tenants
+from eunomia.runs.simulation import Result
 from eunomia.scenario import scenario_from_dict
 from eunomia.testing.small_worlds import DrawnRates, one_type
 
@@ -345,10 +346,17 @@ def test_a_run_that_refuses_jobs_is_the_best_of_none_and_has_no_price(tmp_path: 
     )
     runs = list(compare(cases(scenario, ["fifo", "astraea"], [], []), tmp_path))
     assert [result.summary["jobs_rejected"] for _, result in runs] == [0, 2]
-    fifo, astraea = prices_of_fairness(runs)
+    fifo, astraea = prices(runs)
     assert set(fifo.values()) == {1.0}
     assert set(astraea.values()) == {None}
     assert runs[1][1].figures.sharing.refused.tolist() == [2, 0]
+
+
+def prices(runs: list[tuple[Case, Result]]) -> list[dict[str, float | None]]:
+    """Return the prices of fairness of runs that differ in nothing but the policy."""
+    results = [result for _, result in runs]
+    service_s = [float(result.jobs["attained_service_s"].sum()) for result in results]
+    return prices_of_fairness([0] * len(runs), [result.summary for result in results], service_s)
 
 
 def test_jains_index() -> None:
@@ -369,7 +377,7 @@ def test_the_price_of_fairness_is_by_what_a_run_exceeds_the_best_of_its_load_and
         tmp_path,
     )
     runs = list(compare(cases(scenario, ["fifo", "srtf"], [], []), tmp_path))
-    fifo, srtf = prices_of_fairness(runs)
+    fifo, srtf = prices(runs)
     assert srtf["price_of_fairness"] == srtf["price_of_fairness_service"] == fifo["price_of_fairness_service"] == 1
     assert fifo["price_of_fairness"] == pytest.approx(10.5 / 6)
     write_tenants(tmp_path / "tenants.csv", runs)

@@ -24,7 +24,7 @@ from eunomia.policies.grants.themis.bidding import (
     with_gang,
 )
 from eunomia.policies.grants.themis.themis import Themis
-from eunomia.testing.sample_views import a_view, everybody_sits
+from eunomia.testing.sample_views import a_view, with_running_jobs
 from eunomia.testing.small_worlds import SmallWorld, WorldRun, line_up, one_type, play
 
 
@@ -264,7 +264,7 @@ def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(i
     quick = moved = 0
     for seed in range(120):
         policy = Themis(f=(0.0, 0.5, 0.8)[seed % 3], indivisible=indivisible)  # type: ignore[arg-type]
-        view = everybody_sits(a_view(policy, seed), seed)
+        view = with_running_jobs(a_view(policy, seed), seed)
         rng = np.random.default_rng(seed)
         apart = np.cumsum(np.concatenate((np.ones((view.jobs, 1)), rng.choice([0.0, 0.2], (view.jobs, 3))), 1), axis=1)
         speed = view.throughput * (1 if seed % 2 else rng.choice([1.0, 2.0], view.throughput.shape[1]))
@@ -312,7 +312,7 @@ def test_where_somebody_waits_or_bids_are_wrong_an_auction_is_held() -> None:
         view, policy = a_view(Themis(), seed), Themis(bid_error=0.2)
         waiting += bool((view.on_type < 0).any())
         assert not ((view.on_type < 0).any() and no_contention(view, ended_leases(view)))
-        sitting = everybody_sits(view, seed)
+        sitting = with_running_jobs(view, seed)
         if ended_leases(sitting).any():
             assert policy.decide(sitting).certificate is not None
     assert waiting > 0

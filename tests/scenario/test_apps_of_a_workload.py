@@ -46,7 +46,7 @@ def test_weights_of_tenants_beside_a_workload_without_any_are_reported_to_have_n
 ) -> None:
     weights = 'tenant_weights = "philly"\n'
     (note,) = [one for one in set_up(scenario("a,0,1,10,any,,\n", weights)).notes if "weights" in one]
-    assert note == "The workload names no tenants, so the weights of tenant_weights = 'philly' count for nobody."
+    assert note == "The workload names no tenants, so the weights of tenant_weights = 'philly' have no effect."
     named = set_up(scenario("a,0,1,10,any,,6214e9\n", weights)).notes
     assert not [one for one in named if "weights" in one]
 

@@ -44,7 +44,7 @@ def test_nameless_jobs_can_be_left_out_or_have_no_tenant() -> None:
     assert owned(trace, "drop", 0)[0].job_id == ("job-0", "job-2")
     kept, notes = owned(trace, "own", 0)
     assert kept.tenant == ("a", "", "b")
-    assert notes == ("1 jobs name no tenant and belong to nobody (-).",)
+    assert notes == ("1 jobs name no tenant and belong to -.",)
 
 
 @pytest.mark.parametrize("missing", ["spread", "drop", "own"])
@@ -139,7 +139,7 @@ def test_what_is_wrong_with_a_list_is_reported_in_words_of_tenants(
 
 
 def test_tenants_of_the_scenario_that_own_no_job_are_reported(scenario: Callable[..., Scenario]) -> None:
-    none = "[tenants] names who owns no job of the workload: A, a/x."
+    none = "[tenants] names tenants that own no job of the workload: A, a/x."
     assert set_up(scenario('[tenants]\na = {}\nA = { quota = 5 }\n"a/x" = {}\n')).notes == (none,)
     assert set_up(scenario("[tenants]\na = {}\nb = {}\n")).notes == ()
 

@@ -1,4 +1,4 @@
-"""A sweep is the same whoever runs it, goes on where it was stopped, and does not stop for a run that fails."""
+"""A sweep gives the same bytes with any number of workers, can be resumed, and does not stop for a failed run."""
 
 from __future__ import annotations
 
@@ -129,19 +129,19 @@ def test_what_fairness_costs_is_counted_among_the_policies_of_one_setting(desk: 
 
 def test_seeds_that_draw_nothing_are_one_run_without_an_interval(desk: Desk) -> None:
     """The jobs of the trace have types and all speeds are 1: two seeds of fifo and srtf are one run each."""
-    told = " ".join(desk.sweep()["verdict"])
-    assert "Nothing is random: the 2 seeds gave identical runs, and count as one." in told
-    assert "a difference of one run, which may be noise at load 1" in told
-    assert " to −" not in told
-    assert "better" not in told
+    verdict = " ".join(desk.sweep()["verdict"])
+    assert "Nothing is random: the 2 seeds gave identical runs, and count as one." in verdict
+    assert "a difference of one run, which may be noise at load 1" in verdict
+    assert " to −" not in verdict
+    assert "better" not in verdict
 
 
 def test_a_policy_that_draws_is_judged_by_all_its_seeds_beside_one_that_does_not(desk: Desk) -> None:
     desk.write("sweep.toml", 'scenario = "tiny.toml"\n[axes]\npolicy = ["fifo", "lottery"]\nseed = [0, 1, 2]\n')
-    told = " ".join(desk.sweep()["verdict"])
-    assert "Nothing is random under fifo: the 3 seeds" in told
-    assert "Averages over 1 to 3 seeds, differences paired by seed" in told
-    assert "one run" not in told
+    verdict = " ".join(desk.sweep()["verdict"])
+    assert "Nothing is random under fifo: the 3 seeds" in verdict
+    assert "Averages over 1 to 3 seeds, differences paired by seed" in verdict
+    assert "one run" not in verdict
 
 
 def test_the_folder_of_a_run_holds_the_scenario_that_makes_it_again(done: Desk) -> None:
@@ -155,7 +155,7 @@ def test_the_folder_of_a_run_holds_the_scenario_that_makes_it_again(done: Desk) 
 
 
 @pytest.mark.parametrize(("which", "code"), [("SIGKILL", -9), pytest.param("SIGINT", 130, marks=pytest.mark.slow)])
-def test_a_sweep_that_was_stopped_goes_on_and_redoes_nothing(desk: Desk, which: str, code: int) -> None:
+def test_a_stopped_sweep_resumes_and_repeats_nothing(desk: Desk, which: str, code: int) -> None:
     desk.write("policies.py", POLICIES)
     desk.write(
         "sweep.toml",
@@ -187,7 +187,7 @@ def test_only_what_has_changed_is_run_again(done: Desk) -> None:
     assert done.sweep("--dry-run")["waiting"] == 8
 
 
-def test_a_run_that_fails_stops_no_other_is_told_and_is_tried_again(desk: Desk) -> None:
+def test_a_failed_run_stops_no_other_is_reported_and_is_retried(desk: Desk) -> None:
     desk.write("policies.py", POLICIES)
     desk.write(
         "sweep.toml",
@@ -249,7 +249,7 @@ def test_two_sweeps_do_not_share_a_folder_at_the_same_time(done: Desk) -> None:
     assert done.sweep()["done_before"] == 8
 
 
-def test_a_sweep_of_which_every_run_failed_still_says_so(desk: Desk) -> None:
+def test_a_sweep_whose_runs_all_failed_still_reports_it(desk: Desk) -> None:
     desk.write("policies.py", POLICIES)
     desk.write("broken", "")
     desk.write("sweep.toml", 'scenario = "tiny.toml"\n[axes]\npolicy = ["policies.py:Raising"]\n')

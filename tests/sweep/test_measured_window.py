@@ -29,7 +29,7 @@ def test_measured_jobs_fare_as_in_the_whole_run_and_alone_are_in_the_figures() -
     whole, part = run(), run({"first_job": 10, "last_job": 19})
     assert part.jobs["job_id"].tolist() == [str(k) for k in range(10, 20)]
     for name, column in part.jobs.items():
-        if name != "rho_themis":  # of which those who come later are a part
+        if name != "rho_themis":  # which depends on jobs that arrive later
             assert str(column.tolist()) == str(whole.jobs[name][10:20].tolist()), name
     assert part.summary["jobs_submitted"] == 10
     assert part.summary["jct_mean_s"] == pytest.approx(np.mean(whole.jobs["jct_s"][10:20]))

@@ -1,4 +1,4 @@
-"""Workers that die are replaced, and one that dies with nothing to do is forgotten."""
+"""Dead workers are replaced, and a worker that dies while idle is removed."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from eunomia.sweeps.pool import Answer, Pool, Task
 
 
 def test_a_worker_that_died_idle_is_no_longer_listened_to() -> None:
-    heard: list[Answer] = []
+    answers: list[Answer] = []
 
-    def hear(task: Task, answer: Answer) -> None:
-        heard.append(answer)
+    def on_answer(task: Task, answer: Answer) -> None:
+        answers.append(answer)
 
     with Pool(1) as pool:
-        idle = pool._hire()
+        idle = pool._start_worker()
         idle._process.kill()
         idle._process.wait()
-        pool.run([{"scenario": None}], hear)
+        pool.run([{"scenario": None}], on_answer)
         watched = [key.data for key in pool._selector.get_map().values()]
         assert idle not in watched
-    assert len(heard) == 1
-    assert "error" in heard[0]
+    assert len(answers) == 1
+    assert "error" in answers[0]

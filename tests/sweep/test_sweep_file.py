@@ -1,4 +1,4 @@
-"""What a sweep file says, and what is wrong with it: all of it is told, by line and key, before anything runs."""
+"""Parsing of sweep files: all problems are reported, by line and key, before anything runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_clusters_have_names_and_take_the_place_of_the_scenarios_own(desk: Desk)
     assert [row.scenario.cluster.types for row in found] == [("gpu",), ("a", "b")]
 
 
-def test_what_set_says_is_laid_over_the_scenario_of_every_run(desk: Desk) -> None:
+def test_set_overrides_the_scenario_of_every_run(desk: Desk) -> None:
     found = rows(desk, BASE + '[set]\nworkload.max_jobs = 5\npolicy = "srtf"\n[axes]\nseed = [0, 1]\n')
     assert [(row.jobs, row.labels["policy"]) for row in found] == [(5, "srtf")] * 2
 
@@ -134,7 +134,7 @@ def test_a_sweep_of_the_wrong_shape_is_refused_with_line_and_key(
     assert desk.problems(text) == [("sweep.toml", *place)]
 
 
-def test_all_that_is_wrong_is_told_at_once_in_the_shape_and_in_the_runs(desk: Desk) -> None:
+def test_all_problems_of_the_file_and_of_its_runs_are_reported_at_once(desk: Desk) -> None:
     text = BASE + 'seeds = [1]\nconfidence = 95\n[axes]\nseed = []\npolicy = ["fifo", "fifoo"]\nload = [1.0, -1.0]\n'
     assert desk.problems(text) == [
         ("sweep.toml", 2, "seeds"), ("sweep.toml", 3, "confidence"), ("sweep.toml", 5, "axes.seed"),
@@ -165,7 +165,7 @@ def test_a_sweep_that_is_not_there_is_called_a_sweep(desk: Desk) -> None:
     assert "gone.toml: the sweep cannot be read (No such file or directory)" in desk.stderr
 
 
-def test_a_key_of_thousands_of_parts_is_refused_wherever_it_stands(desk: Desk) -> None:
+def test_a_key_of_thousands_of_parts_is_refused_everywhere(desk: Desk) -> None:
     long = ".".join(["a"] * 1500)
     assert desk.problems(BASE + f"[axes]\n{long} = [1]\n") == [("sweep.toml", 3, None)]
     assert desk.problems(BASE + f'[axes]\n"{long}" = [1]\n') == [("sweep.toml", 3, long)]
@@ -211,8 +211,8 @@ def test_the_hash_follows_the_table_of_outcomes_that_lies_beside_the_trace(desk:
     desk.write("data/jobs.csv", "job_id,submit_s,gpus,service_s,clamped\n1,0,1,50,0\n2,5,1,60,0\n")
     status = "job_id,user,status\n1,ann,{}\n"
     desk.write("data/st.csv", status.format("Pass"))
-    told = 'trace = "data/jobs.csv"\nformat = "venus"\nstatus_file = "st.csv"'
-    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace('trace = "jobs.csv"', told))
+    keys = 'trace = "data/jobs.csv"\nformat = "venus"\nstatus_file = "st.csv"'
+    desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace('trace = "jobs.csv"', keys))
     before = rows(desk, BASE)[0].scenario_hash
     desk.write("st.csv", status.format("Killed"))
     assert rows(desk, BASE)[0].scenario_hash == before
@@ -255,7 +255,7 @@ def test_a_text_that_is_too_long_for_a_files_name_names_none(desk: Desk) -> None
     assert scenario_hash(changed) != scenario_hash(scenario)
 
 
-def test_what_is_wrong_with_the_scenario_is_told_once_where_it_stands(desk: Desk) -> None:
+def test_a_problem_of_the_scenario_is_reported_once_at_its_line(desk: Desk) -> None:
     desk.write("tiny.toml", (desk.folder / "tiny.toml").read_text().replace("gpu = 2", "gpu = 0"))
     assert desk.problems(BASE + "[axes]\nseed = [0, 1, 2]\n") == [("tiny.toml", 2, "cluster.accelerators.gpu")]
     assert desk.problems('scenario = "gone.toml"\n') == [("gone.toml", None, None)]

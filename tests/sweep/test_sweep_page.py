@@ -30,8 +30,8 @@ def test_the_example_prints_what_the_page_shows(desk: Desk) -> None:
 
 def test_the_page_has_every_key_of_a_sweep_and_no_other() -> None:
     section = PAGE.partition("## The file")[2].partition("\n## ")[0]
-    told = re.findall(r"^\| `\[*(\w+)", section, re.MULTILINE)
-    assert sorted(told) == sorted(KEYS)
+    listed = re.findall(r"^\| `\[*(\w+)", section, re.MULTILINE)
+    assert sorted(listed) == sorted(KEYS)
 
 
 def test_the_other_sweeps_that_are_shown_can_be_run(desk: Desk) -> None:

@@ -58,7 +58,7 @@ TWO = content(
 )
 
 
-def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> None:
+def test_the_verdict_separates_real_differences_from_noise() -> None:
     assert findings(TWO)[0] == (
         "las against fifo, average completion time: better at load 1 (−25 %, −30 % to −20 %); "
         "a difference that is noise at load 2 (+2.0 %, −28 % to +32 %)."
@@ -66,14 +66,14 @@ def test_the_verdict_says_where_a_difference_is_real_and_where_it_is_noise() -> 
     assert "2 differences were tested: if there were none, about 0.1 would still look significant." in findings(TWO)[-1]
 
 
-def test_one_seed_has_no_interval_and_the_verdict_says_so() -> None:
+def test_one_seed_has_no_interval_which_the_verdict_states() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
     alone = content(fifo, setting("las", 1.0, 1.5, (-0.25, None, "unknown")))
     assert "a difference of one run, which may be noise (−25 %)" in findings(alone)[0]
     assert findings(alone)[-1].startswith("One seed: there are no intervals")
 
 
-def test_seeds_with_identical_runs_are_said_to_count_as_one() -> None:
+def test_seeds_that_change_nothing_count_as_one_run() -> None:
     one = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
     sentences = findings(content(one, replace(one, name="las")))
     assert sentences[-2] == "Nothing is random: the 3 seeds gave identical runs, and count as one."
@@ -89,13 +89,13 @@ def test_a_policy_that_draws_nothing_beside_one_that_does_is_named() -> None:
     assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in sentences)
 
 
-def test_failed_runs_come_first() -> None:
-    sentences = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
-    assert findings(sentences)[0].startswith("1 run failed and is in no figure")
+def test_failed_runs_are_listed_first() -> None:
+    report = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
+    assert findings(report)[0].startswith("1 run failed and is in no figure")
     assert findings(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))[0].startswith(
         "2 runs failed and are"
     )
-    assert "policy las, seed 1: RuntimeError: no" in page(sentences)
+    assert "policy las, seed 1: RuntimeError: no" in page(report)
 
 
 def test_the_page_opens_anywhere_and_shows_names_as_words() -> None:
@@ -113,5 +113,5 @@ def test_curves_run_along_the_load_with_their_bands_and_the_numbers_are_in_the_p
     (fifo, las) = chart["panels"][0]["series"]
     assert (chart["kind"], fifo["x"], fifo["y"]) == ("line", [1, 2], [7200, 14400])
     assert (las["low"], las["high"]) == ([5399.5, 14759.5], [5400.5, 14760.5])
-    sentences = numbers["groups"][0]["settings"][1]["versus"]["jct_mean_s"]
-    assert (sentences["verdict"], sentences["relative"]["mean"]) == ("better", -0.25)
+    difference = numbers["groups"][0]["settings"][1]["versus"]["jct_mean_s"]
+    assert (difference["verdict"], difference["relative"]["mean"]) == ("better", -0.25)

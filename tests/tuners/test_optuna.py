@@ -18,7 +18,7 @@ from eunomia.tuners.optuna_search import OptunaSearch
 EXAMPLE = Path(__file__).parents[2] / "examples" / "local" / "search.toml"
 
 
-def test_without_the_package_the_message_says_what_to_type() -> None:
+def test_without_the_package_the_message_has_the_install_command() -> None:
     try:
         import optuna  # noqa: F401
     except ImportError:

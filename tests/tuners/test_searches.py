@@ -1,4 +1,4 @@
-"""Searches by hand: who is given up, when, and what the app has found."""
+"""Tuners by hand: which trials are cancelled, when, and the result of the app."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eunomia.model.events import AppFinished, JobCancelled, JobPaused, JobResume
 from eunomia.model.job import Job
 from eunomia.tuners.brackets import brackets_of, rungs_of
 from eunomia.tuners.halving import Halving
-from eunomia.tuners.hyperdrive import HyperDrive, foretold, threshold
+from eunomia.tuners.hyperdrive import HyperDrive, predict_loss, threshold
 from eunomia.tuners.trials import Trials
 from eunomia.tuners.tuner import Tuner, TunerRequests
 
@@ -59,7 +59,7 @@ def test_a_trial_is_watched_at_the_rungs_of_its_paper() -> None:
     assert search.measured("t00", 3.0, 0.1).watch == {"t00": 9.0}
 
 
-def test_where_nobody_is_paused_a_trial_goes_when_enough_others_are_known_to_be_better() -> None:
+def test_without_pauses_a_trial_is_cancelled_when_enough_others_are_known_to_be_better() -> None:
     search = Halving(3, pauses=False)
     search.begin("a", trials(9))
     assert cancelled(search.measured("t00", 9.0, 0.9)) == []
@@ -69,7 +69,7 @@ def test_where_nobody_is_paused_a_trial_goes_when_enough_others_are_known_to_be_
     assert cancelled(search.measured("t04", 9.0, 0.95)) == ["t04"]
 
 
-def test_who_waits_for_nobody_goes_at_once_if_it_is_not_among_the_best_so_far() -> None:
+def test_asha_cancels_a_trial_at_once_if_it_is_not_among_the_best_so_far() -> None:
     search = Halving(3, waits=False)
     search.begin("a", trials(9))
     assert cancelled(search.measured("t00", 9.0, 0.5)) == []
@@ -88,15 +88,15 @@ def test_what_a_trial_is_expected_to_do_grows_as_it_rises() -> None:
     assert update == JobUpdated("t00", total_steps=pytest.approx(1 + 2 + 6 / 3))
 
 
-def told(wishes: TunerRequests, kind: type) -> list[str]:
+def jobs_of(wishes: TunerRequests, kind: type) -> list[str]:
     return [event.job_id for event in wishes.events if isinstance(event, kind)]
 
 
 def test_four_trials_wait_for_each_other_on_two_rungs() -> None:
-    """Four trials of 8 steps and η = 2: rungs at 2 and 4 steps, on which two and one go on.
+    """Four trials of 8 steps and η = 2: rungs at 2 and 4 steps, on which two and one are promoted.
 
-    t1 comes to 2 first, then t0 and t3: they rest. t2 comes last: t0 and t2 are the best two, so t0 is resumed, t2 goes
-    on as it is, and t1 and t3 are given up. t2 comes to 4 first and rests; t0 comes, is better, and goes on to its end.
+    t1 reaches 2 first, then t0 and t3: they are paused. t2 is last: t0 and t2 are the best two, so t0 is resumed, t2
+    continues, and t1 and t3 are cancelled. t2 reaches 4 first and is paused; t0 is better and runs to its end.
     """
     search = Halving(2)
     assert search.begin("a", trials(4, 8.0)).watch == {f"t0{m}": 2.0 for m in range(4)}
@@ -106,37 +106,37 @@ def test_four_trials_wait_for_each_other_on_two_rungs() -> None:
         assert wishes.watch == {}
     wishes = search.measured("t02", 2.0, 0.5)
     assert cancelled(wishes) == ["t03", "t01"]
-    assert (told(wishes, JobPaused), told(wishes, JobResumed)) == ([], ["t00"])
+    assert (jobs_of(wishes, JobPaused), jobs_of(wishes, JobResumed)) == ([], ["t00"])
     assert wishes.watch == {"t00": 4.0, "t02": 4.0}
     assert list(search.measured("t02", 4.0, 0.3).events) == [JobPaused("t02")]
     wishes = search.measured("t00", 4.0, 0.2)
     assert cancelled(wishes) == ["t02"]
-    assert (told(wishes, JobPaused), told(wishes, JobResumed), wishes.watch) == ([], [], {})
+    assert (jobs_of(wishes, JobPaused), jobs_of(wishes, JobResumed), wishes.watch) == ([], [], {})
     assert found(search.ended("t00", 0.1)) == [AppFinished("a", "t00", 0.1)]
 
 
-def test_nobody_waits_for_a_trial_that_has_ended_and_the_next_best_takes_its_place() -> None:
-    """As above, but t3 fails for good before its rung: the three others decide. t0, which goes on, fails in turn."""
+def test_no_trial_waits_for_one_that_has_ended_and_the_next_best_takes_its_place() -> None:
+    """As above, but t3 fails for good before its rung: the three others decide. t0, which is promoted, fails later."""
     search = Halving(2)
     search.begin("a", trials(4, 8.0))
     for name, loss in (("t00", 0.4), ("t01", 0.7), ("t02", 0.5)):
-        assert told(search.measured(name, 2.0, loss), JobPaused) == [name]
+        assert jobs_of(search.measured(name, 2.0, loss), JobPaused) == [name]
     wishes = search.ended("t03", math.nan)
-    assert (cancelled(wishes), told(wishes, JobResumed)) == (["t01"], ["t00", "t02"])
-    assert told(search.measured("t02", 4.0, 0.3), JobPaused) == ["t02"]
-    assert told(search.ended("t00", math.nan), JobResumed) == ["t02"]
+    assert (cancelled(wishes), jobs_of(wishes, JobResumed)) == (["t01"], ["t00", "t02"])
+    assert jobs_of(search.measured("t02", 4.0, 0.3), JobPaused) == ["t02"]
+    assert jobs_of(search.ended("t00", math.nan), JobResumed) == ["t02"]
     assert found(search.ended("t02", 0.2)) == [AppFinished("a", "t02", 0.2)]
 
 
-def test_a_report_from_below_the_rung_or_from_one_that_rests_there_decides_nothing() -> None:
+def test_a_report_below_the_rung_or_of_a_paused_trial_decides_nothing() -> None:
     """Real trials report when they write a checkpoint, which may be before their rung or while they are stopped."""
     search = Halving(2)
     search.begin("a", trials(2, 8.0))
     assert not search.measured("t00", 3.0, 0.1).events
-    assert told(search.measured("t00", 4.5, 0.5), JobPaused) == ["t00"]
+    assert jobs_of(search.measured("t00", 4.5, 0.5), JobPaused) == ["t00"]
     assert not search.measured("t00", 5.0, 0.1).events
     wishes = search.measured("t01", 4.0, 0.4)
-    assert (cancelled(wishes), told(wishes, JobResumed)) == (["t00"], [])
+    assert (cancelled(wishes), jobs_of(wishes, JobResumed)) == (["t00"], [])
 
 
 def test_trials_are_asked_for_a_few_at_a_time_and_not_all() -> None:
@@ -155,7 +155,7 @@ def test_trials_are_asked_for_a_few_at_a_time_and_not_all() -> None:
 
 
 def test_asha_starts_another_trial_at_the_bottom_when_one_is_given_up() -> None:
-    """t0 is alone on the rung and goes on; t1 is worse and given up, so t2 is asked for; better, it goes on too."""
+    """t0 is alone on the rung and promoted; t1 is worse and cancelled, so t2 is requested; it is promoted."""
     search = Halving(3, waits=False, parallel=2)
     search.begin("a", trials(9))
     assert list(search.ask()) == ["t00", "t01"]
@@ -170,7 +170,7 @@ def test_asha_starts_another_trial_at_the_bottom_when_one_is_given_up() -> None:
 def play(
     search: Tuner, jobs: Sequence[Job], curves: Mapping[str, Curve], order: Sequence[int]
 ) -> tuple[set[str], list[AppFinished]]:
-    """Let trials run side by side, each to its next report in a drawn order; return who finished, and the end."""
+    """Run trials in parallel, each to its next report in a drawn order; return the finished trials and last events."""
     watch = dict(search.begin("a", jobs).watch)
     alive = {job.job_id: job for job in jobs}
     finished: set[str] = set()
@@ -179,7 +179,7 @@ def play(
     turn = 0
     while alive:
         running = sorted(alive.keys() - paused)
-        assert running, "somebody always runs, or those that rest would do so for ever"
+        assert running, "some trial always runs, or paused trials would never be resumed"
         name = running[order[turn % len(order)] % len(running)]
         turn += 1
         job = alive[name]
@@ -204,7 +204,7 @@ def play(
 
 
 def survivors(jobs: Sequence[Job], curves: Mapping[str, Curve], eta: int) -> set[str]:
-    """Return who comes to the end when all wait for all at every rung."""
+    """Return the trials that finish when every rung is complete before promotion."""
     left = [job.job_id for job in jobs]
     rungs = rungs_of(len(jobs), eta)
     for rung in range(rungs):
@@ -223,7 +223,9 @@ def test_however_trials_overtake_each_other_the_same_survive_as_if_all_had_waite
     expected = survivors(jobs, curves, eta)
     for pauses in (True, False):
         finished, ends = play(Halving(eta, pauses=pauses), jobs, curves, order)
-        assert finished == expected if pauses else finished >= expected  # who is beaten may not know in time
+        assert (
+            finished == expected if pauses else finished >= expected
+        )  # a beaten trial may finish before this is known
         assert len(ends) == 1
         best = min(finished, key=lambda name: (curves[name].loss(1.0), name))
         assert ends[0].best == best
@@ -238,7 +240,7 @@ def test_every_search_ends_once(count: int, seed: int, order: list[int]) -> None
         assert len(play(search, jobs, curves, order)[1]) == 1
 
 
-def test_a_trial_that_failed_holds_up_nobody() -> None:
+def test_a_failed_trial_delays_no_other() -> None:
     search = Halving(3, pauses=False)
     search.begin("a", trials(3))
     search.measured("t00", 27.0, 0.9)
@@ -256,7 +258,7 @@ def test_promising_is_what_gives_most_dedicated_slots() -> None:
 def test_three_points_of_a_curve_foretell_its_end(floor: float, rate: float, at: int) -> None:
     curve = Curve(1.0, floor, rate)
     points = [(p / 10, float(curve.loss(p / 10))) for p in range(at, at + 3)]
-    assert foretold(points) == pytest.approx(float(curve.loss(1.0)), rel=1e-5)
+    assert predict_loss(points) == pytest.approx(float(curve.loss(1.0)), rel=1e-5)
 
 
 def test_a_search_is_over_when_a_trial_reaches_the_target() -> None:

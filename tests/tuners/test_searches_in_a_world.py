@@ -1,4 +1,4 @@
-"""Whole runs with searches in them: who survives, what is written down, and that a replay needs no tuner."""
+"""Whole runs with tuners: the surviving trials, the results, and replay without a tuner."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_a_search_asks_for_trials_one_after_the_other(scene: Scene, tmp_path: Pa
 
 def test_gavels_clock_hears_what_a_search_thinks_of_its_trials(scene: Scene) -> None:
     said = {"mechanism": {"name": "gavel"}, "policy": {"name": "max_min_fairness"}}
-    told = {"tuner": "halving", "pause": False}
-    scenario = scenario_from_dict({**scene("halving", **said), "apps": told}, Path())
+    apps = {"tuner": "halving", "pause": False}
+    scenario = scenario_from_dict({**scene("halving", **said), "apps": apps}, Path())
     setup = set_up(scenario)
     core = setup.scheduler()
     core.handle(Moment.of(0.0, [JobSubmitted(setup.jobs[0]), JobUpdated(setup.jobs[0].job_id, 4.0, 900.0)]))
@@ -129,7 +129,7 @@ def test_what_gavels_clock_cannot_do_is_refused(scene: Scene, apps: dict[str, An
 @pytest.mark.parametrize(
     "apps", [{"tuner": "asha"}, {"tuner": "halving"}, {"tuner": "hyperband"}, {"tuner": "asha", "parallel": 2}]
 )
-def test_a_search_goes_on_through_failures_kills_and_lost_machines(scene: Scene, apps: dict[str, Any]) -> None:
+def test_a_tuner_continues_through_failures_kills_and_lost_nodes(scene: Scene, apps: dict[str, Any]) -> None:
     rough = {
         "job_failures_per_hour": 0.5,
         "cancel_fraction": 0.2,
@@ -141,7 +141,7 @@ def test_a_search_goes_on_through_failures_kills_and_lost_machines(scene: Scene,
         assert ended["jobs_unfinished"] == 0
 
 
-def test_a_trial_that_comes_when_its_search_is_over_is_cancelled_on_arrival(scene: Scene, tmp_path: Path) -> None:
+def test_a_trial_that_arrives_after_the_end_of_its_app_is_cancelled(scene: Scene, tmp_path: Path) -> None:
     scenario = scene("hyperdrive")
     jobs = tmp_path / "jobs.csv"
     jobs.write_text(jobs.read_text(encoding="utf-8") + "late,90000,1,2700,any,app\n", encoding="utf-8")

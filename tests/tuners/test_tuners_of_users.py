@@ -1,4 +1,4 @@
-"""Tuners that users wrote: found by name, held to the interface, and their mistakes told."""
+"""Plug-in tuners: found by name, checked against the interface, and their errors reported."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_tuner_that_cannot_be_made_is_refused_by_name(
         ("Broken", "KeyError: 'no such thing'"),
     ],
 )
-def test_what_can_be_nobodys_wish_is_the_tuners_mistake(scene: Scene, own: str, name: str, said: str) -> None:
+def test_an_invalid_request_is_the_tuners_error(scene: Scene, own: str, name: str, said: str) -> None:
     with pytest.raises(InvalidTunerRequest) as wrong:
         simulate(scene(f"{own}:{name}"))
     assert said in str(wrong.value)

@@ -80,7 +80,7 @@ def test_what_has_no_value_is_null_or_empty_and_the_ends_of_jobs_add_up(desk: De
         assert "nan" not in row.values()
 
 
-def test_timing_says_what_the_run_cost(desk: Desk) -> None:
+def test_timing_has_the_cost_of_the_run(desk: Desk) -> None:
     timing = json.loads((desk.simulate() / "timing.json").read_text())
     assert [name for name in TIMING if name not in timing] == []
     assert timing["rounds"] == 2
@@ -107,13 +107,13 @@ def test_compare_writes_a_folder_a_run_one_table_and_a_report_with_its_numbers(d
     assert not re.search(r'(src|href)="(https?:)?//', page)
 
 
-def test_seeds_that_draw_nothing_are_told_and_others_are_not(desk: Desk) -> None:
-    told = "note: the seeds draw nothing here"
+def test_seeds_that_change_nothing_are_noted(desk: Desk) -> None:
+    note = "note: the seeds draw nothing here"
     for policies, seeds, expected in ((["fifo"], 2, True), (["fifo"], 1, False), (["fifo", "lottery"], 2, False)):
         asked = [word for name in policies for word in ("--policy", name)]
         asked += [word for seed in range(seeds) for word in ("--seed", str(seed))]
         assert desk.type("compare", "tiny.toml", "--out", "out", "--force", *asked) == 0
-        assert (told in desk.stdout) == expected
+        assert (note in desk.stdout) == expected
 
 
 def test_loads_that_look_alike_keep_their_own_folders(desk: Desk) -> None:
@@ -132,7 +132,7 @@ def test_loads_that_look_alike_keep_their_own_folders(desk: Desk) -> None:
         (["--set", "mechanism.length_s=inf", "--set", "mechanism.aligned=false"], {"length": {"number": "inf"}}),
     ],
 )
-def test_a_policy_brings_its_own_leases_unless_the_scenario_says_other_ones(
+def test_a_policy_has_default_leases_unless_the_scenario_sets_others(
     desk: Desk, said: list[str], mechanism: dict[str, Any]
 ) -> None:
     found = dict(header(desk.simulate(*said))["mechanism"]["map"])

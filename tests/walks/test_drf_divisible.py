@@ -43,7 +43,7 @@ def test_the_example_of_the_paper_in_turns(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "mechanism", "cpus", "told"),
+    ("policy", "mechanism", "cpus", "noted"),
     [
         ("drf_divisible", "leases", 3, True),
         ("hierarchical?inner=drf_divisible", "leases", 3, True),
@@ -52,7 +52,7 @@ def test_the_example_of_the_paper_in_turns(desk: Desk) -> None:
         ("drf", "leases", 3, False),
     ],
 )
-def test_a_run_that_may_exceed_cpus_says_so(desk: Desk, policy: str, mechanism: str, cpus: int, told: bool) -> None:
+def test_a_run_that_may_exceed_cpus_has_a_note(desk: Desk, policy: str, mechanism: str, cpus: int, noted: bool) -> None:
     """Four jobs on a machine of 9 CPUs: 3 each are too many at once, 2 each are not."""
     rows = [f"a{i},0,1,LM,100,A,{cpus},1" for i in range(4)]
     head = "job_id,submitted_s,scale_factor,job_type,total_steps,tenant,cpus,memory_gib"
@@ -63,4 +63,4 @@ def test_a_run_that_may_exceed_cpus_says_so(desk: Desk, policy: str, mechanism: 
         said = said.replace('"hierarchical"', '"hierarchical"\ninner = "drf_divisible"')
     desk.write("drf.toml", said)
     notes = set_up(load_scenario(desk.folder / "drf.toml")).notes
-    assert any("keeps shares of time within the CPUs and memory" in note for note in notes) == told
+    assert any("keeps shares of time within the CPUs and memory" in note for note in notes) == noted

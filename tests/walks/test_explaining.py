@@ -31,7 +31,7 @@ def rewrite(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode(), mtime=0))
 
 
-def test_of_a_job_that_was_refused_it_is_told_why(desk: Desk) -> None:
+def test_the_reason_of_a_refused_job_is_shown(desk: Desk) -> None:
     desk.write("jobs.csv", b"job_id,submitted_s,scale_factor,job_type,duration_s,tenant\nwide,0,2,any,60,lab\n")
     refusing = ["--policy", "quotas", "--set", "tenants={lab={quota=1,may_borrow=false}}"]
     out = desk.simulate(*refusing)
@@ -59,7 +59,7 @@ def test_a_record_replays_with_trace_scenario_and_policy_gone(desk: Desk, policy
     assert desk.type("replay", str(record.parent)) == 0  # the folder of its run will do
 
 
-def test_a_record_says_what_it_was_made_from(desk: Desk) -> None:
+def test_a_record_has_its_scenario_and_hashes_of_its_files(desk: Desk) -> None:
     head = lines_of(desk.simulate("--set", "seed=5") / "record.jsonl.gz")[0]
     assert head["eunomia"] == 1
     assert head["version"] == __version__
@@ -175,7 +175,7 @@ def test_a_job_that_had_its_share_waits_for_the_others(desk: Desk, jobs: Jobs) -
     desk.simulate("--policy", "max_min_fairness")
     texts = {wait["text"] for job in ("a", "b") for wait in waits(desk, job) if wait["reason"] == "share_exhausted"}
     assert texts
-    assert all("worth" in text or "scarce" in text for text in texts), "the prices of the types are told"
+    assert all("worth" in text or "scarce" in text for text in texts), "the prices of the types are shown"
 
 
 def test_a_job_that_may_use_one_type_only_waits_though_another_is_free(desk: Desk, jobs: Jobs) -> None:
@@ -206,8 +206,8 @@ def test_a_job_that_the_record_does_not_hold_is_answered_with_the_nearest(desk: 
     assert problem["fix"] == "did you mean 'train-lm'?"
 
 
-def test_one_reason_is_one_stretch_whoever_is_first_in_line_when_its_words_name_nobody(desk: Desk) -> None:
-    """b4 waits for v's quota all the time: behind b2, then behind b3, then behind nobody."""
+def test_one_reason_is_one_interval_whichever_job_is_ahead_if_its_text_names_no_job(desk: Desk) -> None:
+    """b4 waits for v's quota all the time: behind b2, then behind b3, then behind no job."""
     head = "job_id,submitted_s,scale_factor,job_type,duration_s,tenant\n"
     desk.write("jobs.csv", head + "a,0,1,LM,900,u\n" + "".join(f"b{m},{m},1,LM,100,v\n" for m in range(1, 5)))
     desk.simulate("--policy", "philly", "--set", "tenants={ u = { quota = 1 }, v = { quota = 1 } }")

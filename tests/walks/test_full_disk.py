@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from eunomia.cli.app import app
-from eunomia.cli.errors import FAILED, answering_errors
+from eunomia.cli.errors import FAILED, handle_errors
 from eunomia.inputs.disk_errors import REFUSALS
 
 LARGEST = 16_384  # bytes of a file
@@ -84,7 +84,7 @@ def test_a_command_ends_with_one_sentence_and_leaves_nothing(
     assert sorted(os.listdir()) == ["jobs.csv", "small.toml"]
 
 
-def test_a_sweep_on_a_full_disk_ends_at_once_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_sweep_on_a_full_disk_ends_at_once_and_resumes_when_there_is_room(tmp_path: Path) -> None:
     file, out = tmp_path / "sweep.toml", tmp_path / "out"
     file.write_text(SWEEP)
     with small_files():
@@ -95,15 +95,15 @@ def test_a_sweep_on_a_full_disk_ends_at_once_and_goes_on_when_there_is_room(tmp_
     assert json.loads((finished / "summary.json").read_text())["jobs_finished"] == 5
     assert not any((out / "errors").iterdir())
     again = typed("sweep", file, "--out", out, "--jobs", 1, "--json")
-    told = json.loads(again.stdout)
-    assert (again.exit_code, told["done_before"], len(told["runs"])) == (0, 1, 2)
+    result = json.loads(again.stdout)
+    assert (again.exit_code, result["done_before"], len(result["runs"])) == (0, 1, 2)
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_what_the_machine_refuses_is_told_with_the_file_and_how_to_mend_it(
+def test_an_error_of_the_system_is_reported_with_the_file_and_how_to_fix_it(
     number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(typer.Exit) as ended, answering_errors(False):
+    with pytest.raises(typer.Exit) as ended, handle_errors(False):
         raise OSError(number, os.strerror(number), "/some/file")
     assert ended.value.exit_code == FAILED
     rule, fix = REFUSALS[number]
@@ -114,12 +114,12 @@ def test_what_the_machine_refuses_is_told_with_the_file_and_how_to_mend_it(
     "error",
     [
         OSError("no number"),
-        OSError(errno.ENOSPC, "no file, and no command that was told where to write"),
+        OSError(errno.ENOSPC, "no file, and no command with an output path"),
         FileNotFoundError(errno.ENOENT, "a file that the program forgot to make", "/some/file"),
         PermissionError(errno.EPERM, "no file: a process that is not ours"),
     ],
 )
 def test_an_error_that_may_be_ours_is_not_hidden(error: OSError) -> None:
-    with pytest.raises(OSError) as raised, answering_errors(False):
+    with pytest.raises(OSError) as raised, handle_errors(False):
         raise error
     assert raised.value is error

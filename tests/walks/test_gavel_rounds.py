@@ -50,14 +50,14 @@ def test_an_arrival_that_the_last_answer_does_not_know_takes_a_seat_and_leaves_i
 ) -> None:
     """As above, but d comes at 400 s, and the policy may next be asked 1000 s after 360 s: in the round from 1440 s."""
     clocked.write("jobs.csv", jobs("a,0,1,LM,5000", "b,0,1,LM,50", "c,10,1,LM,30", "d,400,1,LM,30"))
-    told = []
+    finished_s = []
     for idle in ("true", "false"):
         clocked.simulate(
             "--set", "mechanism.solve_gap_s=1000", "--set", f"mechanism.idle_arrivals={idle}", "--force", record=False
         )
         rows = (clocked.folder / "out" / "jobs.csv").read_text().splitlines()
-        told.append(float(rows[4].split(",")[rows[0].split(",").index("finished_s")]))
-    assert told == [1470.0, 750.0]
+        finished_s.append(float(rows[4].split(",")[rows[0].split(",").index("finished_s")]))
+    assert finished_s == [1470.0, 750.0]
 
 
 def test_a_gang_with_fewer_steps_than_workers_is_dropped_and_counted(clocked: Desk) -> None:
@@ -111,12 +111,12 @@ def test_a_wait_between_two_rounds_is_explained_by_the_clock(clocked: Desk, jobs
     """As above: an accelerator is free, but d must wait for a round, and then for an answer that knows it."""
     clocked.write("jobs.csv", jobs("a,0,1,LM,5000", "b,0,1,LM,50", "c,10,1,LM,30", "d,400,1,LM,30"))
     clocked.simulate("--set", "mechanism.solve_gap_s=1000")
-    told = []
+    explained = []
     for job in ("c", "d"):
         assert clocked.type("explain", job, "--record", "out/record.jsonl.gz", "--json") == 0
-        told.append(json.loads(clocked.stdout)["waits"])
-    assert [[(wait["from_s"], wait["to_s"], wait["reason"]) for wait in waits] for waits in told] == [
+        explained.append(json.loads(clocked.stdout)["waits"])
+    assert [[(wait["from_s"], wait["to_s"], wait["reason"]) for wait in waits] for waits in explained] == [
         [(10, 360, "next_round")],
         [(400, 720, "next_round"), (720, 1440, "not_chosen")],
     ]
-    assert "the next begins at 360 s" in told[0][0]["text"]
+    assert "the next begins at 360 s" in explained[0][0]["text"]

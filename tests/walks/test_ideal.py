@@ -29,7 +29,7 @@ def finished(desk: Desk, *words: str) -> list[float]:
 
 
 def test_two_jobs_on_one_accelerator_have_half_of_it_each_while_both_are_there(fluid: Desk, jobs: Jobs) -> None:
-    """a runs alone for 50 s and at half speed for 100 s; b is half done then and goes on alone."""
+    """a runs alone for 50 s and at half speed for 100 s; b is half done then and continues alone."""
     fluid.write("jobs.csv", jobs("a,0,1,LM,100", "b,50,1,LM,100"))
     assert finished(fluid, "--set", "cluster.accelerators={ v100 = 1 }") == pytest.approx([150.0, 200.0])
 
@@ -40,7 +40,7 @@ def test_its_record_replays(fluid: Desk) -> None:
     assert fluid.stdout == "identical\n"
 
 
-def test_a_newcomer_is_told_when_the_policy_is_asked_again(fluid: Desk, jobs: Jobs) -> None:
+def test_a_new_job_sees_when_the_policy_is_asked_again(fluid: Desk, jobs: Jobs) -> None:
     fluid.write("jobs.csv", jobs("a,0,1,LM,100", "b,50,1,LM,100"))
     assert finished(fluid, "--set", "mechanism.solve_gap_s=80") == [100.0, 180.0]
     assert fluid.type("explain", "b", "--record", "out/record.jsonl.gz", "--json") == 0

@@ -43,7 +43,7 @@ def axes(name: str) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_of_ours_says_where_it_stands_in_words_that_can_be_asked_for(name: str) -> None:
+def test_every_built_in_policy_has_a_taxonomy_of_known_values(name: str) -> None:
     said = axes(name)
     assert list(said) == list(AXES)
     for axis, values in said.items():
@@ -74,7 +74,7 @@ def test_policies_stand_where_the_survey_puts_them(name: str, axis: str, values:
     assert axes(name)[axis] == values
 
 
-def test_only_a_policy_that_is_about_fairness_says_between_whom() -> None:
+def test_only_a_fairness_policy_has_a_scope() -> None:
     with pytest.raises(ValueError, match="between whom"):
         Taxonomy(objectives=("fairness",))
     with pytest.raises(ValueError, match="between whom"):
@@ -100,7 +100,7 @@ def test_cards_begin_with_the_fixed_keys_and_the_table_names_the_rows(desk: Desk
     assert desk.type("policies", "--where", "objective=accuracy") == 0
     assert "A4 B3" in desk.stdout
     assert desk.type("policies", "themis", "--where", "elastic=no", "--door", "order") == 0
-    assert desk.stdout == "themis is not as was asked: elastic=no, door=order\n"
+    assert desk.stdout == "themis does not match: elastic=no, door=order\n"
 
 
 def test_a_wrong_axis_value_or_door_is_answered_with_the_nearest_all_at_once(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""What `eunomia run` keeps, whatever ends it, and how it goes on: nothing is lost and nothing is run twice."""
+"""What `eunomia run` keeps however it ends, and how it resumes: nothing is lost and nothing runs twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunomia.cli.live import drawn, printable
+from eunomia.cli.live import draw_table, printable
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.answers import Order, Rows
 from eunomia.model.arrays import NO_INTS
@@ -199,7 +199,7 @@ def test_a_journal_refuses_a_run_that_does_not_repeat_it_and_names_the_line(tmp_
     assert path.read_bytes() == whole
 
 
-def test_a_journal_says_whether_it_held_the_last_step(tmp_path: Path) -> None:
+def test_a_journal_reports_whether_it_held_the_last_step(tmp_path: Path) -> None:
     path = tmp_path / "record.jsonl"
     journal_of(path, steps=2)
     held = []
@@ -260,7 +260,7 @@ def test_a_job_that_ended_while_no_scheduler_was_there_is_not_run_again(tmp_path
     assert starts_by_epoch(out / "work/deaf/log") == [1]
 
 
-def test_the_clock_of_a_run_stands_still_while_no_process_drives_it(tmp_path: Path) -> None:
+def test_the_clock_of_a_run_stops_while_no_process_drives_it(tmp_path: Path) -> None:
     scenario, out = written(tmp_path, *steppers(tmp_path, 1)), tmp_path / "out"
     unfinished(scenario, out)
     (out / run_directory.CLOCK).write_text('{"at": 1000.0}')
@@ -269,7 +269,7 @@ def test_the_clock_of_a_run_stands_still_while_no_process_drives_it(tmp_path: Pa
     assert 1000 <= jct_s < 1000 + LONGEST_S
 
 
-def test_a_search_goes_on_with_what_its_tuner_was_told_before(tmp_path: Path) -> None:
+def test_a_resumed_tuner_receives_the_recorded_losses(tmp_path: Path) -> None:
     scenario = written(tmp_path, *steppers(tmp_path, 8, 8, 8, 8))
     trace = (tmp_path / "jobs.csv").read_text().splitlines()
     (tmp_path / "jobs.csv").write_text("\n".join([f"{trace[0]},app", *(f"{line},search" for line in trace[1:])]) + "\n")
@@ -295,13 +295,13 @@ def test_a_search_goes_on_with_what_its_tuner_was_told_before(tmp_path: Path) ->
 # ---- what is refused ---------------------------------------------------------------------------------------------
 
 
-def test_an_unfinished_run_is_refused_with_the_command_that_goes_on(desk, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_refused_with_the_command_that_resumes_it(desk, tmp_path: Path) -> None:
     scenario = written(tmp_path, *steppers(tmp_path, 1))
     unfinished(scenario, tmp_path / "out dir")
     [problem] = desk.refused("run", "real.toml", "--set", "seed=0", "--out", "out dir")["problems"]
     assert "eunomia run real.toml --set seed=0 --out 'out dir' --resume" in problem["fix"]
     assert desk.type("run", "real.toml", "--out", "out dir", "--resume") == 0
-    assert "if it is interrupted, go on with: eunomia run real.toml --out 'out dir' --resume" in desk.stderr
+    assert "if it is interrupted, resume with: eunomia run real.toml --out 'out dir' --resume" in desk.stderr
 
 
 def test_a_run_with_other_inputs_is_not_resumed(desk, tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_folder_without_a_run_is_not_resumed(desk, tmp_path: Path) -> None:
 def test_two_processes_never_drive_one_run(desk, tmp_path: Path) -> None:
     scenario = written(tmp_path, *steppers(tmp_path, 1))
     unfinished(scenario, tmp_path / "out")
-    with run_directory.held(tmp_path / "out", anew=False):
+    with run_directory.locked(tmp_path / "out", restart=False):
         for how in ("--resume", "--force"):
             [problem] = desk.refused("run", "real.toml", "--out", "out", how)["problems"]
             assert f"process {os.getpid()} is running in this folder" in problem["rule"]
@@ -347,7 +347,7 @@ def test_to_resume_a_finished_run_changes_nothing(desk, tmp_path: Path) -> None:
     assert {name: Path(name).read_bytes() for name in desk.listing() if Path(name).is_file()} == before
 
 
-def test_force_begins_anew_without_the_checkpoints_of_the_run_before(desk, tmp_path: Path) -> None:
+def test_force_starts_again_without_the_checkpoints_of_the_run_before(desk, tmp_path: Path) -> None:
     scenario = written(tmp_path, *steppers(tmp_path, 30))
     unfinished(scenario, tmp_path / "out", changes=1)
     for _ in range(2):
@@ -406,20 +406,20 @@ def test_a_run_whose_jobs_all_finish_has_exit_code_0_and_a_line_for_each_change(
     assert desk.type("replay", "out") == 0
 
 
-def test_the_live_table_has_a_row_for_each_job_and_those_that_run_first() -> None:
+def test_the_live_table_has_a_row_for_each_job_running_jobs_first() -> None:
     topology = Topology.of([Node(type="cpu", accelerators=2)])
     states = JobStates(topology, 3)
     jobs = [Job(job_id=name, total_steps=8) for name in ("done", "runs\033[1m", "waits")]
     states.hear(Moment(0.0, tuple(JobSubmitted(job) for job in jobs)), [Start("done", 1, (0,), 9.0)])
     states.hear(Moment(2.0, (JobFinished("done", 1),)), [Start("runs\033[1m", 1, (0, 1), 9.0)])
-    table, below = drawn(states).renderables
+    table, below = draw_table(states).renderables
     assert list(table.columns[0].cells) != []
     assert [str(cell) for cell in table.columns[0].cells] == [printable("runs\033[1m"), "waits", "done"]
     assert [str(cell) for cell in table.columns[2].cells] == ["cpu 0, 1", "", ""]
     assert str(below) == "1 of 3 jobs ended, 2.0 s"
 
 
-def test_a_run_goes_on_when_nobody_reads_its_changes_any_more(tmp_path: Path) -> None:
+def test_a_run_continues_when_its_output_is_closed(tmp_path: Path) -> None:
     scenario, out = written(tmp_path, *steppers(tmp_path, 2)), tmp_path / "out"
     run = subprocess.Popen(command(scenario, "--out", out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     with run:

@@ -10,7 +10,7 @@ from pathlib import Path
 import eunomia
 
 PROGRAM = """
-from eunomia.contract.worlds import draw, play
+from eunomia.testing.small_worlds import draw, play
 from eunomia.policies import POLICIES, load
 from eunomia.policies.order.fifo import Fifo
 for policy in [*(load(name)() for name in POLICIES), Fifo(backfill="easy")]:

@@ -81,7 +81,7 @@ def test_a_trace_that_is_not_there_or_cut_short_or_damaged_is_named(desk: Desk) 
 
 
 @pytest.mark.parametrize("name", ["lab/", "/lab", "lab//vision", ""])
-def test_a_tenant_whose_path_has_an_empty_part_is_refused_wherever_it_stands(desk: Desk, name: str) -> None:
+def test_a_tenant_whose_path_has_an_empty_part_is_refused_everywhere(desk: Desk, name: str) -> None:
     text = (desk.folder / "tiny.toml").read_text()
     desk.write("named.toml", f'{text}\n[tenants]\n"{name}" = {{ weight = 2 }}\n')
     assert [place[2] for place in desk.places("simulate", "named.toml", "--out", "out")] == [f"tenants.{name}"]

@@ -1,4 +1,4 @@
-"""`eunomia reproduce`: published results measured again."""
+"""`eunomia reproduce`: measures published results again."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eunomia.cli.errors import FAILED, answering_errors
+from eunomia.cli.errors import FAILED, handle_errors
+from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
     from eunomia_reproduction.table import FigureRow, FigureTable
 
-SHOWN = 80  # rows of a table; of a longer one only those outside are shown
-REASONS = 20  # of rows outside; the others stand in the file
+SHOWN = 80  # rows; of a longer table only rows outside their tolerance are shown
+REASONS = 20  # of rows outside; all are in the file
 NOTHING = "no row has a published value and a tolerance; leave --check out, or give results that have them"
 
 
@@ -34,13 +35,13 @@ def reproduce(
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds to run, where NAME draws at random.")] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing NAME.csv.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be measured again.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure a published result again.
 
     Writes NAME.csv into DIR: published value, measured value, their ratio, and whether it is within its tolerance.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         if list_:
             _show_list(as_json)
             return
@@ -53,21 +54,20 @@ def reproduce(
         if out is None:
             raise _misuse("--out", "there is no folder for the results", f"add --out {name}-out")
         check_free(out, name, force=force)
-        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_tell))
+        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_log))
         files = table.write(out, name)
         if as_json:
-            told = {"name": name, "checked": _checked(table), **table.as_dict()}
-            print(json.dumps(told, allow_nan=False))
+            print(json.dumps({"name": name, "checked": _checked(table), **table.as_dict()}, allow_nan=False))
         else:
             _show(table, files)
         if check and not _checked(table):
-            _tell(f"nothing was checked: {NOTHING}")
+            _log(f"nothing was checked: {NOTHING}")
         if check and (table.outside or not _checked(table)):
             raise typer.Exit(FAILED)
 
 
 def _checked(table: FigureTable) -> int:
-    """Return how many rows something is asked of."""
+    """Return the number of rows with a published value and a tolerance."""
     return sum(row.within is not None for row in table.rows)
 
 
@@ -75,7 +75,7 @@ def _misuse(column: str, rule: str, fix: str) -> InvalidInput:
     return InvalidInput([Problem(file="command line", column=column, rule=rule, fix=fix)])
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -93,7 +93,7 @@ def _show_list(as_json: bool) -> None:
 
 
 def _show(table: FigureTable, files: list[Path]) -> None:
-    """Print the rows, the worst first where there are many, then what they rest on."""
+    """Print the rows, or only those outside if there are many, then the notes."""
     from rich.console import Console
     from rich.table import Table as Grid
 
@@ -113,19 +113,19 @@ def _show(table: FigureTable, files: list[Path]) -> None:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     for line in _reasons(table):
         console.print(line, markup=False, soft_wrap=True)
-    told = f"{len(table.rows)} rows, {_checked(table)} checked, {len(table.outside)} outside"
-    console.print(f"{told}; wrote {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
+    counts = f"{len(table.rows)} rows, {_checked(table)} checked, {len(table.outside)} outside"
+    console.print(f"{counts}; wrote {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
 
 
 def _reasons(table: FigureTable) -> list[str]:
-    """Return why rows are outside, as far as they say it, each reason once."""
-    where: dict[str, list[str]] = {}
+    """Return the notes of rows outside their tolerance, each once, with the first of their rows."""
+    rows_by_note: dict[str, list[str]] = {}
     for row in table.outside:
         if row.note:
-            where.setdefault(row.note, []).append(f"{row.series}, {row.quantity}")
+            rows_by_note.setdefault(row.note, []).append(f"{row.series}, {row.quantity}")
     lines = [
         f"outside: {rows[0]}{f' and {len(rows) - 1} more' if len(rows) > 1 else ''}: {note}"
-        for note, rows in where.items()
+        for note, rows in rows_by_note.items()
     ]
     more = [f"outside: {len(lines) - REASONS} reasons more in the file"] if len(lines) > REASONS else []
     return lines[:REASONS] + more

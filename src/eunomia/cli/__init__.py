@@ -1,1 +1,1 @@
-"""The command line: one file a group of commands; parses, calls, prints."""
+"""The command line: one module a group of commands."""

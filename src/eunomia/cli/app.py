@@ -1,4 +1,4 @@
-"""The front door: parses, wires, prints. Results go to stdout, everything else to stderr."""
+"""The `eunomia` command. Results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import typer
 
 from eunomia import __version__
 from eunomia.cli.data import app as data
-from eunomia.cli.errors import FAILED, MISUSED, answering_errors, fail_if_unfinished
+from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.failures import app as failures
+from eunomia.cli.options import JsonOption, ScenarioArgument
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
 from eunomia.cli.run import run
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="eunomia",
-    help="Schedule deep-learning jobs on shared accelerators: replay a trace under several policies, see who waits "
-    "and who pays, and run the policy you chose on real jobs.",
+    help="Schedule deep-learning jobs on shared accelerators: replay a trace under several policies, compare waiting "
+    "times and costs, and run the policy you chose on real jobs.",
     epilog="Start here:  eunomia compare examples/demo.toml --out demo-out   (then open demo-out/report.html)",
     no_args_is_help=True,
     add_completion=False,
@@ -37,7 +38,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as workload.load=1.3. May be repeated."),
@@ -46,25 +46,24 @@ OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Folder for the results; written whole or not at all.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing results folder.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 CheckOption = Annotated[bool, typer.Option("--check", help="Check every invariant after every moment (slow).")]
 RECORD_HELP = "A record.jsonl.gz, or the folder of its run."
 RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
 
-USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # what most people want beside each other
+USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # policies that `compare` defaults to
 ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
 
-_VALUE_OF = {  # options that take several values, and what a further value looks like
+_FURTHER_VALUE = {  # options that take several values, and the pattern of a further value
     "--set": re.compile(r"[\w.-]+\s*=.*", re.DOTALL),
     "--load": re.compile(r"[0-9.]+(e[0-9]+)?"),
     "--seed": re.compile(r"[0-9]+"),
 }
-_MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # any mistake on the command line; typer does not name it
+_MISUSE: type[Exception] = typer.BadParameter.__mro__[1]  # base of all usage errors, which typer does not export
 
 
 @app.callback(invoke_without_command=True)
 def eunomia(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """Print the version when asked for it; all else is a command."""
+    """Print the version if asked."""
     if version:
         print(f"eunomia {__version__}")
         raise typer.Exit
@@ -89,7 +88,7 @@ def simulate(
     Writes summary.json, jobs.csv, tenants.csv, timing.json and report.html into DIR. Exit code 1 when jobs were left
     unfinished.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_summary
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
@@ -143,9 +142,9 @@ def compare(
     Every policy meets the same jobs, at every load and with every seed. Writes compare.csv, one report.html about all
     of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.cli.output import progress_bar, show_summary
-        from eunomia.runs.compare import cases, drawless, write_table, write_tenants
+        from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
         from eunomia.runs.results_dir import check_free, whole_folder
@@ -154,14 +153,14 @@ def compare(
 
         check_free(out, force=force)
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
-        found = cases(wanted, policy or USUAL, load or [], seed or [])
+        combinations = cases(wanted, policy or USUAL, load or [], seed or [])
         with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
-            results = list(run(found, folder, record=record, progress=lambda case: bar(case.folder)))
+            results = list(run(combinations, folder, record=record, progress=lambda case: bar(case.folder)))
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
             shown = [(case.policy, result) for case, result in results]
             report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
-        labelled = [(_label(case, found), result) for case, result in results]
+        labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
                 {"policy": case.policy, "load": case.load, "seed": case.seed, **result.summary}
@@ -169,18 +168,18 @@ def compare(
             ]
             print(json.dumps(rows, allow_nan=False))
         else:
-            show_summary(labelled, (*results[0][1].notes, *drawless(results)))
+            show_summary(labelled, (*results[0][1].notes, *note_on_seeds(results)))
             print(f"report: {out / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
 
 
-def _label(this: Case, found: list[Case]) -> str:
-    """Name a run by its policy, and by load and seed where they differ."""
-    label = this.policy
-    if len({other.load for other in found}) > 1:
-        label += f", load {this.load:g}"
-    if len({other.seed for other in found}) > 1:
-        label += f", seed {this.seed}"
+def _label(case: Case, combinations: list[Case]) -> str:
+    """Name a run by its policy, and by load and seed if there are several."""
+    label = case.policy
+    if len({other.load for other in combinations}) > 1:
+        label += f", load {case.load:g}"
+    if len({other.seed for other in combinations}) > 1:
+        label += f", seed {case.seed}"
     return label
 
 
@@ -191,9 +190,9 @@ def replay(
 ) -> None:
     """Check that a record decides the same again.
 
-    Feeds its events to a fresh core. Exit code 0: the same throughout; 1: with the first difference.
+    Feeds its events to a new scheduler. Exit code 0: the same throughout; 1: with the first difference.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.records.record import Record
         from eunomia.records.replay import first_difference
 
@@ -201,15 +200,9 @@ def replay(
         if difference is None:
             print(json.dumps({"identical": True}) if as_json else "identical")
             return
-        found = {
-            "identical": False,
-            "index": difference.row,
-            "at": difference.at,
-            "recorded": difference.recorded,
-            "decided": difference.decided,
-        }
         if as_json:
-            print(json.dumps(found))
+            sides = {"recorded": difference.recorded, "decided": difference.decided}
+            print(json.dumps({"identical": False, "index": difference.row, "at": difference.at, **sides}))
         else:
             print(f"first difference at line {difference.row}, {difference.at:g} s")
             print(f"  recorded: {json.dumps(difference.recorded)}")
@@ -226,18 +219,18 @@ def explain(
 ) -> None:
     """Say why a job waited.
 
-    No capacity, fragmentation, behind whom, its share used up: stretch by stretch.
+    No capacity, fragmentation, jobs ahead, its share used up: interval by interval.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.cli.output import show_explanation
         from eunomia.records.explain import explain as ask
         from eunomia.records.record import Record
 
-        found = ask(Record(record), job, at)
+        explanation = ask(Record(record), job, at)
         if as_json:
-            print(json.dumps(found.as_dict(), allow_nan=False))
+            print(json.dumps(explanation.as_dict(), allow_nan=False))
         else:
-            show_explanation(found, at)
+            show_explanation(explanation, at)
 
 
 @app.command()
@@ -252,27 +245,26 @@ def solve(
 ) -> None:
     """Ask a policy once, without a simulation.
 
-    Prints who gets what share of time on which accelerators, how good that is, and what nobody could do better than.
+    Prints the share of time of each job on each accelerator type, the objective, and a bound on the optimum.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.allocation import SUFFIXES, AuctionResult, write_solution
         from eunomia.allocation import solve as ask
-        from eunomia.cli.awards import show_awards
-        from eunomia.cli.output import show_solution
+        from eunomia.cli.output import show_auction, show_solution
         from eunomia.inputs.atomic_write import check_place
 
         if out is not None:
             check_place(out, force=force, endings=SUFFIXES, column="--out")
-        found = ask(policy, problem)
+        solution = ask(policy, problem)
         if out is not None:
-            write_solution(found, out)
+            write_solution(solution, out)
         if as_json:
-            print(json.dumps(found.as_dict(), allow_nan=False))
+            print(json.dumps(solution.as_dict(), allow_nan=False))
         else:
-            if isinstance(found, AuctionResult):
-                show_awards(found)
+            if isinstance(solution, AuctionResult):
+                show_auction(solution)
             else:
-                show_solution(found)
+                show_solution(solution)
             if out is not None:
                 print(f"answer: {out}")
 
@@ -296,34 +288,34 @@ app.command()(sweep)
 add_commands(app)
 
 
-def _one_option_each(words: list[str]) -> list[str]:
-    """Let several values follow --set, --load and --seed: `--load 1.0 1.3` is `--load 1.0 --load 1.3`."""
-    spread: list[str] = []
-    option = ""  # the one whose values are being read
+def _repeat_options(words: list[str]) -> list[str]:
+    """Allow several values after --set, --load and --seed: `--load 1.0 1.3` is `--load 1.0 --load 1.3`."""
+    repeated: list[str] = []
+    option = ""  # whose values are being read
     for i, word in enumerate(words):
         first = i > 0 and words[i - 1] == option
-        if option and not first and _VALUE_OF[option].fullmatch(word):
-            spread.append(option)
+        if option and not first and _FURTHER_VALUE[option].fullmatch(word):
+            repeated.append(option)
         elif not first:
-            option = word if word in _VALUE_OF else ""
-        spread.append(word)
-    return spread
+            option = word if word in _FURTHER_VALUE else ""
+        repeated.append(word)
+    return repeated
 
 
 def main() -> NoReturn:
-    """Run the command line and leave with its exit code. Being terminated is like Ctrl-C: nothing is left behind.
+    """Run the command line and exit with its code.
 
-    So is Ctrl-C where it was ignored, as in what a script starts in the background, and the end of the terminal but for
-    what `nohup` starts.
+    SIGTERM is handled like Ctrl-C; so is SIGINT even if it was ignored, as in a script's background jobs, and SIGHUP
+    unless it was ignored, as by `nohup`.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without ρ still gets its numbers
+        sys.stdout.reconfigure(errors="replace")  # for terminals whose encoding lacks ρ
     as_json = "--json" in sys.argv
     try:
-        sys.exit(app(_one_option_each(sys.argv[1:]), standalone_mode=not as_json))
+        sys.exit(app(_repeat_options(sys.argv[1:]), standalone_mode=not as_json))
     except _MISUSE as error:
         rule = str(getattr(error, "format_message", error.__str__)())
         refusal = InvalidInput([Problem(file="command line", rule=rule, fix="see eunomia COMMAND --help")])

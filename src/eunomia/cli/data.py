@@ -1,4 +1,4 @@
-"""`eunomia data`: the public traces, where they are and under which licence; a verified copy of one."""
+"""`eunomia data`: lists public traces with their licences, and downloads verified copies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from eunomia.cli.errors import FAILED, answering_errors
+from eunomia.cli.errors import FAILED, handle_errors
+from eunomia.cli.options import JsonOption
 
 app = typer.Typer(
     help="Find public traces, and download a verified copy of one. None comes with the project.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 
 
 @app.command("list")
@@ -25,7 +25,7 @@ def list_(as_json: JsonOption = False) -> None:
 
     With licence, size, how a copy is verified, and the format that reads it.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.traces.sources import SOURCES
 
         if as_json:
@@ -53,16 +53,16 @@ def get(
 ) -> None:
     """Download a source, verified.
 
-    The folder appears whole or not at all. A download that was cut off goes on where it stopped when it is asked for
-    again. What is not as published is refused, with the checksum that it should have and the one it has.
+    The folder is created atomically. The same command resumes an interrupted download. A file that differs from what
+    was published is refused, with the checksum that it should have and the one that it has.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.traces.sources import source
         from eunomia.traces.sources.fetching import NotFetched, fetch
 
         wanted = source(name)
         try:
-            folder = fetch(wanted, out or Path("data") / name, mirror=mirror, report=_tell)
+            folder = fetch(wanted, out or Path("data") / name, mirror=mirror, report=_log)
         except NotFetched as failure:
             if as_json:
                 print(json.dumps(failure.as_dict()))
@@ -77,12 +77,12 @@ def get(
 
 
 def _size(size_bytes: int) -> str:
-    """Return a size as a person writes it."""
+    """Return a size for display."""
     for size, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size_bytes >= size:
             return f"{size_bytes / size:.3g} {unit}"
     return f"{size_bytes} bytes"
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

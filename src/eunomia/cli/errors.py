@@ -1,4 +1,4 @@
-"""How a command ends when something is wrong: what is said, and with which exit code."""
+"""Error messages and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 @contextmanager
-def answering_errors(as_json: bool) -> Iterator[None]:
-    """Say what is wrong with the input, all of it, and leave with exit code 2; Ctrl-C leaves with 130.
+def handle_errors(as_json: bool) -> Iterator[None]:
+    """Print every problem of the input and exit with code 2; with 130 on Ctrl-C.
 
-    What the machine refuses, such as a file on a full disk, is one sentence and exit code 1.
+    An error of the operating system, such as a full disk, is printed in one sentence, with exit code 1.
     """
     try:
         yield
@@ -35,17 +35,17 @@ def answering_errors(as_json: bool) -> Iterator[None]:
         raise typer.Exit(MISUSED) from None
     except (KeyboardInterrupt, SystemError) as error:
         if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
-            raise  # compiled code that is interrupted ends in a SystemError because of that
+            raise  # interrupted compiled code raises SystemError
         print("interrupted; nothing was written", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    except _policy_mistakes() as error:
-        print(f"error: the policy failed, nothing was written: {error}", file=sys.stderr)
-        raise typer.Exit(FAILED) from None
-    except _tuner_mistakes() as error:
-        print(f"error: a search failed, nothing was written: {error}", file=sys.stderr)
+    except plugin_errors() as error:
+        from eunomia.tuners.tuner import InvalidTunerRequest
+
+        failed = "a search" if isinstance(error, InvalidTunerRequest) else "the policy"
+        print(f"error: {failed} failed, nothing was written: {error}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
     except OSError as error:
-        problem = _refused_by_the_machine(error)
+        problem = _system_problem(error)
         if problem is None:
             raise
         if as_json:
@@ -56,54 +56,44 @@ def answering_errors(as_json: bool) -> Iterator[None]:
 
 
 def fail_if_unfinished(runs: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Leave with exit code 1 when runs left jobs unfinished; `runs` are their labels, and why, if they did."""
-    left = [(label, why) for label, why in runs if why]
-    for label, why in left:
+    """Exit with code 1 when runs left jobs unfinished; `runs` are labels and reasons, empty if all jobs finished."""
+    unfinished = [(label, why) for label, why in runs if why]
+    for label, why in unfinished:
         print(f"error: {label}: {'; '.join(why)}", file=sys.stderr)
-    if left:
+    if unfinished:
         raise typer.Exit(FAILED)
 
 
-def _refused_by_the_machine(error: OSError) -> Problem | None:
-    """Return what the machine refused and where; None for an error that it has no part in, or of no known place."""
+def _system_problem(error: OSError) -> Problem | None:
+    """Return the problem of an operating system error; None for other errors, or if the file is not known."""
     if error.errno not in REFUSALS:
         return None
-    place, named = _place(), error.filename
-    file = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else None
-    draft = file is not None and place is not None and f"/.{place.name}." in file  # what nobody knows by that name
-    if place is not None and (draft or (file is None and error.errno in DISK)):
+    place, name = _output_path(), error.filename
+    file = os.fsdecode(name) if isinstance(name, str | bytes | os.PathLike) else None
+    is_draft = file is not None and place is not None and f"/.{place.name}." in file  # a name that users do not know
+    if place is not None and (is_draft or (file is None and error.errno in DISK)):
         file = str(place)
     rule, fix = REFUSALS[error.errno]
     return None if file is None else Problem(file=file, rule=rule, fix=fix)
 
 
-def _place() -> Path | None:
-    """Return where the command that is running was told to write. A write that fails does not say its file."""
-    # What knows of the command is a part of typer or a package of its own, by version; its classes say which.
+def _output_path() -> Path | None:
+    """Return the output path of the current command, as a failed write does not name its file."""
+    # The module with the current context is part of typer or a package of its own, depending on the version.
     home = typer.Context.__mro__[1].__module__.replace("core", "globals")
     try:
         command = import_module(home).get_current_context(silent=True)
-    except (ImportError, AttributeError):  # then it is not known
+    except (ImportError, AttributeError):
         return None
-    said = {} if command is None else command.params
-    return next((said[name] for name in ("out", "to") if isinstance(said.get(name), Path)), None)
+    given = {} if command is None else command.params
+    return next((given[name] for name in ("out", "to") if isinstance(given.get(name), Path)), None)
 
 
-def mistakes_of_plugins() -> tuple[type[Exception], ...]:
-    """Return what says a mistake of a policy or a tuner so plainly that no traceback is needed."""
-    return (*_policy_mistakes(), _tuner_mistakes())
-
-
-def _tuner_mistakes() -> type[Exception]:
-    from eunomia.tuners.tuner import InvalidTunerRequest
-
-    return InvalidTunerRequest
-
-
-def _policy_mistakes() -> tuple[type[Exception], ...]:
-    """Return what says a policy's mistake so plainly that no traceback is needed."""
+def plugin_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions of a policy or tuner whose message is clear without a traceback."""
     from eunomia.model.answers import InvalidAnswer
     from eunomia.model.view import UndeclaredColumn
     from eunomia.solvers.program import NoOptimum
+    from eunomia.tuners.tuner import InvalidTunerRequest
 
-    return InvalidAnswer, UndeclaredColumn, NoOptimum
+    return InvalidAnswer, UndeclaredColumn, NoOptimum, InvalidTunerRequest

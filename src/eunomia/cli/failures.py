@@ -1,4 +1,4 @@
-"""`eunomia failures`: why a job failed, by what its log says."""
+"""`eunomia failures`: classifies why jobs failed from their logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eunomia.cli.errors import answering_errors
+from eunomia.cli.errors import handle_errors
+from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 STDIN = "-"
 
 
@@ -37,18 +37,18 @@ def classify(
     Prints reason, category, the signature that matched, and the line. Of a log above 9 MiB the first one and the last 8
     are read. With several files --json prints a list.
     """
-    with answering_errors(as_json):
-        verdicts = _verdicts(files)
+    with handle_errors(as_json):
+        classified = _classify_files(files)
         if as_json:
-            found = [_as_dict(name, verdict) for name, verdict in verdicts]
-            print(json.dumps(found if len(found) > 1 else found[0]))
+            results = [_as_dict(name, result) for name, result in classified]
+            print(json.dumps(results if len(results) > 1 else results[0]))
             return
-        for name, verdict in verdicts:
-            place = "" if verdict.line is None else f":{verdict.line}"
-            category = f" ({verdict.category})" if verdict.category else ""
-            print(f"{name}{place}: {verdict.reason}{category}")
-            if verdict.text is not None:
-                print(f"    {verdict.signature}: {verdict.text}")
+        for name, result in classified:
+            place = "" if result.line is None else f":{result.line}"
+            category = f" ({result.category})" if result.category else ""
+            print(f"{name}{place}: {result.reason}{category}")
+            if result.text is not None:
+                print(f"    {result.signature}: {result.text}")
 
 
 @app.command("list")
@@ -74,33 +74,33 @@ def list_(as_json: JsonOption = False) -> None:
         print(f"{one.reason:22} {CATEGORY[one.reason]:8} {one.tier}  {one.name}")
 
 
-def _verdicts(files: list[str]) -> list[tuple[str, Classification]]:
-    """Return the verdict on each file. Raises InvalidInput that names every file that cannot be read."""
+def _classify_files(files: list[str]) -> list[tuple[str, Classification]]:
+    """Return the classification of each file. Raises InvalidInput naming every file that cannot be read."""
     from eunomia.failures.classifier import classify_lines
     from eunomia.failures.logs import open_log, read_ends
 
-    found, problems = [], []
+    results, problems = [], []
     for name in files:
         try:
             if name == STDIN:
-                found.append((name, classify_lines(read_ends(sys.stdin.buffer))))
+                results.append((name, classify_lines(read_ends(sys.stdin.buffer))))
             else:
                 with open_log(Path(name)) as file:
-                    found.append((name, classify_lines(read_ends(file))))
-        except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: a name that no file can have
+                    results.append((name, classify_lines(read_ends(file))))
+        except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: an invalid file name
             rule = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
             problems.append(Problem(file=name, rule=rule, fix="give a text file that you may read, or - for stdin"))
     if problems:
         raise InvalidInput(problems)
-    return found
+    return results
 
 
-def _as_dict(name: str, verdict: Classification) -> dict[str, object]:
+def _as_dict(name: str, result: Classification) -> dict[str, object]:
     return {
         "file": name,
-        "reason": verdict.reason,
-        "category": verdict.category,
-        "signature": verdict.signature,
-        "line": verdict.line,
-        "text": verdict.text,
+        "reason": result.reason,
+        "category": result.category,
+        "signature": result.signature,
+        "line": result.line,
+        "text": result.text,
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from eunomia.cli.errors import answering_errors
+from eunomia.cli.errors import handle_errors
 from eunomia.inputs.problems import InvalidInput, Problem
 
 GROUP = "eunomia.commands"
@@ -41,7 +41,7 @@ def _add(app: typer.Typer, point: EntryPoint) -> None:
 
 def _refusal(name: str, rule: str, fix: str) -> Callable[[typer.Context], None]:
     def refuse(context: typer.Context) -> None:
-        with answering_errors("--json" in context.args):
+        with handle_errors("--json" in context.args):
             raise InvalidInput([Problem(file="command line", column="COMMAND", value=name, rule=rule, fix=fix)])
 
     return refuse

@@ -1,4 +1,4 @@
-"""`eunomia policies`: what policies there are, by where they stand in the survey of the field."""
+"""`eunomia policies`: lists the policies and their place in the taxonomy of the survey."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from eunomia.cli.errors import answering_errors
+from eunomia.cli.errors import handle_errors
+from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
@@ -30,14 +31,14 @@ def policies(
         ),
     ] = None,
     door: Annotated[str | None, typer.Option("--door", metavar="DOOR", help="shares, order or grants only.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the policies, or show one.
 
     With door, objective, paper, and rows of the survey's taxonomy; --json adds technique, all axes of the taxonomy,
     parameters and what a policy needs to see.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         cards = chosen(policy_cards(name), where or (), door)
         if as_json:
             plain = [card | {"parameters": _plain(card["parameters"])} for card in cards]
@@ -45,52 +46,52 @@ def policies(
         elif name is None:
             _show_all(cards)
         elif not cards:
-            print(f"{name} is not as was asked: {', '.join([*(where or ()), *([f'door={door}'] if door else [])])}")
+            print(f"{name} does not match: {', '.join([*(where or ()), *([f'door={door}'] if door else [])])}")
         else:
             for card in cards:
                 _show(card)
 
 
 def policy_cards(name: str | None) -> list[dict[str, Any]]:
-    """Return the cards of all policies, or of one. Raises InvalidInput for a name that is not known."""
+    """Return the descriptions of all policies, or of one. Raises InvalidInput for an unknown name."""
     from eunomia.setup.policy_lookup import known_policies, policy_class
 
     return [_card(policy_class(key)) for key in ([name] if name else known_policies(presets=False))]
 
 
 def chosen(cards: Sequence[dict[str, Any]], where: Sequence[str], door: str | None) -> list[dict[str, Any]]:
-    """Return the cards that are as is asked: AXIS=VALUE, all of them, and the door.
+    """Return the cards that match every AXIS=VALUE of `where`, and the door.
 
-    Raises InvalidInput naming every axis, value or door that there is not.
+    Raises InvalidInput naming every unknown axis, value or door.
     """
-    asked = _asked(where, door)
+    conditions = _parse_conditions(where, door)
     return [
         card
         for card in cards
         if (door is None or card["door"] == door)
-        and all(card["taxonomy"] is not None and value in card["taxonomy"][axis] for axis, value in asked)
+        and all(card["taxonomy"] is not None and value in card["taxonomy"][axis] for axis, value in conditions)
     ]
 
 
-def _asked(where: Sequence[str], door: str | None) -> list[tuple[str, str]]:
+def _parse_conditions(where: Sequence[str], door: str | None) -> list[tuple[str, str]]:
     from eunomia.model.policy import Door
     from eunomia.model.taxonomy import AXES
 
-    problems, asked = Problems("command line"), []
+    problems, conditions = Problems("command line"), []
     if door is not None and door not in get_args(Door):
         problems.add("there is no such door", nearest(door, get_args(Door)), column="--door", value=door)
-    for said in where:
-        axis, separator, value = said.partition("=")
+    for condition in where:
+        axis, separator, value = condition.partition("=")
         if not separator:
-            problems.add("is no AXIS=VALUE", f"write {axis}=…", column="--where", value=said)
+            problems.add("is no AXIS=VALUE", f"write {axis}=…", column="--where", value=condition)
         elif axis not in AXES:
-            problems.add(f"there is no axis {axis!r}", nearest(axis, AXES), column="--where", value=said)
+            problems.add(f"there is no axis {axis!r}", nearest(axis, AXES), column="--where", value=condition)
         elif value not in AXES[axis]:
             rule = f"the axis {axis} has no value {value!r}"
-            problems.add(rule, nearest(value, AXES[axis]), column="--where", value=said)
-        asked.append((axis, value))
+            problems.add(rule, nearest(value, AXES[axis]), column="--where", value=condition)
+        conditions.append((axis, value))
     problems.raise_if_any()
-    return asked
+    return conditions
 
 
 def _card(policy: Any) -> dict[str, Any]:
@@ -98,8 +99,8 @@ def _card(policy: Any) -> dict[str, Any]:
 
     info = policy.info
     needs_value = any(one.default is MISSING and one.default_factory is MISSING for one in fields(policy))
-    reads = info.needs if needs_value else policy().info.needs
-    time_cut = info.mechanism
+    needs = info.needs if needs_value else policy().info.needs
+    mechanism = info.mechanism
     return {
         "name": info.name,
         "door": info.door,
@@ -107,23 +108,23 @@ def _card(policy: Any) -> dict[str, Any]:
         "technique": info.technique,
         "paper": info.paper,
         "needs": sorted(info.needs),
-        "taxonomy": None if info.taxonomy is None else info.taxonomy.axes(reads),
+        "taxonomy": None if info.taxonomy is None else info.taxonomy.axes(needs),
         "oracle": info.oracle,
         "mechanism": {
-            "length_s": time_cut.length_s if math.isfinite(time_cut.length_s) else None,
-            "aligned": time_cut.aligned,
-            "recall": time_cut.recall,
+            "length_s": mechanism.length_s if math.isfinite(mechanism.length_s) else None,
+            "aligned": mechanism.aligned,
+            "recall": mechanism.recall,
         },
         "parameters": {field.name: field.default for field in fields(policy)},
-        "presets": {preset: said for preset, (name, said) in PRESETS.items() if name == info.name},
+        "presets": {preset: values for preset, (name, values) in PRESETS.items() if name == info.name},
         "doc": inspect.getdoc(inspect.getmodule(policy)),
     }
 
 
 def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
-    """Return parameters as JSON holds them: null is without end, or has to be said."""
-    ends = {name: not (value is MISSING or value == math.inf) for name, value in parameters.items()}
-    return {name: value if ends[name] else None for name, value in parameters.items()}
+    """Return parameters for JSON: null means infinite, or required."""
+    is_finite = {name: not (value is MISSING or value == math.inf) for name, value in parameters.items()}
+    return {name: value if is_finite[name] else None for name, value in parameters.items()}
 
 
 def _show_all(cards: Sequence[dict[str, Any]]) -> None:
@@ -146,7 +147,7 @@ def _show_all(cards: Sequence[dict[str, Any]]) -> None:
 
 
 def _show(card: dict[str, Any]) -> None:
-    """Print all that is known of one policy."""
+    """Print everything about one policy."""
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
@@ -154,8 +155,8 @@ def _show(card: dict[str, Any]) -> None:
     parameters = ", ".join(f"{name} = {value!r}" for name, value in card["parameters"].items()) or "none"
     console.print(f"parameters: {parameters}\nneeds: {', '.join(card['needs'])}", markup=False)
     if card["taxonomy"] is not None:
-        said = "; ".join(f"{axis} {', '.join(values)}" for axis, values in card["taxonomy"].items())
-        console.print(f"taxonomy: {said}", markup=False)
-    for preset, said in card["presets"].items():
-        meaning = "&".join(f"{key}={str(value).lower()}" for key, value in said.items())
-        console.print(f"{preset} = {card['name']}{'?' * bool(said)}{meaning}", markup=False)
+        axes = "; ".join(f"{axis} {', '.join(values)}" for axis, values in card["taxonomy"].items())
+        console.print(f"taxonomy: {axes}", markup=False)
+    for preset, values in card["presets"].items():
+        meaning = "&".join(f"{key}={str(value).lower()}" for key, value in values.items())
+        console.print(f"{preset} = {card['name']}{'?' * bool(values)}{meaning}", markup=False)

@@ -1,4 +1,4 @@
-"""`eunomia trace`: look into a trace, write it in our own format, take a part of it."""
+"""`eunomia trace`: describes, converts and samples traces and machine lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eunomia.cli.errors import answering_errors
+from eunomia.cli.errors import handle_errors
+from eunomia.cli.options import JsonOption
 
 if TYPE_CHECKING:
     from eunomia.traces import Trace
@@ -35,7 +36,6 @@ ReaderOption = Annotated[
     typer.Option("--option", metavar="KEY=VALUE", help="An option of the format, such as fraction=drop. Repeatable."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
 
 
 @app.command()
@@ -50,12 +50,12 @@ def describe(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a trace is like.
+    """Describe a trace.
 
-    How many jobs, how wide, how long, when they come, whose they are, how they end; and what its reader estimated or
-    left out. A list of machines, and the published state of a cluster minute by minute, are described too.
+    Number, sizes, durations, arrivals, tenants and outcomes of jobs; and what its reader estimated or left out. Also
+    describes a list of machines, and the published state of a cluster minute by minute.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.traces.cluster_state import is_cluster_state, read_cluster_history
         from eunomia.traces.machine_lists import is_machine_list
 
@@ -84,7 +84,7 @@ def machines(
 
     A scenario uses such a file as its cluster: nodes_file = "machines.csv?only=v100,p100".
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.inputs.atomic_write import check_place
         from eunomia.traces.machine_lists.native import write
 
@@ -109,9 +109,9 @@ def convert(
 ) -> None:
     """Write a trace in our own format.
 
-    Every column that the format has is kept exactly; what it has no place for is told.
+    Every column that the format has is kept exactly; what it lacks is listed.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.inputs.atomic_write import check_place
         from eunomia.traces.writing import ENDINGS
 
@@ -152,7 +152,7 @@ def sample(
 
     Some tenants, a stretch of time, a tenth of the jobs, twice the load. The same seed draws the same jobs.
     """
-    with answering_errors(as_json):
+    with handle_errors(as_json):
         from eunomia.inputs.atomic_write import check_place
         from eunomia.traces.sampling import sample as taken
         from eunomia.traces.writing import ENDINGS
@@ -175,8 +175,7 @@ def _read(file: Path, format: str, option: list[str] | None) -> Trace:
     from eunomia.scenario.reader_options import parse_options
     from eunomia.traces import read
 
-    options: dict[str, Any] = dict(parse_options(option or [], "--option"))
-    return read(file, format, **options)
+    return read(file, format, **dict(parse_options(option or [], "--option")))
 
 
 def _machines(file: Path, format: str, option: list[str] | None) -> MachineList:
@@ -188,7 +187,7 @@ def _machines(file: Path, format: str, option: list[str] | None) -> MachineList:
 
 
 def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> None:
-    """Print what the trace is like; write page and numbers if there is a place for them."""
+    """Print a description of the trace; with `out` write trace.html and trace.json."""
     from eunomia.report.trace_tables import trace_rows
     from eunomia.traces.statistics import describe as description
 
@@ -202,7 +201,7 @@ def _describe(trace: Trace, out: Path | None, force: bool, as_json: bool) -> Non
     width = max(len(name) for name, _ in rows)
     print(f"{found.source}\n")
     print("\n".join(f"{name:<{width}}  {value}" for name, value in rows))
-    _tell("note", found.notes)
+    _print_notes("note", found.notes)
     if out is not None:
         print(f"page: {out / 'trace.html'}")
 
@@ -226,7 +225,7 @@ def _show_states(found: ClusterHistory, as_json: bool) -> None:
         print(json.dumps(found.as_dict(), allow_nan=False))
         return
     print("\n".join(state_lines(found)))
-    _tell("note", found.notes)
+    _print_notes("note", found.notes)
 
 
 def _show_machines(found: MachineList, as_json: bool) -> None:
@@ -236,16 +235,16 @@ def _show_machines(found: MachineList, as_json: bool) -> None:
         print(json.dumps(found.as_dict()))
         return
     print("\n".join(machine_lines(found)))
-    _tell("note", found.notes)
+    _print_notes("note", found.notes)
 
 
-def _tell(what: str, sentences: Iterable[str]) -> None:
+def _print_notes(what: str, sentences: Iterable[str]) -> None:
     for sentence in sentences:
         print(f"{what}: {sentence}", file=sys.stderr)
 
 
 def _write(trace: Trace, path: Path, as_json: bool) -> None:
-    """Write the trace, then say what was written and what was not."""
+    """Write the trace, then print what was written and what was not."""
     from eunomia.traces import write_native
     from eunomia.traces.writing import list_losses
 
@@ -254,5 +253,5 @@ def _write(trace: Trace, path: Path, as_json: bool) -> None:
         print(json.dumps({"file": str(path), "jobs": len(trace), "notes": trace.notes, "lost": list_losses(trace)}))
         return
     print(f"{len(trace):,} jobs: {path}")
-    _tell("note", trace.notes)
-    _tell("not written", list_losses(trace))
+    _print_notes("note", trace.notes)
+    _print_notes("not written", list_losses(trace))

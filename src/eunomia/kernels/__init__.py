@@ -1,13 +1,11 @@
-"""Functions over arrays that run interpreted until compiling them pays, with the same bits either way.
+"""Functions over arrays that are interpreted until compiling them pays, with bit-identical results.
 
-`@kernel` marks a function that numba can compile. Its first calls are plain Python. It is compiled when the time that
-it has taken reaches what compiling it is estimated to cost. So a small run never waits for a compiler, and a large one
-soon runs compiled code. No option of the compiler that may change a value is in use, so both give the same bits
-(decision note 0034).
+`@kernel` marks a function that numba can compile. It is compiled when the time spent on interpreted calls reaches the
+estimated cost of compiling, so small runs never wait for a compiler. No compiler option that may change a value is
+used, so that both give the same bits (decision note 0034).
 
 `EUNOMIA_KERNELS=compiled` compiles each kernel at its first call, `EUNOMIA_KERNELS=interpreted` or
-`NUMBA_DISABLE_JIT=1` none at all. Importing this module imports no compiler, sets no environment variable and makes no
-file.
+`NUMBA_DISABLE_JIT=1` none. Importing this module imports no compiler, sets no environment variable and creates no file.
 """
 
 from __future__ import annotations
@@ -24,30 +22,30 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from eunomia.kernels.cache import file_name, folder, is_busy, is_kept, kept_in, one_at_a_time
-from eunomia.kernels.reach import reach, stamp
+from eunomia.kernels.cache import compile_lock, file_name, folder, is_cached, is_compiling, numba_cache
+from eunomia.kernels.reach import reached_kernels, source_hash
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Estimates of what a kernel costs; `python -m benchmarks.first_call --costs` measures them.
-COMPILING_S_PER_BYTE = 8e-4  # of the instructions that it reaches
+COMPILING_S_PER_BYTE = 8e-4  # of the bytecode of all kernels that it reaches
 LOADING_S = 0.005  # from the cache
 IMPORTING_S = 0.3  # numba
-INTERPRETING_S_PER_ELEMENT = 1e-6  # least time of an interpreted call, per element of its arrays
-INNER = 3.0  # a kernel called by an interpreted one is compiled so much later: its caller may be compiled whole
-WORTH_A_LINE_S = 2.0  # compiling that takes longer is announced
-VALUE_SAFE = frozenset({"nnan", "ninf", "nsz"})  # liberties of the compiler that leave finite values as they are
+INTERPRETING_S_PER_ELEMENT = 1e-6  # lower bound for an interpreted call, per element of its arrays
+INNER_DELAY = 3.0  # factor for kernels called by an interpreted kernel, as compiling the caller includes them
+ANNOUNCE_S = 2.0  # longer compiling is announced
+VALUE_SAFE = frozenset({"nnan", "ninf", "nsz"})  # fastmath flags that do not change finite values
 
-LOG = logging.getLogger(__name__)  # says once in a process when compiling takes long
+LOG = logging.getLogger(__name__)  # announces long compiling once in a process
 
 
 class Process:
-    """What this process has spent on kernels, in seconds."""
+    """Seconds that this process has spent on kernels."""
 
     def __init__(self) -> None:
-        self.is_interpreting = False  # a kernel, which may call others
+        self.is_interpreting = False  # inside an interpreted kernel
         self.interpreted_s = 0.0
-        self.compiling_s = 0.0  # loading from the cache is counted, too
+        self.compiling_s = 0.0  # including loading from the cache
         self.is_announced = False
 
 
@@ -56,28 +54,27 @@ KERNELS: list[Kernel] = []
 
 
 class Kernel:
-    """A function that is interpreted or compiled, whichever is less work so far.
+    """A function that is interpreted or compiled, whichever has cost less so far.
 
-    Compiled code calls it like a function of numba's: `_numba_type_`, `py_func` and `targetoptions` are what numba asks
-    for.
+    `_numba_type_`, `py_func` and `targetoptions` are the interface that numba needs to call it from compiled code.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self.targetoptions = options
-        self.spent_s = 0.0  # on interpreted calls, without the compiling in them
-        self.compiling_s = 0.0  # with the first call
-        self.mode = ""  # "compiled" or "interpreted" overrule the environment
-        self._ready: Any = None
-        self._patience_s = LOADING_S  # no estimate is made before so much is spent
+        self.spent_s = 0.0  # on interpreted calls, without compiling during them
+        self.compiling_s = 0.0  # including the first call
+        self.mode = ""  # "compiled" or "interpreted" overrides the environment
+        self._compiled: Any = None
+        self._next_estimate_s = LOADING_S  # time spent at which the cost is estimated next
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Call the compiled function, or the interpreted one if that is less work."""
+        """Call the compiled or the interpreted function."""
         if named:
             args = signature(self.py_func).bind(*args, **named).args
-        if self._ready is not None:
-            return self._ready(*args)
+        if self._compiled is not None:
+            return self._compiled(*args)
         if PROCESS.is_interpreting:
             return self._call_from_kernel(args)
         if self._pays(self.spent_s + INTERPRETING_S_PER_ELEMENT * _elements(args)) and self._may_compile():
@@ -86,7 +83,7 @@ class Kernel:
         try:
             with np.errstate(all="ignore"):
                 before = self.spent_s
-                result = _plain(self._interpret(args))
+                result = _to_plain(self._interpret(args))
                 PROCESS.interpreted_s += self.spent_s - before
                 return result
         finally:
@@ -97,41 +94,41 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """Its module and name."""
+        """Module and name."""
         return f"{self.py_func.__module__}.{self.py_func.__qualname__}"
 
     @functools.cached_property
     def file_name(self) -> str:
-        """The name of its files in the cache, which changes with anything that it reaches."""
-        return file_name(self.name, stamp(self))
+        """Name of its files in the cache, with the hash of everything that it reaches."""
+        return file_name(self.name, source_hash(self))
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The function as Python calls it, kept in the cache; asking for it imports numba."""
-        made = self._made(no_cfunc_wrapper=True)
-        made._cache = kept_in(folder(), self)
-        return made
+        """The numba function for calls from Python, with the cache; imports numba."""
+        function = self._jit(no_cfunc_wrapper=True)
+        function._cache = numba_cache(folder(), self)
+        return function
 
     @functools.cached_property
     def inner(self) -> Any:
-        """The function as other kernels call it: without the way in from Python, which takes long to compile."""
+        """The numba function for calls from kernels, without the wrapper for Python, which is slow to compile."""
         from numba.core import types
 
-        made = self._made(no_cfunc_wrapper=True, no_cpython_wrapper=True)
-        resolve, plain = made.get_call_template, cast(Any, types).unliteral
+        function = self._jit(no_cfunc_wrapper=True, no_cpython_wrapper=True)
+        resolve, plain = function.get_call_template, cast(Any, types).unliteral
 
-        def resolve_once(args: Any, named: Any) -> Any:  # not once more for each number that a caller writes out
+        def resolve_plain(args: Any, named: Any) -> Any:  # without literal types, which would be compiled separately
             return resolve(tuple(map(plain, args)), {name: plain(value) for name, value in named.items()})
 
-        made.get_call_template = resolve_once
-        compile_alone = made.compile
+        function.get_call_template = resolve_plain
+        compile_alone = function.compile
 
         def compile_for_caller(arguments: Any) -> Any:
             with _optimised_by_caller():
                 return compile_alone(arguments)
 
-        made.compile = compile_for_caller
-        return made
+        function.compile = compile_for_caller
+        return function
 
     @property
     def _numba_type_(self) -> Any:
@@ -139,61 +136,62 @@ class Kernel:
 
     @property
     def cost_s(self) -> float:
-        """Estimated seconds until compiled code is at hand."""
+        """Estimated seconds to load or compile it."""
         importing = 0.0 if "numba" in sys.modules else max(IMPORTING_S - PROCESS.interpreted_s, 0.0)
-        if is_kept(self):
+        if is_cached(self):
             return importing + LOADING_S
-        size = sum(len(each.py_func.__code__.co_code) for each in reach(self) if each._ready is None)
+        kernels = (each for each in reached_kernels(self) if each._compiled is None)
+        size = sum(len(each.py_func.__code__.co_code) for each in kernels)
         return importing + COMPILING_S_PER_BYTE * size
 
-    def _made(self, **options: bool) -> Any:
+    def _jit(self, **options: bool) -> Any:
         import numba
 
         njit: Any = numba.njit
         return njit(**self.targetoptions, **options)(self.py_func)
 
     def _call_from_kernel(self, args: tuple[Any, ...]) -> Any:
-        """Answer a kernel that is interpreted."""
-        is_due = self.spent_s > INNER * self._patience_s or self.mode
-        if is_due and self._pays(self.spent_s / INNER) and self._may_compile():
+        """Return the result for an interpreted kernel."""
+        is_due = self.spent_s > INNER_DELAY * self._next_estimate_s or self.mode
+        if is_due and self._pays(self.spent_s / INNER_DELAY) and self._may_compile():
             return self._compile_and_call(args)
         return self._interpret(args)
 
     def _interpret(self, args: tuple[Any, ...]) -> Any:
-        began, compiling = perf_counter(), PROCESS.compiling_s
+        started, compiling = perf_counter(), PROCESS.compiling_s
         try:
             return self.py_func(*args)
         finally:
-            self.spent_s += perf_counter() - began - (PROCESS.compiling_s - compiling)
+            self.spent_s += perf_counter() - started - (PROCESS.compiling_s - compiling)
 
     def _pays(self, spent: float) -> bool:
-        """Tell whether it is time to compile, for interpreting has cost as much."""
+        """Whether interpreting has cost as much as compiling would."""
         mode = self.mode or _mode()
         if mode != "auto":
             return mode == "compiled"
-        if spent < self._patience_s:
+        if spent < self._next_estimate_s:
             return False
         cost = self.cost_s
-        self._patience_s = min(cost, 2 * spent)  # an estimate looks at the cache, which takes time, too
+        self._next_estimate_s = min(cost, 2 * spent)  # an estimate reads the cache folder, which takes time
         return spent >= cost
 
     def _may_compile(self) -> bool:
-        """Tell whether to compile now: not while another process does, unless interpreting takes far too long."""
-        is_urgent = self.spent_s > 3 * self.cost_s or is_kept(self) or (self.mode or _mode()) == "compiled"
-        if not is_urgent and is_busy():
-            self._patience_s = 1.5 * max(self.spent_s, self._patience_s)
+        """Whether to compile now: not while another process compiles, unless interpreting takes far longer."""
+        is_urgent = self.spent_s > 3 * self.cost_s or is_cached(self) or (self.mode or _mode()) == "compiled"
+        if not is_urgent and is_compiling():
+            self._next_estimate_s = 1.5 * max(self.spent_s, self._next_estimate_s)
             return False
         return True
 
     def _compile_and_call(self, args: tuple[Any, ...]) -> Any:
-        """Call the function compiled, or loaded from the cache, for these types of arguments."""
-        began = perf_counter()
-        if PROCESS.compiling_s + self.cost_s > WORTH_A_LINE_S:
+        """Compile the function, or load it from the cache, and call it."""
+        started = perf_counter()
+        if PROCESS.compiling_s + self.cost_s > ANNOUNCE_S:
             announce_compiling()
-        with one_at_a_time():
+        with compile_lock():
             result = self.dispatcher(*args)
-        self._ready = self.dispatcher
-        self.compiling_s = perf_counter() - began
+        self._compiled = self.dispatcher
+        self.compiling_s = perf_counter() - started
         PROCESS.compiling_s += self.compiling_s
         return result
 
@@ -201,12 +199,12 @@ class Kernel:
 def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Function], Function]:
     """Mark a function for compiling.
 
-    allocates: False for a step that makes no array: it is compiled without counting who holds one, which costs more
-    than a small step does. numba refuses one that makes an array after all. One that returns an array may be called by
-    its like alone. True for one that makes arrays and is called by such a step. By default it is as its caller is.
-    options: options of `numba.njit`, of those that change no value.
+    allocates: False for a kernel that creates no array; it is compiled without reference counting, which costs more
+    than a small kernel does. numba refuses it if it creates an array, and if it returns one only such kernels may call
+    it. True for a kernel that creates arrays and is called by such a kernel. The default is that of its caller.
+    options: options of `numba.njit`. Raises ValueError for fastmath flags that may change values.
     """
-    if not _liberties(options.get("fastmath", False)) <= VALUE_SAFE:
+    if not _fastmath_flags(options.get("fastmath", False)) <= VALUE_SAFE:
         raise ValueError(
             f"fastmath is {options['fastmath']!r}, which may change values, so that results would depend on the "
             f"processor; of these only {', '.join(sorted(VALUE_SAFE))} are allowed: write out the order of sums instead"
@@ -215,11 +213,11 @@ def kernel(*, allocates: bool | None = None, **options: Any) -> Callable[[Functi
         options["_nrt"] = allocates
     options.setdefault("error_model", "numpy")
 
-    def made(function: Function) -> Function:
+    def decorate(function: Function) -> Function:
         KERNELS.append(Kernel(function, options))
         return cast(Function, KERNELS[-1])
 
-    return made
+    return decorate
 
 
 @contextmanager
@@ -239,7 +237,7 @@ def _optimised_by_caller() -> Iterator[None]:
         library._optimize_final_module = optimise
 
 
-def _liberties(fastmath: Any) -> frozenset[str]:
+def _fastmath_flags(fastmath: Any) -> frozenset[str]:
     if isinstance(fastmath, bool):
         return frozenset({"fast"}) if fastmath else frozenset()
     return frozenset(fastmath)
@@ -262,17 +260,17 @@ def _elements(args: tuple[Any, ...]) -> int:
     return total
 
 
-def _plain(value: Any) -> Any:
-    """Return numbers as compiled code returns them."""
+def _to_plain(value: Any) -> Any:
+    """Return a value with Python numbers, as compiled code returns them."""
     if isinstance(value, np.generic):
         return value.item()
     if type(value) is tuple:
-        return tuple([_plain(each) for each in value])
+        return tuple([_to_plain(each) for each in value])
     return value
 
 
 def announce_compiling() -> None:
-    """Log one line that compiling takes a while, once in a process."""
+    """Log that compiling takes a while, once in a process."""
     if not PROCESS.is_announced:
         PROCESS.is_announced = True
         LOG.warning("Compiling numerical code for this machine; it is kept for later runs.")

@@ -1,8 +1,8 @@
-"""Where compiled kernels are kept, and who may compile.
+"""The cache of compiled kernels, and the lock that lets one process of a machine compile at a time.
 
-The folder is `NUMBA_CACHE_DIR`, or else `__pycache__` of this package, or the user's cache folder where the package is
-read-only. A file's name has a hash of all that its kernel reaches, so that an edit drops what it changes and nothing
-else. One process of a machine compiles at a time; the others go on interpreted, and load what it has made.
+The folder is `NUMBA_CACHE_DIR`, or else `__pycache__` of this package, or the user's cache folder if the package is
+read-only. File names have a hash of everything that the kernel reaches, so an edit invalidates only what it changes.
+While one process compiles, others interpret kernels; they load the compiled code when it is in the cache.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eunomia.kernels import Kernel
 
-KEPT = 3  # versions of a kernel
+KEPT_VERSIONS = 3  # of a kernel
 
 
 def folder() -> Path | None:
-    """Return the folder of compiled code, made if need be; None where none can be written to."""
+    """Return the cache folder, created if needed; None if no folder is writable."""
     return _folder(os.environ.get("NUMBA_CACHE_DIR", ""), os.environ.get("XDG_CACHE_HOME", ""))
 
 
-def file_name(name: str, stamp: str) -> str:
-    """Return how the files of a kernel begin."""
-    return f"{name}-{stamp}.py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+def file_name(name: str, source_hash: str) -> str:
+    """Return the prefix of the files of a kernel."""
+    return f"{name}-{source_hash}.py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 
 
-def is_kept(one: Kernel) -> bool:
-    """Tell whether there is compiled code of a kernel as it is now."""
+def is_cached(kernel: Kernel) -> bool:
+    """Whether the cache has compiled code of the current version of a kernel."""
     place = folder()
-    return place is not None and (place / f"{one.file_name}.nbi").exists()
+    return place is not None and (place / f"{kernel.file_name}.nbi").exists()
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Let one process of this machine compile at a time; wait for those that came before."""
+def compile_lock() -> Iterator[None]:
+    """Hold the lock of the cache, after waiting for other processes."""
     place = folder()
     if place is None:
         yield
@@ -50,8 +50,8 @@ def one_at_a_time() -> Iterator[None]:
         yield
 
 
-def is_busy() -> bool:
-    """Tell whether another process of this machine is compiling."""
+def is_compiling() -> bool:
+    """Whether another process of this machine is compiling."""
     place = folder()
     if place is None:
         return False
@@ -63,8 +63,8 @@ def is_busy() -> bool:
     return False
 
 
-def kept_in(place: Path | None, one: Kernel) -> Any:
-    """Return numba's cache of a function, with our own names of files."""
+def numba_cache(place: Path | None, kernel: Kernel) -> Any:
+    """Return a numba cache for a kernel, with the file names of this module."""
     from numba.core import caching
 
     if place is None:
@@ -72,54 +72,54 @@ def kept_in(place: Path | None, one: Kernel) -> Any:
     library: Any = caching
 
     class Locator(library._CacheLocator):  # type: ignore[misc]
-        """Says where files are, and when they are of use."""
+        """Locates the files of a kernel."""
 
-        _py_file = one.py_func.__code__.co_filename
+        _py_file = kernel.py_func.__code__.co_filename
 
         def get_cache_path(self) -> str:
             return str(place)
 
         def get_source_stamp(self) -> str:
-            return one.file_name
+            return kernel.file_name
 
         def get_disambiguator(self) -> str:
-            return one.file_name
+            return kernel.file_name
 
         @classmethod
         def from_function(cls, py_func: object, py_file: str) -> Locator:
             return cls()
 
     class Files(library.CompileResultCacheImpl):  # type: ignore[misc]
-        """Names files by what a kernel reaches."""
+        """Names the files of a kernel."""
 
         _locator_classes = (Locator,)
 
         def get_filename_base(self, fullname: str, abiflags: str) -> str:
-            return one.file_name
+            return kernel.file_name
 
     class Cache(library.FunctionCache):  # type: ignore[misc]
-        """Compiled code of one kernel; the oldest of several versions is removed."""
+        """Compiled code of one kernel; removes old versions."""
 
         _impl_class = Files
 
         def load_overload(self, sig: object, target_context: object) -> Any:
             try:
                 return super().load_overload(sig, target_context)
-            except (ImportError, AttributeError):  # it was compiled for a class that has another name by now
+            except (ImportError, AttributeError):  # it names a class that has moved since
                 self.flush()
                 return None
 
         def save_overload(self, sig: object, data: object) -> None:
             super().save_overload(sig, data)
-            forget(Path(self.cache_path), one.name)
+            prune_cache(Path(self.cache_path), kernel.name)
 
-    return Cache(one.py_func)
+    return Cache(kernel.py_func)
 
 
-def forget(place: Path, name: str) -> None:
+def prune_cache(place: Path, name: str) -> None:
     """Remove all but the newest versions of a kernel."""
-    made = sorted(place.glob(f"{name}-*.nbi"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for index in made[KEPT:]:
+    indices = sorted(place.glob(f"{name}-*.nbi"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for index in indices[KEPT_VERSIONS:]:
         for file in place.glob(f"{index.name.removesuffix('.nbi')}.*"):
             file.unlink(missing_ok=True)
 

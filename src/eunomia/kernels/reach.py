@@ -1,4 +1,4 @@
-"""What a kernel reaches: the kernels that it calls, and a hash of all that its compiled code depends on."""
+"""The kernels that a kernel calls, and a hash of everything that its compiled code depends on."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ if TYPE_CHECKING:
 _CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic, type(None))
 
 
-def reach(one: Kernel) -> list[Kernel]:
-    """Return a kernel and all that it calls, directly or not."""
-    return _gather(one, {})
+def reached_kernels(kernel: Kernel) -> list[Kernel]:
+    """Return a kernel and all kernels that it calls, directly or indirectly."""
+    return _collect(kernel, {})
 
 
-def stamp(one: Kernel) -> str:
-    """Return a name that changes when the instructions, constants or options change of anything that a kernel reaches.
+def source_hash(kernel: Kernel) -> str:
+    """Return a hash of bytecode, constants and options of everything that a kernel reaches.
 
-    Comments, docstrings and places in a file do not matter.
+    It does not depend on comments, docstrings and line numbers.
     """
-    found: dict[str, str] = {}
-    _gather(one, found)
-    return sha256(repr(sorted(found.items())).encode()).hexdigest()[:20]
+    hashes: dict[str, str] = {}
+    _collect(kernel, hashes)
+    return sha256(repr(sorted(hashes.items())).encode()).hexdigest()[:20]
 
 
-def _gather(one: Kernel, found: dict[str, str]) -> list[Kernel]:
-    """Write hashes by name of what a kernel reaches and is not there yet; return the kernels among it."""
-    if one.name in found:
+def _collect(kernel: Kernel, hashes: dict[str, str]) -> list[Kernel]:
+    """Add the missing hashes of reached kernels, by name; return these kernels."""
+    if kernel.name in hashes:
         return []
-    found[one.name] = ""  # it may reach itself
-    kernels, function = [one], one.py_func
+    hashes[kernel.name] = ""  # a kernel may reach itself
+    kernels, function = [kernel], kernel.py_func
     defaults: Any = getattr(function, "__defaults__", None)
-    parts = [f"{option}={_described(value)}" for option, value in sorted(one.targetoptions.items())]
-    parts.append(_described(defaults))
+    parts = [f"{option}={_describe(value)}" for option, value in sorted(kernel.targetoptions.items())]
+    parts.append(_describe(defaults))
     for code in _codes(function.__code__):
         constants = [each for each in code.co_consts if not isinstance(each, CodeType) and each != function.__doc__]
-        parts += [code.co_code.hex(), *map(_described, constants), repr(code.co_names), repr(code.co_varnames)]
+        parts += [code.co_code.hex(), *map(_describe, constants), repr(code.co_names), repr(code.co_varnames)]
         for each in _globals(function.__globals__, code):
             if hasattr(each, "targetoptions"):
-                kernels += _gather(each, found)
+                kernels += _collect(each, hashes)
                 parts.append(each.name)
             else:
-                parts.append(_described(each))
-    found[one.name] = sha256("\n".join(parts).encode()).hexdigest()
+                parts.append(_describe(each))
+    hashes[kernel.name] = sha256("\n".join(parts).encode()).hexdigest()
     return kernels
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield the instructions of a function and of those inside it."""
+    """Yield the code of a function and of nested functions."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -61,7 +61,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _globals(known: dict[str, Any], code: CodeType) -> Iterator[Any]:
-    """Yield the values that instructions name, those in our own modules included."""
+    """Yield the global values that code names, including those in modules of this package."""
     for name in code.co_names:
         value = known.get(name)
         if isinstance(value, ModuleType) and value.__name__.startswith("eunomia"):
@@ -70,11 +70,11 @@ def _globals(known: dict[str, Any], code: CodeType) -> Iterator[Any]:
             yield value
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return repr((value.dtype.str, value.shape, value.tobytes()))
     if isinstance(value, frozenset):
-        return repr(sorted(map(repr, value)))  # a set's own order changes with the process
+        return repr(sorted(map(repr, value)))  # the order of a set differs between processes
     if isinstance(value, _CONSTANTS):
         return repr(value)
     return str(getattr(value, "__name__", type(value).__name__))

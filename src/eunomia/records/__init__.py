@@ -1,1 +1,1 @@
-"""The loop of a run, the record that it writes, and what is made of records: replay and explanations."""
+"""The loop of a run, its record, and replay and explanation of records."""

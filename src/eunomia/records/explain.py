@@ -1,4 +1,4 @@
-"""Why a job waited: its record walked again, and at every moment the reason that held it back."""
+"""Explains why a job waited: replays its record and diagnoses the reason at every moment."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
 
-SHOWN = 3  # jobs that are named; the others are counted
+SHOWN = 3  # named jobs; the others are counted
 REASONS = (
     *("cannot_run", "no_capacity", "fragmentation", "behind", "share_exhausted", "type_drawn", "policy"),
-    *("next_round", "not_chosen"),  # of Gavel's clock
-    *("next_question", "no_share"),  # of the ideal
+    *("next_round", "not_chosen"),  # of Gavel's rounds
+    *("next_question", "no_share"),  # of the mechanism ideal
     "paused",  # by its user
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A stretch of waiting for one reason."""
+    """An interval of waiting for one reason."""
 
     from_s: float
-    to_s: float | None  # None: it still waits at the end of the record
+    to_s: float | None  # None = until the end of the record
     reason: str  # one of REASONS
     text: str
-    free: dict[str, int]  # accelerators free then, by type
-    behind: tuple[str, ...] = ()  # waiting jobs that come before it
+    free: dict[str, int]  # accelerators, by type
+    behind: tuple[str, ...] = ()  # waiting jobs ahead of it
     behind_count: int = 0
-    held_by: tuple[str, ...] = ()  # running jobs on the seats it could use, those that come before it first
+    held_by: tuple[str, ...] = ()  # running jobs on seats that it could use, those ahead of it first
     held_by_count: int = 0
 
 
@@ -48,7 +48,7 @@ class Explanation:
     submitted_s: float
     first_started_s: float | None
     status: str
-    refused: str | None  # why it was, if it was
+    refused: str | None  # reason, if it was refused
     waits: tuple[Wait, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -57,9 +57,9 @@ class Explanation:
 
 
 def explain(record: Record, job_id: str, at: float | None = None) -> Explanation:
-    """Walk the record; with `at` keep the wait of that time only.
+    """Explain the waits of a job; with `at` only the wait at that time.
 
-    Raises InvalidInput for a job it does not hold, and for a time that is none.
+    Raises InvalidInput for an unknown job, and for a time that is nan.
     """
     if at is not None and math.isnan(at):
         rule, fix = "a time is a number of seconds", "give one within the run, or leave it out"
@@ -77,22 +77,21 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         if stage == Stage.RUNNING and first is None:
             first = moment.at
         if stage == Stage.WAITING:
-            _note(waits, diagnose(scheduler, row, moment.at))
+            _append(waits, diagnose(scheduler, row, moment.at))
         if stage == Stage.PAUSED:
-            _note(waits, _resting(scheduler, moment.at))
+            _append(waits, _paused(scheduler, moment.at))
     if scheduler is None or job_id not in scheduler.state.row_of:
         known = scheduler.state.row_of if scheduler else ()
-        problem = Problem(
-            file=str(record.path), column="job_id", value=job_id, rule="the record holds no such job",
-            fix=nearest(job_id, known),
-        )  # fmt: skip
-        raise InvalidInput([problem])
+        rule, fix = "the record holds no such job", nearest(job_id, known)
+        raise InvalidInput([Problem(file=str(record.path), column="job_id", value=job_id, rule=rule, fix=fix)])
     row = scheduler.state.row_of[job_id]
     job = scheduler.state.submitted[row]
     status = Stage(int(scheduler.state.jobs.stage[row])).name.lower()
-    kept = tuple(wait for wait in waits if wait.to_s is None or wait.to_s > wait.from_s)
+    selected = tuple(wait for wait in waits if wait.to_s is None or wait.to_s > wait.from_s)
     if at is not None:
-        kept = tuple(wait for wait in kept if wait.from_s <= at < (math.inf if wait.to_s is None else wait.to_s))
+        selected = tuple(
+            wait for wait in selected if wait.from_s <= at < (math.inf if wait.to_s is None else wait.to_s)
+        )
     return Explanation(
         job_id=job_id,
         scale_factor=job.scale_factor,
@@ -100,47 +99,47 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         first_started_s=first,
         status=status,
         refused=_refusal(record, job_id) if scheduler.state.jobs.stage[row] == Stage.REJECTED else None,
-        waits=kept,
+        waits=selected,
     )
 
 
 def _refusal(record: Record, job_id: str) -> str | None:
-    """Return what the policy said when it refused the job."""
+    """Return the policy's reason for refusing the job."""
     for _, _, decisions in record.steps():
-        for said in decisions:
-            if said.get("is") == "Refuse" and said.get("job_id") == job_id:
-                return str(said.get("why"))
+        for decision in decisions:
+            if decision.get("is") == "Refuse" and decision.get("job_id") == job_id:
+                return str(decision.get("why"))
     return None
 
 
-def _note(waits: list[Wait], now: Wait) -> None:
-    """Add a stretch, or let the last one go on when its reason still holds, and who is first in line or the words."""
+def _append(waits: list[Wait], now: Wait) -> None:
+    """Append a wait, or extend the last one if it has the same reason and the same text or the same first job ahead."""
     if waits and waits[-1].to_s == now.from_s:
         before, same = waits[-1], (waits[-1].text == now.text or waits[-1].behind[:1] == now.behind[:1])
         if before.reason == now.reason and same:
             waits[-1] = replace(before, to_s=None)
             return
-        if before.from_s == now.from_s:  # the same instant, decided anew
+        if before.from_s == now.from_s:  # a second decision at the same instant
             waits[-1] = now
             return
     waits.append(now)
 
 
 def _free(scheduler: Scheduler) -> dict[str, int]:
-    """Return the accelerators of each type that nobody uses."""
+    """Return the free accelerators, by type."""
     return {
         name: int(count) for name, count in zip(scheduler.state.topology.types, scheduler.mechanism.free, strict=True)
     }
 
 
-def _resting(scheduler: Scheduler, at: float) -> Wait:
-    """Say of a paused job that it waits for its user and not for the cluster."""
+def _paused(scheduler: Scheduler, at: float) -> Wait:
+    """Return the wait of a paused job, which waits for its user and not for the cluster."""
     text = "its user has paused it, and it asks for nothing until it is resumed"
     return Wait(from_s=at, to_s=None, reason="paused", text=text, free=_free(scheduler))
 
 
 def diagnose(scheduler: Scheduler, row: int, at: float) -> Wait:
-    """Say why a waiting job waits, from the state right after a decision."""
+    """Return why a waiting job waits, from the state directly after a decision."""
     state, free = scheduler.state, _free(scheduler)
     runs = scheduler.belief.throughput[row] > 0
     ahead = _ahead(scheduler, row)
@@ -179,68 +178,69 @@ def _reason(
     usable = runs & (state.capacity >= size)
     if not usable.any():
         return "cannot_run", f"no type in service that it can run on has {size} accelerators"
-    held = scheduler.mechanism.wait_reason(row, at)
-    if held is not None:
-        return held
-    holds = usable & (state.floor.free >= size)
+    holdup = scheduler.mechanism.wait_reason(row, at)
+    if holdup is not None:
+        return holdup
+    has_room = usable & (state.floor.free >= size)
     on = [types[j] for j in np.flatnonzero(usable)]
-    if not holds.any():
+    if not has_room.any():
         spare = int(state.floor.free[usable].sum())
         if spare >= size:
             text = f"it needs {size} of one type; {spare} are free, but spread over {', '.join(on)}"
             return "fragmentation", text + queue
-        share = _spent_share(scheduler, row)
+        share = _describe_spent_share(scheduler, row)
         if share:
-            return "share_exhausted", f"it has had its share for now ({share}), and no seat is spare{_worth(scheduler)}"
+            return (
+                "share_exhausted",
+                f"it has had its share for now ({share}), and no seat is spare{_describe_prices(scheduler)}",
+            )
         return "no_capacity", f"it needs {size}; {spare} are free on {', '.join(on)}{queue}"
     wanted = _wanted(scheduler, row)
-    if wanted and not any(holds[j] for j in wanted):
+    if wanted and not any(has_room[j] for j in wanted):
         drawn = ", ".join(types[j] for j in wanted)
         return "type_drawn", f"it may only use {drawn}, where fewer than {size} are free{queue}"
-    spare = int(state.floor.free[holds].max())
+    spare = int(state.floor.free[has_room].max())
     if ahead:
-        return (
-            "behind",
-            f"{spare} are free and it needs {size}, but it is{queue[1:]}; the first of them does not fit yet",
-        )
+        text = f"{spare} are free and it needs {size}, but it is{queue[1:]}; the first of them does not fit yet"
+        return "behind", text
     return "fragmentation", f"{spare} are free and it needs {size}, but not close enough together"
 
 
 def _ahead(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the waiting jobs that come before it in the last order, first come first."""
-    named = scheduler.mechanism.candidates
+    """Return the waiting jobs ahead of a job in the last order, best first."""
+    last = scheduler.mechanism.candidates
     jobs = scheduler.state.jobs
-    if named is None or scheduler.info.door == "grants":
+    if last is None or scheduler.info.door == "grants":
         waiting = [int(m) for m in scheduler.state.active if m < row]
         return [m for m in waiting if jobs.stage[m] == Stage.WAITING]
-    order = list(dict.fromkeys(named.job.tolist()))
+    order = list(dict.fromkeys(last.job.tolist()))
     before = order[: order.index(row)] if row in order else order
     return [m for m in before if jobs.stage[m] == Stage.WAITING]
 
 
 def _holders(scheduler: Scheduler, row: int, runs: Any) -> list[int]:
-    """Return the running jobs on types that it could use, first come in the last order first."""
-    state, named = scheduler.state, scheduler.mechanism.candidates
+    """Return the running jobs on types that a job could use, in the last order."""
+    state, last = scheduler.state, scheduler.mechanism.candidates
     running = [job for job in state.running().tolist() if runs[state.jobs.on_type[job]]]
-    place = {} if named is None else {job: i for i, job in reversed(list(enumerate(named.job.tolist())))}
+    place = {} if last is None else {job: i for i, job in reversed(list(enumerate(last.job.tolist())))}
     return sorted(running, key=lambda job: (place.get(job, len(place)), job))
 
 
 def _wanted(scheduler: Scheduler, row: int) -> list[int]:
-    """Return the types that the last order names for it."""
-    named = scheduler.mechanism.candidates
-    return [] if named is None else sorted(set(named.type[named.job == row].tolist()))
+    """Return the types that the last order names for a job."""
+    last = scheduler.mechanism.candidates
+    return [] if last is None else sorted(set(last.type[last.job == row].tolist()))
 
 
-def _worth(scheduler: Scheduler) -> str:
-    """Say what the types are worth to the cluster by the last answer's prices; nothing where it has none."""
+def _describe_prices(scheduler: Scheduler) -> str:
+    """Return the exchange rates of types by the prices of the last answer; "" if it has none."""
     proof = scheduler.certificate
     if proof is None or proof.price is None:
         return ""
     return f"; {proof.exchange_rates(scheduler.state.topology.types)}"
 
 
-def _spent_share(scheduler: Scheduler, row: int) -> str:
-    """Return what it was owed and received beyond, when it is owed nothing now; else nothing."""
+def _describe_spent_share(scheduler: Scheduler, row: int) -> str:
+    """Return the shares of a job if it has received all of them for now; else ""."""
     types = scheduler.state.topology.types
     return ", ".join(f"{x:.0%} of {types[j]}" for j, x in scheduler.mechanism.spent_share(row))

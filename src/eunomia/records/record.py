@@ -1,7 +1,7 @@
-"""Moments and decisions ↔ JSON lines: what is written while a run goes on, and read for replay and explanations.
+"""Moments and decisions as JSON lines, written during a run and read for replay and explanations.
 
-Line 1 is a header with all that a fresh core needs; then one line per moment and one per decision. What a question
-looked like is not written: its answer is, so replay needs neither policy nor solver.
+Line 1 is a header with the inputs of the scheduler; then one line a moment and one a decision. The view of an ask is
+not written, but its answer is, so replay needs neither policy nor solver.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from eunomia.model.job_ids import JobIdList
 
 FORMAT = 1
 RECORD = "record.jsonl.gz"  # in the folder of a run
-JOURNAL = Path("run", "record.jsonl")  # in the folder of a real run that has not ended: the same lines, not packed
-JOURNAL_ONLY = frozenset({"world", "reply"})  # kinds of lines that only a journal has, to resume from
+JOURNAL = Path("run", "record.jsonl")  # in the folder of an unfinished real run: the same lines, uncompressed
+JOURNAL_ONLY = frozenset({"world", "reply"})  # kinds of lines that only a journal has, for resuming
 _PLAIN = {int, str, bool}
-_DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}  # fields of classes of `model`; a default is not written
+_FIELDS: dict[type, tuple[tuple[str, Any], ...]] = {}  # class → fields and defaults; defaults are not written
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_NAMED: dict[str, type] = {
+_CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         Job,
@@ -57,7 +57,7 @@ _NAMED: dict[str, type] = {
 
 
 def to_json(value: Any) -> Any:
-    """Return a value of `model` as JSON: an object with its class name, numbers that survive the round trip."""
+    """Return a value of `model` as JSON: an object with its class name; numbers keep every bit."""
     match value:
         case None | str() | bool() | int():
             return value
@@ -80,9 +80,9 @@ def to_json(value: Any) -> Any:
             value = replace(value, steps=np.asarray(value.steps).tolist())
     written = {"is": type(value).__name__}
     kind = type(value)
-    if kind not in _DEFAULTS:
-        _DEFAULTS[kind] = tuple((field.name, field.default) for field in fields(value))
-    for name, default in _DEFAULTS[kind]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple((field.name, field.default) for field in fields(value))
+    for name, default in _FIELDS[kind]:
         part = getattr(value, name)
         if part is not default and (isinstance(part, np.ndarray) or not _same(part, default)):
             written[name] = part if type(part) in _PLAIN else to_json(part)
@@ -94,7 +94,7 @@ def _same(part: Any, default: Any) -> bool:
 
 
 def _array(value: Array) -> dict[str, Any]:
-    """Return an array as JSON; a row of equal steps, as most orders and their types are, takes three numbers."""
+    """Return an array as JSON; an arithmetic progression, such as most orders, takes three numbers."""
     written: dict[str, Any] = {"array": str(value.dtype), "shape": list(value.shape)}
     if value.ndim == 1 and len(value) > 3 and value.dtype == np.int64:
         step = int(value[1]) - int(value[0])
@@ -107,7 +107,7 @@ def _array(value: Array) -> dict[str, Any]:
 
 
 def from_json(value: Any) -> Any:
-    """Return what `to_json` was given; lists come back as tuples. Raises ValueError for anything else."""
+    """Invert `to_json`, with tuples for lists. Raises ValueError for anything that it does not write."""
     if isinstance(value, list):
         return tuple(from_json(part) for part in value)
     if not isinstance(value, dict):
@@ -121,13 +121,13 @@ def from_json(value: Any) -> Any:
             return first + step * np.arange(length, dtype=dtype)
         case {"map": pairs}:
             return {from_json(key): from_json(part) for key, part in pairs}
-        case {"is": name, **parts} if name in _NAMED:
-            return _NAMED[name](**{key: from_json(part) for key, part in parts.items()})
+        case {"is": name, **parts} if name in _CLASSES:
+            return _CLASSES[name](**{key: from_json(part) for key, part in parts.items()})
     raise ValueError(f"nothing is written as {sorted(value)!r}")
 
 
 class Recorder:
-    """An observer that writes what it hears. A context manager; the file is complete when it is left."""
+    """An observer that writes a record. A context manager; the file is complete after exit."""
 
     def __init__(self, path: Path, header: Mapping[str, Any]):
         self._raw = path.open("wb")
@@ -143,11 +143,11 @@ class Recorder:
     ) -> None:
         try:
             self._file.close()
-        finally:  # the last lines may not have fitted on the disk
+        finally:  # also if the disk is full
             self._raw.close()
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Write one moment and what was decided then."""
+        """Write one moment and its decisions."""
         self._file.writelines(step_lines(moment, decisions))
 
 
@@ -157,7 +157,7 @@ def header_line(header: Mapping[str, Any]) -> str:
 
 
 def step_lines(moment: Moment, decisions: Sequence[Decision]) -> Iterator[str]:
-    """Yield the lines of one moment and of what was decided then."""
+    """Yield the lines of one moment and its decisions."""
     yield moment_line(moment)
     for decision in decisions:
         if isinstance(decision, GiveUp):
@@ -174,13 +174,13 @@ def moment_line(moment: Moment, kind: str = "moment") -> str:
 
 
 def _lines(at: float, starts: Starts) -> Iterator[str]:
-    """Yield a line per gang, as if each had been started by a decision of its own."""
-    told_more = (starts.partners.rows >= 0).any() or starts.shape.any() or starts.max_steps is not None
-    if told_more:
+    """Yield a line a gang, as if each had its own `Start`."""
+    has_options = (starts.partners.rows >= 0).any() or starts.shape.any() or starts.max_steps is not None
+    if has_options:
         for start in starts.each():
             yield _encode({"at": at, "kind": "decision", "decision": to_json(start)}) + "\n"
         return
-    # Most starts say little, and a round may have hundreds: what all of them share is written once.
+    # A round may have hundreds of starts: encode their common parts once.
     head = f'{{"at":{_encode(at)},"kind":"decision","decision":{{"is":"Start","job_id":'
     tail = {until: f'"until":{_encode(to_json(until))}}}}}\n' for until in set(starts.until.tolist())}
     seats, first = list(map(str, starts.seats.tolist())), starts.first.tolist()
@@ -191,16 +191,16 @@ def _lines(at: float, starts: Starts) -> Iterator[str]:
 
 
 def _in_folder(folder: Path) -> Path:
-    """Return the record in the folder of a run: that of a run that has ended, or the journal of one that has not."""
+    """Return the record in the folder of a run, or the journal if the run has not ended."""
     whole, journal = folder / RECORD, folder / JOURNAL
     return journal if journal.exists() and not whole.exists() else whole
 
 
 class Record:
-    """A record that was written before."""
+    """A record in a file."""
 
     def __init__(self, path: Path):
-        """Read the header; a folder means the record of the run in it. Raises InvalidInput for anything else."""
+        """Read the header; a folder means the record of its run. Raises InvalidInput for anything else."""
         self.path = _in_folder(path) if path.is_dir() else path
         first = next(self._lines(), None)
         if first is None or first[1].get("eunomia") != FORMAT:
@@ -208,7 +208,7 @@ class Record:
         self.header = first[1]
 
     def steps(self) -> Iterator[tuple[int, Moment, list[Any]]]:
-        """Yield the line of each moment, the moment, and the decisions that followed it as JSON values."""
+        """Yield the line number of each moment, the moment, and its decisions as JSON values."""
         pending: tuple[int, Moment, list[Any]] | None = None
         for row, line in self.lines():
             if line.get("kind") in JOURNAL_ONLY:
@@ -226,7 +226,7 @@ class Record:
         yield pending
 
     def moment(self, row: int, line: Mapping[str, Any]) -> Moment:
-        """Return the moment that a line holds. Raises InvalidInput when it holds none."""
+        """Return the moment in a line. Raises InvalidInput for a line without one."""
         try:
             events = from_json(line["events"])
             if not isinstance(events, tuple) or not all(isinstance(event, EVENTS) for event in events):
@@ -236,7 +236,7 @@ class Record:
             raise self._refusal(row, f"the moment cannot be read ({error})") from error
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the number and the content of every line after the header."""
+        """Yield number and content of every line after the header."""
         lines = self._lines()
         next(lines)
         yield from lines
@@ -248,11 +248,11 @@ class Record:
             with (gzip.open if packed else open)(self.path, "rt", encoding="utf-8") as file:
                 for row, text in enumerate(file, start=1):
                     if not packed and not text.endswith("\n"):
-                        return  # the run was killed while it wrote this line, or is writing it now
+                        return  # partially written
                     yield row, self._line(row, text)
         except InvalidInput:
             raise
-        except (OSError, EOFError, ValueError, zlib.error) as error:  # what came before it was read
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             raise self._refusal(row + 1, f"the record cannot be read ({error})") from error
 
     def _line(self, row: int, text: str) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class Record:
             line = json.loads(text)
         except json.JSONDecodeError as error:
             raise self._refusal(row, f"this is not JSON ({error.msg}, character {error.pos + 1})") from None
-        except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        except (ValueError, RecursionError) as error:  # too many digits or brackets
             raise self._refusal(row, f"the record cannot be read ({error})") from error
         if not isinstance(line, dict):
             raise self._refusal(row, "a line is not an object")

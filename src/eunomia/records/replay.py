@@ -1,4 +1,4 @@
-"""A recorded run through a fresh core: it must decide the same, and it can be asked why."""
+"""Replays a record through a new scheduler, which must make the same decisions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from eunomia.model.overheads import Overheads
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Node, Topology
-from eunomia.records.record import Record, to_json
+from eunomia.records.record import Record, from_json, to_json
 
 
 class RecordedSpeeds:
-    """Believed throughputs as the header of a record lists them."""
+    """Believed throughputs from the header of a record."""
 
     def __init__(self, types: tuple[str, ...], alone: list[Any], beside: list[Any]):
         self.types = types
@@ -51,7 +51,7 @@ def header(
     speeds: Speeds,
     seed: int,
 ) -> dict[str, Any]:
-    """Return what a fresh core needs: everything that it was built from, in JSON."""
+    """Return the inputs of the scheduler as JSON."""
     kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
     sharing = "paired" in info.needs or mechanism.pairs
     return {
@@ -77,10 +77,8 @@ def header(
     }
 
 
-def fresh_scheduler(record: Record) -> Scheduler:
-    """Build the core that a record's header describes. Raises InvalidInput when it does not."""
-    from eunomia.records.record import from_json
-
+def new_scheduler(record: Record) -> Scheduler:
+    """Build the scheduler of a record from its header. Raises InvalidInput for an incomplete header."""
     try:
         head: Mapping[str, Any] = record.header
         topology = Topology.of([Node(type=kind, accelerators=size, rack=rack) for kind, size, rack in head["nodes"]])
@@ -91,7 +89,7 @@ def fresh_scheduler(record: Record) -> Scheduler:
             objective="",
             technique="",
             paper="",
-            needs=frozenset(),  # nobody looks: the answers are in the record
+            needs=frozenset(),  # not used, as the answers are in the record
             remembers=policy["remembers"],
             complete=policy["complete"],
             separable=policy["separable"],
@@ -99,19 +97,18 @@ def fresh_scheduler(record: Record) -> Scheduler:
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))
-        again = Adaptive(by_tenant=head.get("retry_by") == "tenant") if head.get("retry") == "adaptive" else None
+        retries = Adaptive(by_tenant=head.get("retry_by") == "tenant") if head.get("retry") == "adaptive" else None
         mechanism = from_dict(from_json(head["mechanism"]))
-        return Scheduler(topology, info, mechanism, belief, seed=head["seed"], comes_again=again)
+        return Scheduler(topology, info, mechanism, belief, seed=head["seed"], comes_again=retries)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        problem = Problem(
-            file=str(record.path), row=1, rule=f"the header is not complete ({error})", fix="record again"
-        )
+        rule = f"the header is not complete ({error})"
+        problem = Problem(file=str(record.path), row=1, rule=rule, fix="record again")
         raise InvalidInput([problem]) from error
 
 
 @dataclass(frozen=True, slots=True)
 class RecordDifference:
-    """The first moment at which the fresh core decided otherwise."""
+    """The first moment at which the decisions differ."""
 
     row: int  # line of the moment
     at: float
@@ -120,25 +117,25 @@ class RecordDifference:
 
 
 def walk(record: Record) -> Iterator[tuple[Moment, Scheduler]]:
-    """Yield each moment after a fresh core has taken it in. Raises InvalidInput where it cannot."""
-    scheduler = fresh_scheduler(record)
+    """Yield each moment with the scheduler after it. Raises InvalidInput for an impossible moment."""
+    scheduler = new_scheduler(record)
     for row, moment, _ in record.steps():
-        _handled(scheduler, row, moment, record)
+        _handle(scheduler, row, moment, record)
         yield moment, scheduler
 
 
 def first_difference(record: Record) -> RecordDifference | None:
-    """Feed the recorded moments to a fresh core; None when it decides the same throughout. Raises as `walk` does."""
-    scheduler = fresh_scheduler(record)
+    """Compare the decisions of a new scheduler with the record; None if all are equal. Raises as `walk` does."""
+    scheduler = new_scheduler(record)
     for row, moment, recorded in record.steps():
-        decided = [to_json(decision) for decision in one_by_one(_handled(scheduler, row, moment, record))]
+        decided = [to_json(decision) for decision in one_by_one(_handle(scheduler, row, moment, record))]
         if decided != recorded:
             return RecordDifference(row, moment.at, recorded, decided)
     return None
 
 
-def _handled(scheduler: Scheduler, row: int, moment: Moment, record: Record) -> list[Decision]:
-    """Hand one moment to the core, which trusts its worlds; a record may have been written by anybody."""
+def _handle(scheduler: Scheduler, row: int, moment: Moment, record: Record) -> list[Decision]:
+    """Handle one moment. The scheduler trusts its input, so any error means an invalid record."""
     try:
         return scheduler.handle(moment)
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:

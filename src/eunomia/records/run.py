@@ -1,4 +1,4 @@
-"""The loop: moment → decisions → world. Simulated or real, the core cannot tell."""
+"""The loop of every run, simulated or real: moment → decisions → backend."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
 from eunomia.model.policy import Policy
 
-INSTANT_S = 1e-3  # moments less than this apart from the first of them are taken to be at one instant
+INSTANT_S = 1e-3  # moments within this time of the first one count as one instant
 MEASURED_ASKS, EVERY = 100, 64  # asks whose CPU time is measured each, and after how many from then on
-MOMENTS = 1_000  # that one instant may have, and
-MOMENTS_PER_JOB = 10  # further ones for every job submitted so far: jobs may start and end at one instant
+MAX_MOMENTS = 1_000  # in one instant
+MAX_MOMENTS_PER_JOB = 10  # in addition, for every job submitted so far, as jobs may start and end at one instant
 
 
 class Observer(Protocol):
-    """Somebody who hears everything and changes nothing: metrics, a record, a progress bar."""
+    """Receives every moment and its decisions and changes nothing: metrics, a record, a progress bar."""
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Hear of one moment and of what was decided then."""
+        """Receive one moment and its decisions."""
         ...
 
 
 class PolicyRunner(Protocol):
-    """Who answers the core's questions."""
+    """Answers the scheduler's asks."""
 
     def answer(self, ask: Ask) -> Answer:
-        """Answer one question."""
+        """Return the answer to one ask."""
         ...
 
 
 class InlinePolicyRunner:
-    """Asks the policy at once, in this process, and keeps count of what that costs."""
+    """Asks the policy immediately, in this process, and measures its cost."""
 
     def __init__(self, policy: Policy):
         self._policy = policy
         self.asks = 0
         self.cpu_s = 0.0  # estimated, where there are many asks
         self._every = 1
-        self.latency_s = array("d")  # of each answer, on a clock at the wall
+        self.latency_s = array("d")  # of each answer, wall-clock
 
     def answer(self, ask: Ask) -> Answer:
-        """Return what the policy decides. Raises InvalidAnswer when that is no answer, such as a forgotten return."""
+        """Return the policy's answer. Raises InvalidAnswer for anything else, as after a forgotten return."""
         begun = time.perf_counter()
         before = time.process_time() if self.asks % self._every == 0 else -1.0
         answer = self._policy.decide(ask.view)
@@ -64,19 +64,20 @@ class InlinePolicyRunner:
 
 
 class StalledClock:
-    """Counts the moments of one instant, and the asks among them, to end a run in which time stops advancing."""
+    """Counts the moments and asks of one instant, to end a run in which time stops advancing."""
 
     def __init__(self) -> None:
         self._since = -math.inf
         self._moments = self._asks = 0
 
-    def gives_up(self, at: float, asked: bool, scheduler: Scheduler) -> str:
-        """Return why the run cannot go on after this moment; the empty string while it can."""
+    def check(self, at: float, asked: bool, scheduler: Scheduler) -> str:
+        """Return why the run must end after this moment; "" while it may continue."""
         if at - self._since >= INSTANT_S:
             self._since, self._moments, self._asks = at, 0, 0
         self._moments += 1
         self._asks += asked
-        if self._moments <= MOMENTS or self._moments <= MOMENTS + MOMENTS_PER_JOB * len(scheduler.state.jobs):
+        most = MAX_MOMENTS
+        if self._moments <= most or self._moments <= most + MAX_MOMENTS_PER_JOB * len(scheduler.state.jobs):
             return ""
         return (
             f"given up: at {at:,.9g} s time stopped advancing; {self._moments:,} moments passed within "
@@ -86,32 +87,32 @@ class StalledClock:
         )
 
 
-def run(scheduler: Scheduler, backend: Backend, adviser: PolicyRunner, observers: Iterable[Observer] = ()) -> str:
-    """Drive `backend` until nothing more happens. A question is answered before the next moment is taken.
+def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers: Iterable[Observer] = ()) -> str:
+    """Run `backend` to its end. An ask is answered before the next moment.
 
-    Returns why the run was ended early, when time stopped advancing; else the empty string.
+    Returns why the run was ended early, if time stopped advancing; else "".
     """
     observers, clock = tuple(observers), StalledClock()
     for moment in backend.moments():
         following: Moment | None = moment
         while following is not None:
-            at, following = following.at, _handle(scheduler, backend, adviser, observers, following)
-            if why := clock.gives_up(at, following is not None, scheduler):
+            at, following = following.at, _handle(scheduler, backend, runner, observers, following)
+            if why := clock.check(at, following is not None, scheduler):
                 return why
     return ""
 
 
 def _handle(
-    scheduler: Scheduler, backend: Backend, adviser: PolicyRunner, observers: Sequence[Observer], moment: Moment
+    scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers: Sequence[Observer], moment: Moment
 ) -> Moment | None:
-    """Handle one moment; return the one that brings an answer, if something was asked."""
+    """Handle one moment; return the moment with the answer, if the policy was asked."""
     decisions = scheduler.handle(moment)
     for observer in observers:
         observer.hear(moment, decisions)
     following = None
     for decision in decisions:
         if isinstance(decision, Ask):
-            following = Moment(moment.at, (Answered(decision.asked, adviser.answer(decision)),))
+            following = Moment(moment.at, (Answered(decision.asked, runner.answer(decision)),))
         else:
             backend.carry_out(decision)
     return following

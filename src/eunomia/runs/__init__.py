@@ -1,4 +1,4 @@
-"""From a scenario to figures: wires the rooms together, runs them, and writes what came out."""
+"""Runs scenarios and writes their results."""
 
 from eunomia.runs.simulation import Result, simulate
 

@@ -1,4 +1,4 @@
-"""The same jobs on the same cluster under several policies, loads and seeds."""
+"""Runs the same jobs on the same cluster under several policies, loads and seeds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from eunomia.setup.policy_lookup import find_policy
 
 PRICES = ("price_of_fairness", "price_of_fairness_service")
 
+Numbers = Mapping[str, float | int | None]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
@@ -35,40 +37,37 @@ class Case:
 
     @property
     def folder(self) -> str:
-        """A folder name that tells this case from all others."""
+        """A folder name that is unique to this case."""
         plain = re.sub(r"[^A-Za-z0-9_.=-]+", "_", self.policy).strip("._")
         short = f"{self.load:g}"
         return f"{plain}__load={short if float(short) == self.load else self.load}__seed={self.seed}"
 
 
 def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int]) -> list[Case]:
-    """Return every combination; policies, loads and seeds left out are the scenario's own. Checks each policy."""
-    own = spelling(scenario)
-    found = [
-        Case(
-            policy=policy,
-            load=load,
-            seed=seed,
-            scenario=varied(scenario, policy=policy, load=load, seed=seed),
-        )
+    """Return every combination; policies, loads and seeds default to the scenario's own.
+
+    Raises InvalidInput with every unknown policy.
+    """
+    combinations = [
+        Case(policy=policy, load=load, seed=seed, scenario=varied(scenario, policy=policy, load=load, seed=seed))
         for load in dict.fromkeys(loads or [scenario.workload.load])
         for seed in dict.fromkeys(seeds or [scenario.seed])
-        for policy in dict.fromkeys(policies or [own])
+        for policy in dict.fromkeys(policies or [spelling(scenario)])
     ]
-    _refuse_wrong(found)
-    return found
+    _check_policies(combinations)
+    return combinations
 
 
-def _refuse_wrong(found: Sequence[Case]) -> None:
-    """Raise InvalidInput with every policy that is not known: it is told before the first run, not after it."""
+def _check_policies(combinations: Sequence[Case]) -> None:
+    """Raise InvalidInput with every unknown policy, and every two cases with one folder name."""
     problems: list[Problem] = []
-    for case in {case.policy: case for case in found}.values():
-        asked = case.scenario.policy
+    for case in {case.policy: case for case in combinations}.values():
+        policy = case.scenario.policy
         try:
-            find_policy(asked.name, asked.parameters, case.scenario.base, case.scenario.where)
+            find_policy(policy.name, policy.parameters, case.scenario.base, case.scenario.where)
         except InvalidInput as error:
             problems += error.problems
-    for folder, times in Counter(case.folder for case in found).items():
+    for folder, times in Counter(case.folder for case in combinations).items():
         if times > 1:
             rule, fix = f"{times} policies would share the folder {folder}", "give the same policy once"
             problems.append(Problem(file="command line", column="--policy", rule=rule, fix=fix))
@@ -77,14 +76,14 @@ def _refuse_wrong(found: Sequence[Case]) -> None:
 
 
 def compare(
-    found: Sequence[Case],
+    combinations: Sequence[Case],
     folder: Path,
     *,
     record: bool = False,
     progress: Callable[[Case], Progress | None] | None = None,
 ) -> Iterator[tuple[Case, Result]]:
-    """Run the cases one by one; each writes a folder of its own and is yielded when it is done."""
-    for case in found:
+    """Run the cases one by one; write each to its own folder, then yield it."""
+    for case in combinations:
         place = folder / case.folder
         place.mkdir()
         record_to = place / "record.jsonl.gz" if record else None
@@ -93,57 +92,59 @@ def compare(
         yield case, result
 
 
-def drawless(results: Sequence[tuple[Case, Result]]) -> tuple[str, ...]:
-    """Return a note where several seeds gave every policy and load the very same numbers: they are no replications."""
-    found: dict[tuple[str, float], dict[str, dict[int, float]]] = {}
+def note_on_seeds(results: Sequence[tuple[Case, Result]]) -> tuple[str, ...]:
+    """Return a note if the seeds change no number of any policy and load, so that they are no replications."""
+    by_setting: dict[tuple[str, float], dict[str, dict[int, float]]] = {}
     for case, result in results:
-        values = found.setdefault((case.policy, case.load), defaultdict(dict))
+        values = by_setting.setdefault((case.policy, case.load), defaultdict(dict))
         for name, value in result.summary.items():
             values[name][case.seed] = math.nan if value is None else float(value)
-    alike = all(one_run(_numbers(values)) for values in found.values())
+    alike = all(one_run(_numbers(values)) for values in by_setting.values())
     return ("the seeds draw nothing here: each policy's runs are one run, shown several times",) if alike else ()
 
 
 def _numbers(values: Mapping[str, Mapping[int, float]]) -> dict[str, Mapping[int, float]]:
-    """Return the quantities that some seed gave a number."""
+    """Return the quantities that have a number for at least one seed."""
     return {name: by_seed for name, by_seed in values.items() if not all(map(math.isnan, by_seed.values()))}
 
 
 def write_table(path: Path, results: Sequence[tuple[Case, Result]]) -> None:
-    """Write compare.csv: policy, load, seed, the names of summary.json, then what fairness costs."""
+    """Write compare.csv: policy, load, seed, the names of summary.json, then `PRICES`."""
     names = list(dict.fromkeys(name for _, result in results for name in result.summary))
-    prices = prices_of_fairness(results)
+    prices = prices_of_fairness(
+        [(case.load, case.seed) for case, _ in results],
+        [result.summary for _, result in results],
+        [float(result.jobs["attained_service_s"].sum()) for _, result in results],
+    )
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["policy", "load", "seed", *names, *PRICES])
-        for (case, result), paid in zip(results, prices, strict=True):
-            values = [*(result.summary.get(name) for name in names), *(paid[name] for name in PRICES)]
+        for (case, result), price in zip(results, prices, strict=True):
+            values = [*(result.summary.get(name) for name in names), *(price[name] for name in PRICES)]
             writer.writerow([case.policy, case.load, case.seed, *("" if value is None else value for value in values)])
 
 
-def prices_of_fairness(results: Sequence[tuple[Case, Result]]) -> list[dict[str, float | None]]:
-    """Return for each run by what it exceeds the best one of the same load and seed; None where nothing is known.
+def prices_of_fairness(
+    groups: Sequence[Hashable], summaries: Sequence[Numbers], service_s: Sequence[float]
+) -> list[dict[str, float | None]]:
+    """Return `PRICES` of each run: its cost relative to the cheapest run of the same group; None where unknown.
 
-    `price_of_fairness` compares mean completion times, `price_of_fairness_service` the accelerator-seconds spent. A run
-    that finished fewer jobs than others spent less for it: it is the best of none, and its own price is not known.
+    `price_of_fairness` compares mean completion times, `price_of_fairness_service` the accelerator-seconds held,
+    `service_s`. A run that finished fewer jobs than others of its group is not compared, as it did less work.
     """
-    prices: list[dict[str, float | None]] = [dict.fromkeys(PRICES) for _ in results]
-    group_by_key: dict[tuple[float, int], list[int]] = {}
-    for number, (case, _) in enumerate(results):
-        group_by_key.setdefault((case.load, case.seed), []).append(number)
-    for group in group_by_key.values():
-        enough = finished_enough([part_done(results[number][1].summary.get) for number in group])
-        able = [number for number, is_whole in zip(group, enough, strict=True) if is_whole]
-        for name, spent in zip(PRICES, zip(*(_spent(results[number][1]) for number in able), strict=True), strict=True):
-            least = min((each for each in spent if each is not None), default=None)
-            for number, each in zip(able, spent, strict=True):
-                prices[number][name] = None if each is None or least is None else each / least
+    prices: list[dict[str, float | None]] = [dict.fromkeys(PRICES) for _ in summaries]
+    rows_by_group: dict[Hashable, list[int]] = {}
+    for row, group in enumerate(groups):
+        rows_by_group.setdefault(group, []).append(row)
+    for rows in rows_by_group.values():
+        complete = finished_enough([part_done(summaries[row].get) for row in rows])
+        compared = [row for row, is_whole in zip(rows, complete, strict=True) if is_whole]
+        costs = [[summaries[row]["jct_mean_s"] for row in compared], [service_s[row] or None for row in compared]]
+        for name, cost in zip(PRICES, costs, strict=True):
+            least = min((each for each in cost if each is not None), default=None)
+            for row, each in zip(compared, cost, strict=True):
+                prices[row][name] = None if each is None or least is None else each / least
     return prices
-
-
-def _spent(result: Result) -> tuple[float | None, float | None]:
-    """Return the mean completion time and the accelerator-seconds held; None = nothing finished, nothing was held."""
-    return result.summary["jct_mean_s"], float(result.jobs["attained_service_s"].sum()) or None
 
 
 def write_tenants(path: Path, results: Sequence[tuple[Case, Result]]) -> None:

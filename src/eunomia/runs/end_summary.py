@@ -1,4 +1,4 @@
-"""What became of the jobs of a run that did not finish, and why, for whoever reads its averages."""
+"""Says in sentences how many jobs of a run did not finish, and why."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from eunomia.model.decisions import Decision, Refuse
 from eunomia.model.events import Moment
 from eunomia.report.completion_text import other_outcomes
 
-MOST_TOLD = 3  # reasons
-ASK = "simulate --record, then eunomia explain JOB, says why one waits"
+SHOWN_REASONS = 3
+HINT = "simulate --record, then eunomia explain JOB, says why one waits"
 
 
 class Refusals:
-    """An observer that keeps why jobs were refused."""
+    """An observer that keeps the reasons of refused jobs."""
 
     def __init__(self) -> None:
         self.why: dict[str, str] = {}  # by job id
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Note the reason of every job that is refused."""
+        """Note the reason of every refused job."""
         for decision in decisions:
             if isinstance(decision, Refuse):
                 self.why.setdefault(decision.job_id, decision.why)
 
 
-def endings(
+def completion_sentences(
     summary: Mapping[str, float | int | None], jobs: Mapping[str, Array], why: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the sentences; none when every job finished. `jobs` are the columns of jobs.csv."""
+    """Return the sentences; none when every job finished. `jobs` are the columns of jobs.csv, `why` is by job id."""
     others = other_outcomes(summary.get)
     if not others:
         return ()
-    told = f"{summary['jobs_finished']:,} of {summary['jobs_submitted']:,} jobs finished; {others}"
-    return (told, *_rejected(jobs, why), *_unfinished(jobs))
+    counts = f"{summary['jobs_finished']:,} of {summary['jobs_submitted']:,} jobs finished; {others}"
+    return (counts, *_rejected(jobs, why), *_unfinished(jobs))
 
 
 def _rejected(jobs: Mapping[str, Array], why: Mapping[str, str]) -> Iterator[str]:
-    """Yield the commonest reasons of those that were rejected."""
+    """Yield the commonest reasons of rejected jobs."""
     rejected = jobs["job_id"][jobs["status"] == "rejected"]
     reasons = Counter(why.get(name, "no reason was given") for name in rejected.tolist())
-    for reason, times in reasons.most_common(MOST_TOLD):
+    for reason, times in reasons.most_common(SHOWN_REASONS):
         yield f"rejected: {reason} ({times:,})"
-    if len(reasons) > MOST_TOLD:
-        yield f"rejected: for {len(reasons) - MOST_TOLD:,} reasons more"
+    if len(reasons) > SHOWN_REASONS:
+        yield f"rejected: for {len(reasons) - SHOWN_REASONS:,} reasons more"
 
 
 def _unfinished(jobs: Mapping[str, Array]) -> Iterator[str]:
-    """Yield how far those came that the run left behind."""
+    """Yield how many unfinished jobs never started, and how many ran for a while."""
     first = jobs["first_started_s"][jobs["status"] == "unfinished"]
     never, begun = int(np.isnan(first).sum()), int((~np.isnan(first)).sum())
     if never or begun:
-        yield f"unfinished when the run ended: {never:,} never started, {begun:,} had run for a while; {ASK}"
+        yield f"unfinished when the run ended: {never:,} never started, {begun:,} had run for a while; {HINT}"

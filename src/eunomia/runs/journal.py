@@ -1,4 +1,4 @@
-"""The record of a real run while it is written: on the disk before any decision is carried out, and read to resume."""
+"""The journal of a real run: synced to disk before decisions are carried out, and read to resume the run."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from eunomia.tuners.tuner_backend import Loss
 
 
 def create(path: Path, header: Mapping[str, Any]) -> None:
-    """Begin a journal: its header, whole or not at all."""
+    """Create a journal with its header, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, header_line(header), durable=True)
 
 
 class Journal:
-    """An observer that appends every moment and its decisions to a file, which a power cut does not undo.
+    """An observer that appends every moment and its decisions durably to a file.
 
-    A file that holds moments already is first compared with what it is given; `repeated` says whether it held the last
-    step. A step that was cut short is completed. Raises InvalidInput where the run does not repeat what the file holds.
+    Moments that the file already holds are compared with the run instead; `repeated` says whether it held the last
+    step. A partially written step is completed. Raises InvalidInput where the run differs from the file.
     """
 
     def __init__(self, path: Path):
         self._path = path
-        self._size = _cut_torn_line(path)
+        self._size = _remove_partial_line(path)
         self._old: BinaryIO = path.open("rb")
-        self._place = len(self._old.readline())
+        self._offset = len(self._old.readline())
         self._row = 1
-        self.repeated = False  # whether the file held the last step before
+        self.repeated = False
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
 
     def __enter__(self) -> Journal:
@@ -63,40 +63,40 @@ class Journal:
         os.close(self._file)
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Write one moment and what was decided then; return when it is on the disk."""
+        """Write one moment and its decisions; return when they are on disk."""
         self.repeated = self._repeats("".join(step_lines(moment, decisions)))
         if not self.repeated:
             os.fsync(self._file)
 
     def note(self, line: str) -> None:
-        """Write a line that is on the disk no later than the moment after it."""
+        """Write a line that is synced with the next moment."""
         self._repeats(line)
 
     def _repeats(self, text: str) -> bool:
-        """Compare with what the file holds, or append; say whether the file held all of it."""
+        """Compare text with the file, or append it; return whether the file held all of it."""
         new = text.encode()
-        if self._place < self._size:
+        if self._offset < self._size:
             old = self._old.read(len(new))
             if old == new:
-                self._place += len(new)
+                self._offset += len(new)
                 self._row += text.count("\n")
                 return True
             if len(old) == len(new) or not new.startswith(old):
                 raise self._refusal()
-            os.truncate(self._path, self._place)  # the last step is not whole; none of its decisions was carried out
+            os.truncate(self._path, self._offset)  # a partial last step, whose decisions were not carried out
         while new:
             new = new[os.write(self._file, new) :]
-        self._size = self._place = 0
+        self._size = self._offset = 0
         return False
 
     def _refusal(self) -> InvalidInput:
-        rule = "the run does not repeat what it recorded from this line on, so it cannot go on from there"
-        fix = "resume with the version of Eunomia, and the policy and tuner, that the run began with, or begin anew"
+        rule = "the run does not repeat what it recorded from this line on, so it cannot be resumed"
+        fix = "resume with the version of Eunomia, and the policy and tuner, that the run began with, or start again"
         return InvalidInput([Problem(file=str(self._path), row=self._row + 1, rule=rule, fix=f"{fix} with --force")])
 
 
-def _cut_torn_line(path: Path) -> int:
-    """Remove a last line that was not written to its end; return the size of the file."""
+def _remove_partial_line(path: Path) -> int:
+    """Truncate a partially written last line; return the size of the file in bytes."""
     with path.open("r+b") as file:
         size = end = file.seek(0, os.SEEK_END)
         tail = b""
@@ -104,25 +104,25 @@ def _cut_torn_line(path: Path) -> int:
             begin = max(end - 65536, 0)
             file.seek(begin)
             tail, end = file.read(end - begin) + tail, begin
-        torn = len(tail) - (tail.rfind(b"\n") + 1)
-        if torn:
-            file.truncate(size - torn)
-        return size - torn
+        partial = len(tail) - (tail.rfind(b"\n") + 1)
+        if partial:
+            file.truncate(size - partial)
+        return size - partial
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a journal holds of a run: what happened in the world, and what the world and the policy answered."""
+    """The content of a journal: moments of the backend, answers of the policy, replies of the backend to tuners."""
 
     moments: tuple[Moment, ...] = ()
-    answers: dict[int, Answer] = field(default_factory=dict)  # by number of the question
-    replies: deque[Any] = field(default_factory=deque)  # of the world to its users, in order, as JSON values
+    answers: dict[int, Answer] = field(default_factory=dict)  # by number of the ask
+    replies: deque[Any] = field(default_factory=deque)  # of the backend to tuners, in order, as JSON values
 
     @classmethod
     def of(cls, record: Record) -> Past:
-        """Read a journal. Raises InvalidInput for a line that cannot be read."""
-        seen: list[Moment] = []  # by the core
-        world: list[Moment] = []  # as they were before users took part
+        """Read a journal. Raises InvalidInput for an invalid line."""
+        seen: list[Moment] = []  # by the scheduler
+        world: list[Moment] = []  # by the backend, without events of tuners
         past = cls()
         for row, line in record.lines():
             match line.get("kind"):
@@ -140,44 +140,44 @@ class Past:
 
 
 class ResumedPolicyRunner(InlinePolicyRunner):
-    """Gives recorded answers where there are some, and asks the policy from then on."""
+    """Returns recorded answers while there are some, then asks the policy."""
 
     def __init__(self, policy: Policy, answers: Mapping[int, Answer]):
         super().__init__(policy)
         self._answers = dict(answers)
 
     def answer(self, ask: Ask) -> Answer:
-        """Return the recorded answer, or what the policy decides."""
-        known = self._answers.pop(ask.asked, None)
-        return super().answer(ask) if known is None else known
+        """Return the recorded answer, or else the policy's."""
+        recorded = self._answers.pop(ask.asked, None)
+        return super().answer(ask) if recorded is None else recorded
 
 
 class JournaledWorld:
-    """A world with users: what they get to know of it is written down, so that a resumed run tells them the same."""
+    """A backend that journals its replies to tuners, so that a resumed run gives the same replies."""
 
     def __init__(self, world: TunableBackend, loss: Loss, journal: Journal, past: Past):
         self._world, self._loss, self._journal, self._replies = world, loss, journal, deque(past.replies)
 
     def moments(self) -> Iterator[Moment]:
-        """Yield the world's moments."""
+        """Yield the backend's moments."""
         for moment in self._world.moments():
             self._journal.note(moment_line(moment, "world"))
             yield moment
 
     def carry_out(self, decision: Decision) -> None:
-        """Hand the decision on."""
+        """Forward the decision."""
         self._world.carry_out(decision)
 
     def watch(self, job_id: str, steps: float) -> None:
-        """Hand on what a user wants to know."""
+        """Forward the request to report steps of a job."""
         self._world.watch(job_id, steps)
 
     def accept(self, wish: Event) -> bool:
-        """Return whether a user's wish can come true."""
+        """Return whether the backend accepts a tuner's event."""
         return bool(self._reply(lambda: self._world.accept(wish)))
 
     def loss(self, job: Job, steps: float) -> float:
-        """Return how good a job is; nan = no loss is known."""
+        """Return the loss of a job; nan if unknown."""
         return float(self._reply(lambda: self._loss(job, steps)))
 
     def _reply(self, ask: Callable[[], Any]) -> Any:
@@ -187,7 +187,7 @@ class JournaledWorld:
 
 
 def pack(journal: Path, folder: Path) -> Path:
-    """Write the journal as the record of a run that has ended, whole or not at all; return its path."""
+    """Write the journal of an ended run as its record, atomically; return the path."""
     target, draft = folder / RECORD, folder / f".{RECORD}.draft"
     with (
         journal.open("rb") as lines,

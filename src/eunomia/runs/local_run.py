@@ -1,7 +1,7 @@
-"""One run on real processes of this machine: the same core, loop, record and figures as in virtual time.
+"""Runs a scenario on local processes, with the scheduler, loop, record and metrics of a simulation.
 
-Its state is a function of what was recorded. A run that was ended is resumed by repeating the record, with the answers
-that it holds, and going on: see `journal`, `run_folder` and `backends.local.resumed`.
+A stopped run is resumed by replaying its journal, including recorded answers, and continuing from there: see `journal`,
+`run_directory` and `backends.local.resumed`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from eunomia.backends.local import LocalWorld, ResumedWorld
 from eunomia.backends.local.clock import read_clock
-from eunomia.backends.local.environment_filter import refuse_what_cannot_run
+from eunomia.backends.local.environment_filter import check_runnable
 from eunomia.backends.local.job_directory import JobFolder, last_lines
 from eunomia.backends.protocol import Backend
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
 from eunomia.report.outcomes import JobOutcome
@@ -26,7 +26,7 @@ from eunomia.runs.job_states import JobStates, Watcher
 from eunomia.runs.journal import Journal, JournaledWorld, Past, ResumedPolicyRunner, create, pack
 from eunomia.runs.measurement_window import measured_figures, measured_jobs, measured_note
 from eunomia.runs.report_input import report
-from eunomia.runs.resume_check import demand_same_run
+from eunomia.runs.resume_check import check_same_run
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
 from eunomia.scenario import Scenario
@@ -35,7 +35,7 @@ from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
 
 GRACE_S = 10.0  # for a job to save
-LINES = 20  # of a log, kept for jobs that did not finish
+LOG_LINES = 20  # kept of the log of a job that did not finish
 
 
 def run_real(
@@ -43,36 +43,36 @@ def run_real(
     out: Path,
     *,
     resume: bool = False,
-    anew: bool = False,
+    restart: bool = False,
     title: str = "a real run",
     watcher: Watcher | None = None,
 ) -> Result:
-    """Run the scenario's jobs as processes, or go on with the run in `out`; write the results there.
+    """Run the scenario's jobs as processes, or resume the run in `out`; write the results there.
 
-    Whatever ends this function, `out` holds the record, the logs and the checkpoints, and `resume` goes on. `anew`
-    removes an earlier run first. Logs and checkpoints are in `out`/work unless the scenario says where. Raises
-    InvalidInput when the scenario's world is not a real one, a job has no command, or the run in `out` is another one.
+    However this function ends, `out` holds journal, logs and checkpoints, and `resume` continues from them. `restart`
+    removes an earlier run first. Logs and checkpoints are in `out`/work unless the scenario names another folder.
+    Raises InvalidInput when the backend is not local, a job has no command, or the run in `out` is a different one.
     """
-    _demand_local(scenario)
+    _check_backend(scenario)
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
-    refuse_what_cannot_run(setup.jobs, setup.topology, GRACE_S, os.environ)
+    check_runnable(setup.jobs, setup.topology, GRACE_S, os.environ)
     measured = measured_jobs(scenario, setup.jobs)
     metrics, refusals, states = setup.metrics(), Refusals(), JobStates(setup.topology, len(setup.jobs))
-    with run_directory.held(out, anew=anew):
+    with run_directory.locked(out, restart=restart):
         past = _past(setup, out, resume=resume)
-        adviser = ResumedPolicyRunner(setup.policy, past.answers)
+        policy_runner = ResumedPolicyRunner(setup.policy, past.answers)
         with Journal(out / JOURNAL) as journal, _local_world(setup, out) as world:
             if watcher is not None:
-                states.watched_by(watcher, lambda: not journal.repeated)
+                states.show_changes_to(watcher, lambda: not journal.repeated)
             observers: list[Observer] = [metrics, refusals, journal, states]
-            stalled = run(setup.scheduler(), _backend(setup, world, past, out, journal), adviser, observers)
+            stalled = run(setup.scheduler(), _backend(setup, world, past, out, journal), policy_runner, observers)
         results = run_directory.make_results(out)
         pack(out / JOURNAL, results)
         result = Result(
             scenario=scenario,
             figures=measured_figures(with_losses(metrics, None), measured),
-            timing=timing(wall, cpu, adviser, setup),
+            timing=timing(wall, cpu, policy_runner, setup),
             notes=setup.notes + measured_note(measured, setup.jobs),
             refusals=refusals.why,
             given_up=stalled,
@@ -84,20 +84,16 @@ def run_real(
     return replace(result, record=Record(out / RECORD))
 
 
-def _demand_local(scenario: Scenario) -> None:
-    if scenario.world.backend == "local":
-        return
-    file, row = scenario.where(("world", "backend"))
-    rule, fix = "eunomia run starts real processes, which this backend does not", 'set backend = "local", or use'
-    problem = Problem(
-        file=file, row=row, column="world.backend", value=scenario.world.backend, rule=rule,
-        fix=f"{fix} eunomia simulate",
-    )  # fmt: skip
-    raise InvalidInput([problem])
+def _check_backend(scenario: Scenario) -> None:
+    backend = scenario.world.backend
+    if backend != "local":
+        rule = "eunomia run starts real processes, which this backend does not"
+        fix = 'set backend = "local", or use eunomia simulate'
+        raise InvalidInput([scenario.problem(("world", "backend"), rule, fix, backend)])
 
 
 def _past(setup: RunConfig, out: Path, *, resume: bool) -> Past:
-    """Return what was recorded of the run; begin its record where nothing was."""
+    """Return the journal of an earlier process of the run; create the journal if there is none."""
     if not (out / JOURNAL).exists():
         create(out / JOURNAL, setup.record_header())
         return Past()
@@ -106,33 +102,33 @@ def _past(setup: RunConfig, out: Path, *, resume: bool) -> Past:
             out, "the folder holds a run that is not finished", "resume it, or give another one"
         )
     record = Record(out / JOURNAL)
-    demand_same_run(record.header, setup.record_header(), setup.scenario, out)
+    check_same_run(record.header, setup.record_header(), setup.scenario, out)
     return Past.of(record)
 
 
 def work_folder(scenario: Scenario, out: Path) -> Path:
-    """Return where the jobs' folders are."""
-    own = scenario.world.workdir
-    return out / run_directory.WORK if own is None else scenario.resolve(own)
+    """Return the folder of the jobs' folders."""
+    workdir = scenario.world.workdir
+    return out / run_directory.WORK if workdir is None else scenario.resolve(workdir)
 
 
 def _local_world(setup: RunConfig, out: Path) -> LocalWorld:
     scenario = setup.scenario
-    told = setup.tuners or observes_losses(setup.policy)
+    reads_losses = setup.tuners or observes_losses(setup.policy)
     return LocalWorld(
         setup.jobs,
         setup.topology,
         workdir=work_folder(scenario, out),
         grace_s=GRACE_S,
         cwd=scenario.base,
-        settings=settings_of(setup.jobs, setup.tuners) if told else None,
+        settings=settings_of(setup.jobs, setup.tuners) if reads_losses else None,
         clock=out / run_directory.CLOCK,
         wait_s=run_directory.STOPPING_S,
     )
 
 
 def _backend(setup: RunConfig, world: LocalWorld, past: Past, out: Path, journal: Journal) -> Backend:
-    """Return the world, with what was recorded of it before what happens, and with users where there are some."""
+    """Return the backend: recorded moments first, then real ones, with the tuners of the scenario."""
     resumed = ResumedWorld(world, past.moments, read_clock(out / run_directory.CLOCK))
     if not setup.tuners:
         return resumed
@@ -141,14 +137,14 @@ def _backend(setup: RunConfig, world: LocalWorld, past: Past, out: Path, journal
 
 
 def _outcomes(setup: RunConfig, out: Path, states: JobStates, result: Result) -> tuple[JobOutcome, ...]:
-    """Return how each job ended, with the last lines of the log where it did not finish."""
+    """Return how each job ended, with the last lines of its log if it did not finish."""
     jobs = {job.job_id: job for job in setup.jobs}
-    workdir, found = work_folder(setup.scenario, out), []
+    workdir, outcomes = work_folder(setup.scenario, out), []
     columns = (result.jobs[name].tolist() for name in ("job_id", "status", "jct_s"))
     for job_id, status, jct_s in zip(*columns, strict=True):
         state, log = states.by_id[job_id], JobFolder.of(jobs[job_id], workdir, setup.scenario.base).log
-        lines = () if status == "finished" else tuple(last_lines(log, LINES))
-        found.append(
+        lines = () if status == "finished" else tuple(last_lines(log, LOG_LINES))
+        outcomes.append(
             JobOutcome(
                 job_id=job_id,
                 status=status,
@@ -159,4 +155,4 @@ def _outcomes(setup: RunConfig, out: Path, states: JobStates, result: Result) ->
                 last_lines=lines,
             )
         )
-    return tuple(found)
+    return tuple(outcomes)

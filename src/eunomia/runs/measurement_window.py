@@ -1,4 +1,4 @@
-"""The measured window of papers: a warm-up and a drain around the jobs whose figures count."""
+"""Restricts job metrics to a measured window of jobs, between a warm-up and a drain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.backends.protocol import Backend
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures
 from eunomia.metrics.job_summary import job_numbers
 from eunomia.model.arrays import Floats, Ints
@@ -19,58 +19,54 @@ from eunomia.scenario import Scenario
 
 
 def measured_rows(scenario: Scenario, submitted_s: Floats) -> Ints | None:
-    """Return the places of the measured jobs, in order of submission; None when every job is measured.
+    """Return the rows of the measured jobs, in order of submission; None when every job is measured.
 
-    Raises InvalidInput when the window reaches beyond the workload, or no job is in it.
+    Raises InvalidInput when the window exceeds the workload or contains no job.
     """
-    asked, jobs = scenario.measure, len(submitted_s)
-    if asked.everything:
+    window, jobs = scenario.measure, len(submitted_s)
+    if window.everything:
         return None
-    last = jobs - 1 if asked.last_job is None else asked.last_job
-    for key, number in (("first_job", asked.first_job), ("last_job", last)):
+    last = jobs - 1 if window.last_job is None else window.last_job
+    for key, number in (("first_job", window.first_job), ("last_job", last)):
         if number >= jobs:
             rule = f"the workload has {jobs:,} jobs, the last of them number {jobs - 1}"
-            raise _refusal(scenario, key, number, rule, "choose a window within it, or give it more jobs")
-    inside = (submitted_s >= asked.from_s) & (submitted_s < asked.to_s)
-    inside[: asked.first_job] = inside[last + 1 :] = False
+            fix = "choose a window within it, or give it more jobs"
+            raise InvalidInput([scenario.problem(("measure", key), rule, fix, number)])
+    inside = (submitted_s >= window.from_s) & (submitted_s < window.to_s)
+    inside[: window.first_job] = inside[last + 1 :] = False
     rows = np.flatnonzero(inside)
     if not len(rows):
-        key = "first_job" if asked.from_s == 0 and asked.to_s == np.inf else "from_s"
-        raise _refusal(scenario, key, asked.from_s, "no job is in the measured window", "choose a wider one")
+        key = "first_job" if window.from_s == 0 and window.to_s == np.inf else "from_s"
+        rule = "no job is in the measured window"
+        raise InvalidInput([scenario.problem(("measure", key), rule, "choose a wider one", window.from_s)])
     return rows
 
 
-def _refusal(scenario: Scenario, key: str, value: object, rule: str, fix: str) -> InvalidInput:
-    file, row = scenario.where(("measure", key))
-    problem = Problem(file=file, row=row, column=f"measure.{key}", value=str(value), rule=rule, fix=fix)
-    return InvalidInput([problem])
-
-
 def measured_jobs(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...] | None:
-    """Return the jobs that are measured, None = all. Raises InvalidInput as `measured_rows` does."""
+    """Return the measured jobs; None = all. Raises InvalidInput as `measured_rows` does."""
     rows = measured_rows(scenario, np.array([job.submitted for job in jobs]))
     return None if rows is None else tuple(jobs[m] for m in rows.tolist())
 
 
 def measured_note(measured: Sequence[Job] | None, jobs: Sequence[Job]) -> tuple[str, ...]:
-    """Return what a reader of the figures must know of the window; nothing when every job is measured."""
+    """Return a note on the window for readers of the results; none when every job is measured."""
     if measured is None:
         return ()
     first, last = measured[0], measured[-1]
     window = f"from {first.job_id} (submitted at {first.submitted:,.0f} s) to {last.job_id} ({last.submitted:,.0f} s)"
-    told = f"Figures of jobs are of {len(measured):,} measured jobs of {len(jobs):,}, {window}"
-    return (f"{told}; utilisation and cost are of the whole run, warm-up included.",)
+    note = f"Figures of jobs are of {len(measured):,} measured jobs of {len(jobs):,}, {window}"
+    return (f"{note}; utilisation and cost are of the whole run, warm-up included.",)
 
 
 class StopWhenMeasured:
-    """A world that ends when some jobs have ended, however many others would still come."""
+    """A backend that ends when the given jobs have ended, even if others have not."""
 
     def __init__(self, world: Backend, jobs: Iterable[Job]):
         self._world = world
-        self._left = {job.job_id for job in jobs}  # those that have not ended
+        self._left = {job.job_id for job in jobs}  # jobs that have not ended
 
     def moments(self) -> Iterator[Moment]:
-        """Yield the world's moments up to that of the last end."""
+        """Yield the moments up to the last end of a given job."""
         for moment in self._world.moments():
             for event in moment.events:
                 match event:
@@ -81,7 +77,7 @@ class StopWhenMeasured:
                 return
 
     def carry_out(self, decision: Decision) -> None:
-        """Hand the decision on; a job that is refused or given up has ended."""
+        """Forward the decision; a refused or abandoned job has ended."""
         match decision:
             case Refuse(name) | GiveUp(name):
                 self._left.discard(name)
@@ -89,10 +85,7 @@ class StopWhenMeasured:
 
 
 def measured_figures(figures: Figures, jobs: Iterable[Job] | None) -> Figures:
-    """Return the figures of these jobs alone, None = all; utilisation, cost and curves stay those of the whole run.
-
-    A job's ρ stays what it was among all jobs.
-    """
+    """Return the metrics of these jobs only, None = all; utilisation, cost, curves and each job's ρ are unchanged."""
     if jobs is None:
         return figures
     names = {job.job_id for job in jobs}

@@ -1,4 +1,4 @@
-"""The report of one run or several: what the gallery needs, taken from results."""
+"""Builds the content of report.html from the results of one or several runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eunomia.scenario.writing import as_toml
 
 
 def run_figures(result: Result, label: str) -> RunFigures:
-    """Return one run as the report wants it: finished jobs, and the bins over time."""
+    """Return the figures of one run: finished jobs, and time bins."""
     figures, jobs = result.figures, result.jobs
     done = np.flatnonzero(jobs["status"] == "finished")
     return RunFigures(
@@ -38,7 +38,7 @@ def run_figures(result: Result, label: str) -> RunFigures:
 
 
 def _tenants(result: Result) -> TenantFigures:
-    """Return what the report tells of tenants."""
+    """Return the figures of the tenants of a run."""
     table, sharing = result.figures.tenants, result.figures.sharing
     return TenantFigures(
         names=sharing.names,
@@ -56,7 +56,7 @@ def _tenants(result: Result) -> TenantFigures:
 
 
 def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, charts: bool = False) -> None:
-    """Write report.html about these labelled results, and on request every chart as a picture in charts/."""
+    """Write report.html about labelled results, and if asked every chart as an image in charts/."""
     content = content_of(results, title)
     write_report(content, folder / "report.html")
     if charts:
@@ -64,19 +64,19 @@ def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, c
 
 
 def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
-    """Return what the report shows."""
+    """Return the content of the report."""
     scenario = results[0][1].scenario
     nodes = ", ".join(
         f"{g.count} node{'s' * (g.count != 1)} of {g.accelerators} {g.type}" for g in scenario.cluster.nodes
     )
     jobs = results[0][1].summary["jobs_submitted"]
     notes = dict.fromkeys(note for _, result in results for note in result.notes)
-    left = dict.fromkeys(f"{label}: {said}" for label, result in results for said in result.endings[1:])
+    reasons = dict.fromkeys(f"{label}: {line}" for label, result in results for line in result.endings[1:])
     return ReportContent(
         title=title,
         subtitle=f"{jobs:,} job{'s' * (jobs != 1)} on {nodes}",
         scenario_toml=as_toml(scenario),
-        notes=(*notes, *left),
+        notes=(*notes, *reasons),
         runs=tuple(run_figures(result, label) for label, result in results),
         outcomes=tuple(outcome for _, result in results for outcome in result.outcomes),
     )

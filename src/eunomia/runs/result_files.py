@@ -1,4 +1,4 @@
-"""The files of one run: summary.json, jobs.csv, timing.json."""
+"""Writes JSON objects and CSV tables of results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from eunomia.model.arrays import Array
 
-_AT_ONCE = 50_000  # rows whose texts are in memory at a time
+_CHUNK_ROWS = 50_000  # in memory as text at a time
 _SPECIAL = re.compile(r'[",\r\n]')
 
 
@@ -22,17 +22,17 @@ def write_json(path: Path, values: Mapping[str, object]) -> None:
 
 
 def write_columns(path: Path, columns: Mapping[str, Array]) -> None:
-    """Write a table; nan is an empty field, numbers are the shortest that read back the same."""
+    """Write a table; nan is an empty field, numbers have the shortest form that reads back exactly."""
     rows = len(next(iter(columns.values()), ()))
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerow(columns)
-        for begin in range(0, rows, _AT_ONCE):
-            texts = [_texts(column[begin : begin + _AT_ONCE]) for column in columns.values()]
+        for begin in range(0, rows, _CHUNK_ROWS):
+            texts = [_texts(column[begin : begin + _CHUNK_ROWS]) for column in columns.values()]
             file.writelines(f"{line}\n" for line in map(",".join, zip(*texts, strict=True)))
 
 
 def _texts(column: Array) -> Iterable[str]:
-    """Return the fields of a column as they stand in the file."""
+    """Return the fields of a column as text."""
     values = column.tolist()
     if column.dtype.kind == "f":
         texts = list(map(repr, values))
@@ -46,7 +46,7 @@ def _texts(column: Array) -> Iterable[str]:
 
 
 def _quoted(value: object) -> str:
-    """Return a text as a field, in quotes where it would be misread without."""
+    """Return a value as a field, quoted if needed."""
     text = repr(value) if isinstance(value, float) else str(value)
     if not _SPECIAL.search(text):
         return text

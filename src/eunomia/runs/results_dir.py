@@ -1,4 +1,4 @@
-"""A results folder that appears whole or not at all."""
+"""Creates a results folder atomically."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput, Problem
 
-OURS = ("summary.json", "compare.csv", "trace.json")  # what tells a folder that we wrote from any other
-BESIDE = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
-BELOW = ("charts", "work", "run")  # pictures; logs and checkpoints of real jobs; what an unfinished run needs
+MARKERS = ("summary.json", "compare.csv", "trace.json")  # at least one is in every results folder
+OTHER_FILES = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
+FOLDERS = ("charts", "work", "run")  # images; logs and checkpoints of real jobs; state of an unfinished run
 
 
 def check_free(out: Path, *, force: bool) -> None:
-    """Raise InvalidInput when `out` is in the way: it exists without `force`, or holds what we did not write."""
+    """Raise InvalidInput when `out` exists without `force`, or holds other files than results."""
     try:
         _check_place(out)
         if not out.exists() or not any(out.iterdir()):
             return
         if not force:
             raise _refusal(out, "the folder exists", "give another one, or --force to replace it")
-        stranger = _stranger(out)
+        foreign = _find_foreign(out)
     except OSError as error:
         raise _refusal(out, f"it cannot be looked into ({error.strerror})", "give another folder") from error
-    if stranger is not None:
-        rule = f"the folder holds something else than our results: {stranger}"
+    if foreign is not None:
+        rule = f"the folder holds something else than our results: {foreign}"
         raise _refusal(out, rule, "give another one; nothing was removed")
 
 
 def _check_place(out: Path) -> None:
-    """Refuse a place where no folder can be, and the one we stand in, which cannot be swapped for another."""
+    """Raise InvalidInput where no folder can be created, and for the current folder, which cannot be replaced."""
     if out.is_symlink() and not out.exists():
         raise _refusal(out, "there is a link of that name that leads nowhere", "give another folder")
     above = next(place for place in (out, *out.absolute().parents) if place.exists())
@@ -43,37 +43,37 @@ def _check_place(out: Path) -> None:
         raise _refusal(out, "the command was typed inside this folder", "name a new one in it, such as --out results")
 
 
-def _stranger(folder: Path) -> Path | None:
-    """Return something in the folder that we did not write; the folder itself when none of it is ours."""
+def _find_foreign(folder: Path) -> Path | None:
+    """Return a path in the folder that is not part of results; the folder itself when it has no results."""
     names = {entry.name for entry in folder.iterdir()}
-    if not names.intersection(OURS):
+    if not names.intersection(MARKERS):
         return folder
-    for name in sorted(names.difference(OURS, BESIDE, BELOW)):
-        found = _stranger(folder / name) if "__seed=" in name and (folder / name).is_dir() else folder / name
-        if found is not None:
-            return found
+    for name in sorted(names.difference(MARKERS, OTHER_FILES, FOLDERS)):
+        foreign = _find_foreign(folder / name) if "__seed=" in name and (folder / name).is_dir() else folder / name
+        if foreign is not None:
+            return foreign
     return None
 
 
 @contextmanager
 def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give a folder to write into; it takes the name `out` when all went well, and is removed when not."""
+    """Yield a draft folder; it is renamed to `out` on success and removed on an error."""
     check_free(out, force=force)
     place = out.resolve()
     with _parents(place, out):
-        draft = _new_beside(place, out)
+        draft = _make_draft(place, out)
         try:
             yield draft
             check_free(out, force=force)
-            _put_in_place(draft, place)
+            _replace(draft, place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager
 def _parents(place: Path, out: Path) -> Iterator[None]:
-    """Make the folders above; those that were new go again when nothing came into them."""
-    made = [above for above in place.parents if not above.exists()]
+    """Make the parent folders; remove at the end those that were new and are empty."""
+    missing = [above for above in place.parents if not above.exists()]
     try:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -81,13 +81,13 @@ def _parents(place: Path, out: Path) -> Iterator[None]:
             raise _refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
         yield
     finally:
-        for above in made:
+        for above in missing:
             if above.is_dir() and not any(above.iterdir()):
                 above.rmdir()
 
 
-def _new_beside(place: Path, out: Path) -> Path:
-    """Make a draft on the same disk, so that it can take its place by one renaming."""
+def _make_draft(place: Path, out: Path) -> Path:
+    """Make a draft folder on the same file system, so that one rename puts it in place."""
     try:
         draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
         draft.chmod(0o755)
@@ -96,8 +96,8 @@ def _new_beside(place: Path, out: Path) -> Path:
     return draft
 
 
-def _put_in_place(draft: Path, place: Path) -> None:
-    """Swap the new folder for an old one; the old one goes only after the new one stands."""
+def _replace(draft: Path, place: Path) -> None:
+    """Replace a folder by the draft; the old one is removed only after the rename."""
     if not place.exists():
         draft.rename(place)
         return
@@ -106,7 +106,7 @@ def _put_in_place(draft: Path, place: Path) -> None:
         place.rename(old / place.name)
         draft.rename(place)
     finally:
-        if not place.exists():  # stopped between the two
+        if not place.exists():  # interrupted between the renames
             (old / place.name).rename(place)
         shutil.rmtree(old)
 

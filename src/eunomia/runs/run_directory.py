@@ -1,10 +1,10 @@
-"""The folder of a real run: it has its name from the start, and holds all that a later process needs to go on.
+"""The folder of a real run, which holds everything that a later process needs to resume the run.
 
-OUT/run/lock             held by the process that drives the run; it says which
-OUT/run/record.jsonl     the record so far; every line is on the disk before what it decides is done
-OUT/run/clock.json       the time of the run, about once a second
+OUT/run/lock             locked by the process that drives the run; contains its id
+OUT/run/record.jsonl     the journal; lines are on disk before their decisions are carried out
+OUT/run/clock.json       time of the run, written about once a second
 OUT/work/JOB/            log, checkpoints and outcome of each job
-OUT/summary.json …       the results; with summary.json the run is finished, and OUT/run is removed
+OUT/summary.json …       results; summary.json marks a finished run, whose OUT/run is removed
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from pathlib import Path
 from eunomia.backends.local.job_directory import lock
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import JOURNAL
-from eunomia.runs.results_dir import BELOW, BESIDE, OURS, check_free
+from eunomia.runs.results_dir import FOLDERS, MARKERS, OTHER_FILES, check_free
 
 FINISHED = "summary.json"  # written last
 CLOCK = Path("run", "clock.json")
 LOCK = Path("run", "lock")
-RESULTS = Path("run", "results")  # where they are written before they take their place
+RESULTS = Path("run", "results")  # of the drafts of result files
 WORK = "work"
-STOPPING_S = 30.0  # longest time to wait for jobs of a process that was killed; they are given 10 s to save
+STOPPING_S = 30.0  # longest wait for jobs of a killed process, which have 10 s to save
 
 
 class RunDirectoryState(Enum):
-    """What a folder holds of a run."""
+    """What a folder contains."""
 
     NOTHING = "nothing"
-    BEGUN = "begun"  # a process was here, but nothing was recorded
+    BEGUN = "begun"  # a process locked the folder, but recorded nothing
     UNFINISHED = "unfinished"
     FINISHED = "finished"
-    OTHER = "other"  # something that is no real run
+    OTHER = "other"  # anything but a real run
 
 
-def look_into(out: Path) -> RunDirectoryState:
-    """Say what a folder holds. Raises InvalidInput for one that cannot be read."""
+def state_of(out: Path) -> RunDirectoryState:
+    """Return what a folder contains. Raises InvalidInput for one that cannot be read."""
     try:
         names = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
     except OSError as error:
@@ -56,51 +56,49 @@ def look_into(out: Path) -> RunDirectoryState:
     return RunDirectoryState.BEGUN if names == {"run"} else RunDirectoryState.OTHER
 
 
-def demand_place(out: Path, *, resume: bool, force: bool, command: str) -> RunDirectoryState:
-    """Return what is in the folder, if a run may begin or go on there; `command` is what resumes it.
+def check_folder(out: Path, *, resume: bool, force: bool, command: str) -> RunDirectoryState:
+    """Return what the folder contains, if a run may start or be resumed there; `command` resumes it.
 
-    Raises InvalidInput otherwise: a run in progress, an unfinished run without `resume`, a folder of something else.
+    Raises InvalidInput for a run in progress, an unfinished run without `resume`, and a folder of something else.
     """
     if resume and force:
-        rule = "--resume goes on with a run, --force begins it anew"
+        rule = "--resume continues a run, --force starts it again"
         raise InvalidInput([Problem(file="command line", rule=rule, fix="give one of the two")])
-    found = look_into(out)
-    if (
-        found in (RunDirectoryState.BEGUN, RunDirectoryState.UNFINISHED, RunDirectoryState.FINISHED)
-        and (out / LOCK).exists()
-    ):
-        os.close(_take(out))
+    state = state_of(out)
+    no_run = state in (RunDirectoryState.NOTHING, RunDirectoryState.OTHER)
+    if not no_run and (out / LOCK).exists():
+        os.close(_lock(out))
     if resume:
-        if found in (RunDirectoryState.NOTHING, RunDirectoryState.OTHER):
+        if no_run:
             what = "there is no such folder" if not out.exists() else "the folder holds no run"
             raise refusal(out, f"{what}, so there is nothing to resume", "leave --resume out to begin one")
-    elif found is RunDirectoryState.UNFINISHED:
+    elif state is RunDirectoryState.UNFINISHED:
         if not force:
-            fix = f"to go on with it, type: {command}; to begin anew and lose what it did, give --force"
+            fix = f"to resume it, type: {command}; to start again and lose its progress, give --force"
             raise refusal(out, "the folder holds a run that is not finished", fix)
-        if others := sorted({entry.name for entry in out.iterdir()}.difference(OURS, BESIDE, BELOW)):
+        if others := sorted({entry.name for entry in out.iterdir()}.difference(MARKERS, OTHER_FILES, FOLDERS)):
             rule = f"the folder holds something else than our results: {out / others[0]}"
             raise refusal(out, rule, "give another one; nothing was removed")
-    elif found is not RunDirectoryState.BEGUN:
+    elif state is not RunDirectoryState.BEGUN:
         check_free(out, force=force)
-    return found
+    return state
 
 
 @contextmanager
-def held(out: Path, *, anew: bool) -> Iterator[Path]:
-    """Make the folder where there is none, and hold it for this process; `anew` removes what is in it first.
+def locked(out: Path, *, restart: bool) -> Iterator[Path]:
+    """Make the folder if needed and lock it for this process; `restart` removes its content first.
 
-    Raises InvalidInput while another process holds it.
+    Raises InvalidInput while another process has the lock.
     """
     try:
         (out / LOCK.parent).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
-    handle = _take(out)
+    handle = _lock(out)
     try:
         os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
-        if anew:
+        if restart:
             _clear(out)
         yield out
     finally:
@@ -108,22 +106,21 @@ def held(out: Path, *, anew: bool) -> Iterator[Path]:
 
 
 def make_results(out: Path) -> Path:
-    """Return an empty folder to write results into."""
+    """Return an empty folder for the drafts of result files."""
     shutil.rmtree(out / RESULTS, ignore_errors=True)
     (out / RESULTS).mkdir()
     return out / RESULTS
 
 
 def publish(out: Path) -> None:
-    """Let the results take their place, the one that says that the run is finished last; remove what a run needs."""
-    found = sorted((out / RESULTS).iterdir(), key=lambda path: path.name == FINISHED)
-    for path in found:
+    """Move the results into `out`, summary.json last; remove the state of the run."""
+    for path in sorted((out / RESULTS).iterdir(), key=lambda path: path.name == FINISHED):
         os.replace(path, out / path.name)
     shutil.rmtree(out / LOCK.parent, ignore_errors=True)
 
 
-def _take(out: Path) -> int:
-    """Lock the folder of a run and return the open lock. Raises InvalidInput while another process holds it."""
+def _lock(out: Path) -> int:
+    """Lock the folder of a run; return the open lock file. Raises InvalidInput while another process has the lock."""
     handle = os.open(out / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,13 +133,13 @@ def _take(out: Path) -> int:
 
 
 def _clear(out: Path) -> None:
-    """Remove what an earlier run left, its record first: without it nothing is taken for an unfinished run."""
+    """Remove an earlier run, its journal first: without a journal no folder counts as an unfinished run."""
     if (out / WORK / "lock").exists():
         os.close(lock(out / WORK, STOPPING_S))
     with contextlib.suppress(FileNotFoundError):
         (out / JOURNAL).unlink()
     for entry in out.iterdir():
-        if entry.name in OURS:
+        if entry.name in MARKERS:
             entry.unlink()
     for entry in out.iterdir():
         if entry.is_dir() and not entry.is_symlink():

@@ -1,4 +1,4 @@
-"""The same scenario with one thing changed: what `--policy`, `--load`, `--seed` and `--check` do."""
+"""Applies `--policy`, `--load`, `--seed` and `--check` to a scenario."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def varied(
     seed: int | None = None,
     check: bool | None = None,
 ) -> Scenario:
-    """Return the scenario with what is given changed. Raises InvalidInput for a value that is out of range."""
+    """Return the scenario with the given values. Raises InvalidInput for a value out of range."""
     changed = scenario if policy is None else scenario.with_policy(policy)
     update: dict[str, Any] = {}
     if load is not None:
-        _demand(0 < load < math.inf, "--load", load, "a load is a finite number above 0", "give for example 1.3")
+        _check(0 < load < math.inf, "--load", load, "a load is a finite number above 0", "give for example 1.3")
         update["workload"] = changed.workload.model_copy(update={"load": float(load)})
     if seed is not None:
-        _demand(0 <= seed < 2**63, "--seed", seed, "a seed is a whole number from 0 to 2⁶³ - 1", "give for example 0")
+        _check(0 <= seed < 2**63, "--seed", seed, "a seed is a whole number from 0 to 2⁶³ - 1", "give for example 0")
         update["seed"] = seed
     if check is not None:
         update["check"] = check
@@ -33,14 +33,14 @@ def varied(
 
 def spelling(scenario: Scenario) -> str:
     """Return the scenario's policy as `--policy` spells it: `fifo?backfill=skip`."""
-    parameters = "&".join(f"{key}={_written(value)}" for key, value in scenario.policy.parameters.items())
+    parameters = "&".join(f"{key}={_format(value)}" for key, value in scenario.policy.parameters.items())
     return f"{scenario.policy.name}?{parameters}" if parameters else scenario.policy.name
 
 
-def _written(value: object) -> str:
+def _format(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _demand(holds: bool, option: str, value: object, rule: str, fix: str) -> None:
+def _check(holds: bool, option: str, value: object, rule: str, fix: str) -> None:
     if not holds:
         raise InvalidInput([Problem(file="command line", column=option, value=str(value), rule=rule, fix=fix)])

@@ -1,4 +1,4 @@
-"""One run in a simulated world, from a scenario to its figures."""
+"""Runs a scenario on a simulated backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eunomia.model.events import Moment
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.report.outcomes import JobOutcome
-from eunomia.runs.end_summary import Refusals, endings
+from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
 from eunomia.runs.scenario_variants import spelling
@@ -31,21 +31,21 @@ from eunomia.setup.backend_factory import simulated_world, with_losses
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
 
-Progress = Callable[[int, int, float], None]  # jobs ended, jobs in all, seconds of virtual time
-_EVERY = 500  # moments between two looks at the progress
+Progress = Callable[[int, int, float], None]  # ended jobs, all jobs, virtual time in s
+_PROGRESS_MOMENTS = 500  # between two reports of progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What one run showed. `jobs` has one column per name of jobs.csv; `notes` say what the numbers rest on."""
+    """The results of one run. `jobs` has the columns of jobs.csv; `notes` state assumptions behind the numbers."""
 
     scenario: Scenario
     figures: Figures
     timing: Mapping[str, float | int | None]
     notes: tuple[str, ...]
     record: Record | None = None
-    refusals: Mapping[str, str] = field(default_factory=dict)  # job id → why
-    given_up: str = ""  # why the run was ended before its jobs were done, if it was
+    refusals: Mapping[str, str] = field(default_factory=dict)  # job id → reason
+    given_up: str = ""  # why the run was ended early, if it was
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
 
     @property
@@ -60,16 +60,16 @@ class Result:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Return what became of the jobs that did not finish, and why; nothing when all did."""
-        return (*endings(self.summary, self.jobs, self.refusals), *filter(None, (self.given_up,)))
+        """Return sentences on the jobs that did not finish, and why; none when all did."""
+        return (*completion_sentences(self.summary, self.jobs, self.refusals), *filter(None, (self.given_up,)))
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Return why the run left jobs unfinished, if it did; jobs outside a measured window are not counted."""
+        """Return why jobs are unfinished; nothing if none is. Jobs outside a measured window are not counted."""
         return self.endings if self.given_up or self.summary["jobs_unfinished"] else ()
 
     def write(self, folder: Path) -> None:
-        """Write summary.json, jobs.csv, tenants.csv, timing.json, and apps.csv where there are apps, into a folder."""
+        """Write summary.json, jobs.csv, tenants.csv, timing.json, and if there are apps apps.csv into a folder."""
         write_json(folder / "summary.json", self.summary)
         write_columns(folder / "jobs.csv", self.jobs)
         write_columns(folder / "tenants.csv", tenants_table([(spelling(self.scenario), self)]))
@@ -79,7 +79,7 @@ class Result:
 
 
 def tenants_table(results: Sequence[tuple[str, Result]]) -> dict[str, Array]:
-    """Return the columns of tenants.csv: the tenants of each labelled run, one below the other."""
+    """Return the columns of tenants.csv: the rows of each labelled run in turn."""
     labels = [np.full(len(one.figures.tenants["tenant"]), label, dtype=object) for label, one in results]
     names = results[0][1].figures.tenants
     return {
@@ -89,16 +89,16 @@ def tenants_table(results: Sequence[tuple[str, Result]]) -> dict[str, Array]:
 
 
 class ProgressReporter:
-    """An observer that tells how far the run is."""
+    """An observer that reports the progress of a run."""
 
-    def __init__(self, jobs: int, metrics: Metrics, tell: Progress):
-        self._jobs, self._metrics, self._tell = jobs, metrics, tell
+    def __init__(self, jobs: int, metrics: Metrics, report: Progress):
+        self._jobs, self._metrics, self._report = jobs, metrics, report
         self._moments = 0
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self._moments += 1
-        if self._moments % _EVERY == 0:
-            self._tell(self._metrics.ended, self._jobs, moment.at)
+        if self._moments % _PROGRESS_MOMENTS == 0:
+            self._report(self._metrics.ended, self._jobs, moment.at)
 
 
 def simulate(
@@ -109,8 +109,8 @@ def simulate(
 ) -> Result:
     """Run a scenario in virtual time.
 
-    Takes a scenario, the path of a scenario file, or its content as a mapping. With `record_to` moments and
-    decisions are written there. Raises InvalidInput with everything that is wrong with the input.
+    Takes a scenario, the path of a scenario file, or its content as a mapping. Writes moments and decisions to
+    `record_to`. Raises InvalidInput with everything that is wrong with the input.
     """
     if isinstance(scenario, Mapping):
         scenario = scenario_from_dict(scenario, Path.cwd())
@@ -119,7 +119,7 @@ def simulate(
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
     measured = measured_jobs(scenario, setup.jobs)
-    adviser, metrics, refusals = InlinePolicyRunner(setup.policy), setup.metrics(), Refusals()
+    policy_runner, metrics, refusals = InlinePolicyRunner(setup.policy), setup.metrics(), Refusals()
     observers: list[Observer] = [metrics, refusals]
     with ExitStack() as stack:
         if record_to is not None:
@@ -128,45 +128,42 @@ def simulate(
             observers.append(ProgressReporter(len(setup.jobs), metrics, progress))
         world = simulated_world(setup)
         backend: Backend = world
-        told = observes_losses(setup.policy)
-        if setup.tuners or told:
-            assert isinstance(world, DetailedSimulation)  # in which jobs can be watched, as in no other
-            backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=told)
+        reports = observes_losses(setup.policy)
+        if setup.tuners or reports:
+            assert isinstance(world, DetailedSimulation)  # the only simulation that reports steps of jobs
+            backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
-        stalled = run(setup.scheduler(), backend, adviser, observers)
+        stalled = run(setup.scheduler(), backend, policy_runner, observers)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
-    notes = setup.notes + measured_note(measured, setup.jobs)
-    spent = timing(wall, cpu, adviser, setup)
-    record = None if record_to is None else Record(record_to)
     return Result(
         scenario=scenario,
         figures=figures,
-        timing=spent,
-        notes=notes,
-        record=record,
+        timing=timing(wall, cpu, policy_runner, setup),
+        notes=setup.notes + measured_note(measured, setup.jobs),
+        record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
         given_up=stalled or world.given_up,
     )
 
 
-def timing(wall: float, cpu: float, adviser: InlinePolicyRunner, setup: RunConfig) -> dict[str, float | int | None]:
-    """Return the numbers of timing.json; `wall` and `cpu` are the clocks when the run began."""
+def timing(wall: float, cpu: float, runner: InlinePolicyRunner, setup: RunConfig) -> dict[str, float | int | None]:
+    """Return the numbers of timing.json; `wall` and `cpu` are the clocks at the start of the run, in s."""
     unit = 2**20 if sys.platform == "darwin" else 2**10
     cpu_s = time.process_time() - cpu
     return {
         "wall_s": time.perf_counter() - wall,
         "cpu_s": cpu_s,
-        "policy_cpu_s": adviser.cpu_s,
+        "policy_cpu_s": runner.cpu_s,
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
-        "rounds": adviser.asks,
-        "solves": adviser.asks if setup.policy.info.door == "shares" else 0,
-        "round_cpu_ms_mean": 1000 * cpu_s / adviser.asks if adviser.asks else None,
-        "decision_ms_p50": _latency_ms(adviser, 50),
-        "decision_ms_p99": _latency_ms(adviser, 99),
+        "rounds": runner.asks,
+        "solves": runner.asks if setup.policy.info.door == "shares" else 0,
+        "round_cpu_ms_mean": 1000 * cpu_s / runner.asks if runner.asks else None,
+        "decision_ms_p50": _latency_ms(runner, 50),
+        "decision_ms_p99": _latency_ms(runner, 99),
     }
 
 
-def _latency_ms(adviser: InlinePolicyRunner, percentile: int) -> float | None:
-    """Return within how many milliseconds so many in a hundred answers came."""
-    return 1000 * float(np.percentile(adviser.latency_s, percentile)) if adviser.latency_s else None
+def _latency_ms(runner: InlinePolicyRunner, percentile: int) -> float | None:
+    """Return a percentile of the decision latency, in ms."""
+    return 1000 * float(np.percentile(runner.latency_s, percentile)) if runner.latency_s else None

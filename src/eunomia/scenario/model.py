@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr
 
+from eunomia.inputs.problems import Problem
 from eunomia.scenario.policy_spec import parse_policy
 from eunomia.scenario.schema_models import (
     AppsSection,
@@ -69,6 +70,12 @@ class Scenario(Section):
     def where(self, path: KeyPath) -> Place:
         """Return file and line of a key, or of the table around it; the line is None when it came from no file."""
         return self._places.where(path)
+
+    def problem(self, path: KeyPath, rule: str, fix: str, value: object = None) -> Problem:
+        """Return what is wrong with the value of a key, with the file and line of the key."""
+        file, row = self.where(path)
+        shown = None if value is None else str(value)
+        return Problem(file=file, row=row, column=".".join(map(str, path)), value=shown, rule=rule, fix=fix)
 
     def placed(self, name: str, base: Path, places: SourceLocations) -> Scenario:
         """Return the same scenario with its name, folder and places."""

@@ -1,1 +1,1 @@
-"""From a scenario to the objects that a run is made of."""
+"""Builds the objects of a run from a scenario."""

@@ -1,4 +1,4 @@
-"""The simulated world of a scenario, and what it cost: the plain one, the one with physics, or the one of the ideal."""
+"""Chooses and builds the simulated backend of a run: plain, with physical models, or fluid."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 
 def simulated_world(setup: RunConfig) -> Simulation | DetailedSimulation | FluidSimulation:
-    """Return a fresh world."""
-    said, faults = setup.scenario.world, fault_model_of(setup.scenario)
+    """Return a new simulated backend."""
+    section, faults = setup.scenario.world, fault_model_of(setup.scenario)
     if setup.mechanism.divides_time:
         return FluidSimulation(setup.jobs, setup.topology, setup.truth, faults=faults, seed=setup.scenario.seed)
     common: dict[str, Any] = {
         "overheads": setup.overheads,
         "faults": faults,
-        "checkpoint_every_s": said.checkpoint_every_s,
-        "replay_status": said.replay_status,
+        "checkpoint_every_s": section.checkpoint_every_s,
+        "replay_status": section.replay_status,
         "seed": setup.scenario.seed,
     }
     if isinstance(setup.truth, PlacedThroughputs):
@@ -33,7 +33,7 @@ def simulated_world(setup: RunConfig) -> Simulation | DetailedSimulation | Fluid
     return Simulation(setup.jobs, setup.topology, setup.truth, **common)
 
 
-def with_losses(metrics: Metrics, held: Losses | None) -> Figures:
-    """Return the figures of a run that is over, with what its accelerator-seconds were lost to."""
+def with_losses(metrics: Metrics, losses: Losses | None) -> Figures:
+    """Return the figures of a completed run, with its accelerator-seconds lost by cause."""
     figures = metrics.figures()
-    return replace(figures, summary={**figures.summary, **losses_of(metrics, held)})
+    return replace(figures, summary={**figures.summary, **losses_of(metrics, losses)})

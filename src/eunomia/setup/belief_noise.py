@@ -1,4 +1,4 @@
-"""A belief that is wrong by seed: true throughputs times an error that stays the same for a kind and type."""
+"""Noisy believed throughputs: the true ones times a seeded error that is constant per job type, partner and size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eunomia.model.speeds import Speeds, apart, by_level
 
 
 class NoisySpeeds:
-    """Lognormal errors with the given σ of the logarithm; what cannot run is believed not to."""
+    """Lognormal errors with the given σ of the logarithm; a throughput of 0 stays 0."""
 
     def __init__(self, truth: Speeds, error: float, seed: int):
         self._truth, self._error, self._seed = truth, error, seed
@@ -28,14 +28,14 @@ class NoisySpeeds:
         return self._truth.beside(job_type, partner, scale_factor) * self._factor(job_type, partner, scale_factor)
 
     def apart(self, job_type: str, scale_factor: int) -> Floats:
-        """Return believed steps/s of a gang spread over machines, (type,): as wrong as those of the gang together."""
+        """Return believed steps/s of a gang spread over machines, (type,), with the error of the consolidated gang."""
         return apart(self._truth, job_type, scale_factor) * self._factor(job_type, "", scale_factor)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
-        """Return the slowdown at each level, (level,): the true one, for speeds are wrong alike at all of them."""
+        """Return the true slowdown at each level, (level,): the error is the same at all levels."""
         return by_level(self._truth, job_type, scale_factor)
 
     def _factor(self, job_type: str, partner: str, scale_factor: int) -> Floats:
-        key = zlib.crc32(f"{job_type}\0{partner}".encode())  # hash() differs from process to process
+        key = zlib.crc32(f"{job_type}\0{partner}".encode())  # hash() differs between processes
         rng = np.random.default_rng((self._seed, key, scale_factor))
         return elementary.exp(drawn(rng.normal(0.0, self._error, len(self.types))))

@@ -1,4 +1,4 @@
-"""How time is cut, from a scenario: as it says, else as the policy wants it."""
+"""Builds the mechanism of a scenario: the one that it names, or else the default of its policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ANSWERS: dict[Door, str] = {"shares": "shares of time", "order": "an order", "g
 
 
 def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> MechanismConfig:
-    """Return how time is cut for this policy and so many jobs. Raises InvalidInput for what is not possible."""
+    """Return the mechanism for a policy and a number of jobs. Raises InvalidInput for a wrong or impossible one."""
     asked, own = scenario.mechanism, policy.info.mechanism
     if asked is not None and asked.name not in MECHANISMS:
         fix = nearest(asked.name, tuple(MECHANISMS))
@@ -38,29 +38,29 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> MechanismConf
 
 
 def _configured(
-    scenario: Scenario, policy: Policy, config: type[MechanismConfig], said: Mapping[str, Any], jobs: int
+    scenario: Scenario, policy: Policy, config: type[MechanismConfig], given: Mapping[str, Any], jobs: int
 ) -> MechanismConfig:
-    """Return a mechanism as it is for this policy, its preset, and what the scenario says."""
+    """Return a mechanism with the settings of the policy, of its preset and of the scenario; the later override."""
     known = [field.name for field in fields(cast(Any, config)) if field.name not in config.not_settable]
     problems = [
         _problem(scenario, key, f"the mechanism {config.name} has no such key{config.no_such_key}", nearest(key, known))
-        for key in said
+        for key in given
         if key not in known
     ]
     problems += _wrong_door(scenario, policy, config)
     problems += [
         _problem(scenario, "name", f"{text}; {config.because}", "leave that out, or choose the mechanism leases")
-        for code, (text, is_so) in _features(scenario).items()
-        if is_so and code in config.unsupported
+        for code, (text, is_set) in _features(scenario).items()
+        if is_set and code in config.unsupported
     ]
-    by_config = config.wrong(said, scenario.cluster.types)
+    by_config = config.wrong(given, scenario.cluster.types)
     problems += [_problem(scenario, *found) for found in by_config]
-    checked = {key: said[key] for key in said if key in known and key not in {key for key, *_ in by_config}}
+    checked = {key: given[key] for key in given if key in known and key not in {key for key, *_ in by_config}}
     problems += _wrong_values(scenario, config, checked)
     if problems:
         raise InvalidInput(problems)
     preset = PRESET_MECHANISMS.get(scenario.policy.name.partition("?")[0], {}).get(config.name, {})
-    return config.of({**config.for_policy(policy.info), **preset, **said}, jobs)
+    return config.of({**config.for_policy(policy.info), **preset, **given}, jobs)
 
 
 def _wrong_door(scenario: Scenario, policy: Policy, config: type[MechanismConfig]) -> list[Problem]:
@@ -72,16 +72,16 @@ def _wrong_door(scenario: Scenario, policy: Policy, config: type[MechanismConfig
     return [_problem(scenario, "name", rule, f"choose a policy that answers {taken}, or another mechanism")]
 
 
-def _wrong_values(scenario: Scenario, config: type[MechanismConfig], said: Mapping[str, Any]) -> list[Problem]:
-    """Return each key whose value these settings cannot have; none of their rules is about two keys at once."""
+def _wrong_values(scenario: Scenario, config: type[MechanismConfig], given: Mapping[str, Any]) -> list[Problem]:
+    """Return a problem for each key whose value is invalid; no rule concerns two keys at once."""
     problems = []
-    for key in said:
+    for key in given:
         try:
-            check_values(config, {key: said[key]})
-            config.of({key: said[key]}, 0)
+            check_values(config, {key: given[key]})
+            config.of({key: given[key]}, 0)
         except ValueError as error:
-            rule = str(error).removeprefix(f"{key} is {said[key]!r}; ")
-            problems.append(_problem(scenario, key, rule, "give such a value, or leave it out", shown(said[key])))
+            rule = str(error).removeprefix(f"{key} is {given[key]!r}; ")
+            problems.append(_problem(scenario, key, rule, "give such a value, or leave it out", shown(given[key])))
     return problems
 
 
@@ -101,6 +101,4 @@ def _features(scenario: Scenario) -> dict[str, tuple[str, bool]]:
 
 
 def _problem(scenario: Scenario, key: str, rule: str, fix: str, value: str | None = None) -> Problem:
-    path = ("mechanism", key) if key else ("mechanism",)
-    file, row = scenario.where(path)
-    return Problem(file=file, row=row, column=".".join(path), value=value, rule=rule, fix=fix)
+    return scenario.problem(("mechanism", key) if key else ("mechanism",), rule, fix, value)

@@ -1,4 +1,4 @@
-"""Finds a class that others wrote: one that an installed package announces, or `path.py:Class`."""
+"""Loads a plug-in class: one that an installed package announces as an entry point, or `path.py:Class`."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginLoader:
-    """One kind of class that users may bring along."""
+    """Finds the plug-ins of one kind, such as policies."""
 
-    noun: str  # what messages call it
-    key: tuple[str, str]  # the key of a scenario that names one
-    group: str  # of entry points, in which packages announce theirs
+    noun: str  # in messages
+    key: tuple[str, str]  # the scenario key that names the class
+    group: str  # of entry points
     fits: Callable[[object], bool]
-    give: str  # how to fix a class that does not fit
+    fix: str  # of a class that does not fit
 
     def announced(self) -> list[str]:
-        """Return the names that installed packages announce, in their order."""
+        """Return the names that installed packages announce, sorted."""
         return sorted({point.name for point in entry_points(group=self.group)})
 
     def find(self, name: str, base: Path, where: Where, known: Iterable[str]) -> Callable[..., Any]:
-        """Return the class of that name; a file is looked for below `base`, then here.
+        """Return the class of that name; a file is searched for below `base`, then in the current folder.
 
-        Raises InvalidInput, which names the nearest of the names that are known, or the line that failed.
+        Raises InvalidInput with the nearest of the `known` names, or with the line at which loading failed.
         """
-        if is_in_a_file(name):
+        if _is_file_spec(name):
             return self._from_file(name, base, where)
         points = {point.name: point for point in entry_points(group=self.group)}
         if name not in points:
             raise self._refusal(where, name, f"there is no such {self.noun}", nearest(name, known))
-        found: Callable[..., Any] | None = self._loaded(points[name].load, name)
-        if found is None or not self.fits(found):
+        cls: Callable[..., Any] | None = self._load(points[name].load, name)
+        if cls is None or not self.fits(cls):
             rule = f"what its package announces, {points[name].value}, is no {self.noun}"
-            raise self._refusal(where, name, rule, self.give)
-        return found
+            raise self._refusal(where, name, rule, self.fix)
+        return cls
 
     def _from_file(self, name: str, base: Path, where: Where) -> Callable[..., Any]:
         file, _, attribute = name.rpartition(":") if ".py:" in name else (name, "", "")
@@ -54,19 +54,19 @@ class PluginLoader:
         if path is None:
             fix = "give path.py:Class, from here or from the scenario"
             raise self._refusal(where, name, f"there is no file {file!r}", fix)
-        module: ModuleType = self._loaded(lambda: _import_file(path), name)
-        found = getattr(module, attribute, None)
-        if not self.fits(found):
+        module: ModuleType = self._load(lambda: _import_file(path), name)
+        cls: Any = getattr(module, attribute, None)
+        if not self.fits(cls):
             classes = [key for key, value in vars(module).items() if self.fits(value)]
-            fix = nearest(attribute, classes) if classes else self.give
+            fix = nearest(attribute, classes) if classes else self.fix
             raise self._refusal(where, name, f"{path} has no {self.noun} {attribute!r}", fix)
-        fitting: Callable[..., Any] = found  # type: ignore[assignment]
+        fitting: Callable[..., Any] = cls
         return fitting
 
-    def _loaded(self, loading: Callable[[], Any], name: str) -> Any:
-        """Run code of others, which may fail in any way; say where it did."""
+    def _load(self, load: Callable[[], Any], name: str) -> Any:
+        """Run plug-in code. Raises InvalidInput with the line at which it raised any exception."""
         try:
-            return loading()
+            return load()
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             file, row = last.filename, last.lineno
@@ -80,8 +80,8 @@ class PluginLoader:
         return InvalidInput([Problem(file=file, row=row, column=".".join(self.key), value=name, rule=rule, fix=fix)])
 
 
-def is_in_a_file(name: str) -> bool:
-    """Say whether a name is that of a class in a file."""
+def _is_file_spec(name: str) -> bool:
+    """Whether a name means a class in a file."""
     return name.endswith(".py") or ".py:" in name
 
 

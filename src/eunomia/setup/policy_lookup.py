@@ -1,4 +1,4 @@
-"""Finds a policy by its name: one of ours, one of an installed package, or a class in a file."""
+"""Finds a policy by name: built in, from an installed package, or a class in a file."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from eunomia.policies.presets import PRESETS
 from eunomia.setup.plugins import PluginLoader, Where
 
 
-def nowhere(path: tuple[str, ...]) -> tuple[str, int | None]:
-    """Return the place of what was not written in a file."""
+def _no_place(path: tuple[str, ...]) -> tuple[str, int | None]:
+    """Return the source location of a policy that no file names."""
     return "policy", None
 
 
 def known_policies(*, presets: bool = True) -> list[str]:
-    """Return the names of our policies and presets, then of those that installed packages announce."""
-    return list(dict.fromkeys([*POLICIES, *(PRESETS if presets else ()), *OUTSIDE.announced()]))
+    """Return the names of built-in policies and presets, then those that installed packages announce."""
+    return list(dict.fromkeys([*POLICIES, *(PRESETS if presets else ()), *PLUGINS.announced()]))
 
 
 def policy_class(name: str) -> Callable[..., Policy]:
-    """Return the class behind a name. Raises InvalidInput for one that is not known."""
-    return _class_of(PRESETS.get(name, (name,))[0], Path(), nowhere)
+    """Return the class of a policy. Raises InvalidInput for an unknown name."""
+    return _class_of(PRESETS.get(name, (name,))[0], Path(), _no_place)
 
 
-def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = nowhere) -> Policy:
-    """Return the policy with its parameters set; a preset brings some, and its user may say more or otherwise.
+def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Where = _no_place) -> Policy:
+    """Return the policy with its parameters; they override those of a preset.
 
-    Raises InvalidInput for a name or parameter that is not known.
+    Raises InvalidInput for an unknown name or parameter, or an invalid value.
     """
     name, preset = PRESETS.get(name, (name, {}))
     parameters = {**preset, **parameters}
@@ -60,18 +60,18 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
 
 
 def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
-    return load(name) if name in POLICIES else OUTSIDE.find(name, base, where, known_policies())
+    return load(name) if name in POLICIES else PLUGINS.find(name, base, where, known_policies())
 
 
-def _is_policy(found: object) -> bool:
-    fits = isinstance(getattr(found, "info", None), PolicyInfo) and callable(getattr(found, "decide", None))
-    return isinstance(found, type) and fits
+def _is_policy(value: object) -> bool:
+    fits = isinstance(getattr(value, "info", None), PolicyInfo) and callable(getattr(value, "decide", None))
+    return isinstance(value, type) and fits
 
 
-OUTSIDE = PluginLoader(
+PLUGINS = PluginLoader(
     noun="policy",
     key=("policy", "name"),
     group="eunomia.policies",
     fits=_is_policy,
-    give="give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`",
+    fix="give a class with an `info: ClassVar[PolicyInfo]` and a method `decide`",
 )

@@ -1,4 +1,4 @@
-"""A scenario taken apart and put together: everything that a run is made of, for whatever world."""
+"""Builds the objects of a run from a scenario, for every backend."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
 from eunomia.setup.belief_noise import NoisySpeeds
-from eunomia.setup.lease_feasibility import demand_time_to_work
+from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
-from eunomia.setup.outage_feasibility import demand_progress
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
@@ -43,7 +42,7 @@ from eunomia.tuners.tuner import Tuner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """What a run is made of. `truth` is the world's, `believed` the scheduler's."""
+    """The objects of one run. The backend uses the throughputs `truth`, the scheduler `believed`."""
 
     scenario: Scenario
     nodes: tuple[Node, ...]
@@ -55,12 +54,12 @@ class RunConfig:
     mechanism: MechanismConfig
     overheads: Overheads
     notes: tuple[str, ...]
-    tenants: dict[str, Tenant]  # who owns jobs, and whoever the scenario names
-    tuners: dict[str, Tuner]  # by app; they remember, so a setup is for one run
+    tenants: dict[str, Tenant]  # owners of jobs and tenants that the scenario names
+    tuners: dict[str, Tuner]  # by app; they have state, so a configuration is for one run
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
 
     def scheduler(self) -> Scheduler:
-        """Return a fresh core."""
+        """Return a new scheduler."""
         belief = Belief(self.believed, self.overheads)
         common: dict[str, Any] = {
             "seed": self.scenario.seed,
@@ -68,16 +67,16 @@ class RunConfig:
             "price": self.price(),
             "tenants": self.tenants,
         }
-        said = self.scenario.world
-        again = Adaptive(by_tenant=said.retry_by == "tenant") if said.retry == "adaptive" else None
-        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=again, **common)
+        world = self.scenario.world
+        retries = Adaptive(by_tenant=world.retry_by == "tenant") if world.retry == "adaptive" else None
+        return Scheduler(self.topology, self.policy.info, self.mechanism, belief, comes_again=retries, **common)
 
     def price(self) -> Floats:
-        """Return US$ per accelerator-hour, (type,); 0 where none is known."""
+        """Return US$ per accelerator-hour, (type,); 0 where unknown."""
         return np.array([self.prices()[name] or 0.0 for name in self.topology.types])
 
     def prices(self) -> dict[str, float | None]:
-        """Return US$ per accelerator-hour by type: as the scenario says, else from the catalogue."""
+        """Return US$ per accelerator-hour by type, from the scenario or else the catalogue; None where unknown."""
         own = self.scenario.cluster.prices
         return {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
 
@@ -87,7 +86,7 @@ class RunConfig:
         return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants)
 
     def record_header(self) -> dict[str, Any]:
-        """Return what a record of this run begins with: what a fresh core needs, and what the run was made from."""
+        """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
         jobs, nodes = list(self.jobs), list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
@@ -95,45 +94,39 @@ class RunConfig:
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
-    """Return what a record says of failures that are not tried again."""
-    said = scenario.world
-    by = {"retry_by": said.retry_by} if said.retry_by != "job" else {}
-    return {} if said.retry == "always" else {"retry": said.retry, **by}
+    """Return the header fields of the retry rule; none where every failure is retried."""
+    world = scenario.world
+    by = {"retry_by": world.retry_by} if world.retry_by != "job" else {}
+    return {} if world.retry == "always" else {"retry": world.retry, **by}
 
 
 def _sha256(scenario: Scenario) -> dict[str, str]:
-    """Return the SHA-256 of every file that the scenario reads, by its name there; of a folder, each file in it."""
+    """Return the SHA-256 of every file that the scenario reads, by its name there; for a folder, of each file in it."""
     machines = (scenario.cluster.nodes_file or "").partition("?")[0]
     named = {scenario.workload.trace or "", scenario.throughputs.source, machines} - {"", *BUILT_IN}
     named |= world_models.files_of(scenario)
-    found = {name: scenario.resolve(name) for name in sorted(named)}
-    inside = {f"{n}/{file.name}": file for n, path in found.items() if path.is_dir() for file in sorted(path.iterdir())}
-    files = {name: path for name, path in (found | inside).items() if path.is_file()}
+    paths = {name: scenario.resolve(name) for name in sorted(named)}
+    inside = {f"{n}/{file.name}": file for n, path in paths.items() if path.is_dir() for file in sorted(path.iterdir())}
+    files = {name: path for name, path in (paths | inside).items() if path.is_file()}
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
-    """Wire a scenario; with `work` it gets these jobs, whatever its workload.
+    """Build the objects of a run; `work` replaces the jobs of the scenario's workload.
 
-    Raises InvalidInput with everything that is wrong in it or in the files it names.
+    Raises InvalidInput with everything that is wrong in the scenario or in the files that it names.
     """
     policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
     nodes = tuple(
-        Node(
-            type=group.type,
-            accelerators=group.accelerators,
-            rack=group.rack,
-            cpus=group.cpus,
-            memory_gib=group.memory_gib,
-        )
-        for group in scenario.cluster.nodes
-        for _ in range(group.count)
+        Node(type=g.type, accelerators=g.accelerators, rack=g.rack, cpus=g.cpus, memory_gib=g.memory_gib)
+        for g in scenario.cluster.nodes
+        for _ in range(g.count)
     )
     topology = Topology.of(nodes, scenario.physics.accelerators_per_slot)
     truth = load(scenario.throughputs.source, topology.types, base=scenario.base)
     work = work or workload_of(scenario, topology, truth)
-    watched = is_searching(scenario) or observes_losses(policy)
-    real = world_models.situated(scenario, topology, truth) if watched or world_models.is_on(scenario) else truth
+    detailed = is_searching(scenario) or observes_losses(policy) or world_models.is_on(scenario)
+    real = world_models.placed_throughputs(scenario, topology, truth) if detailed else truth
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
@@ -144,7 +137,7 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
         topology=topology,
         truth=real,
         believed=believed,
-        jobs=_with_losses(scenario, policy, world_models.tried_again(scenario, work.jobs)),
+        jobs=_with_loss_curves(scenario, policy, world_models.with_retries(scenario, work.jobs)),
         policy=policy,
         mechanism=mechanism,
         overheads=Overheads(
@@ -159,60 +152,62 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
             *_cluster_notes(scenario),
             *work.notes,
             *world_models.notes(scenario),
-            *_idle(scenario, policy, work.jobs),
-            *_exceeded(policy, mechanism, topology, work.jobs),
+            *_notes_on_unused_options(scenario, policy, work.jobs),
+            *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
         ),
         neighbours=world_models.neighbours_of(scenario),
     )
-    _demand_prices(setup)
-    demand_progress(scenario, setup.jobs, truth, topology, setup.overheads)
-    demand_time_to_work(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
+    _check_prices(setup)
+    check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
+    check_lease_length(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
     return setup
 
 
-def _with_losses(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
-    """Return the jobs with the learning curves that the seed draws, where the policy looks at them."""
+def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+    """Return the jobs with learning curves drawn by the seed, if the policy reads them."""
     if "loss_curve" not in policy.info.needs:
         return jobs
     return tuple(replace(job, loss=curve_of(scenario.seed, job.job_id)) for job in jobs)
 
 
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
-    """Return the notes of the reader of a list of machines."""
+    """Return the notes of the reader of the machine list."""
     spelling = scenario.cluster.nodes_file
     notes = () if spelling is None else read_machine_list(spelling, scenario.base).notes
     return tuple(f"Machines: {note}." for note in notes)
 
 
-def _idle(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[str, ...]:
-    """Return what was asked for but finds nothing to act on in this run."""
-    found, world = [], scenario.world
+def _notes_on_unused_options(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+    """Return notes on options of the scenario that have no effect in this run."""
+    notes, world = [], scenario.world
     if "shapes" in policy.info.needs and not any(job.other_shapes for job in jobs):
-        found.append(
+        notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
     reasons = world.backend == "local" or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
-        found.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
+        notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
     if world.retry_by == "tenant" and (world.retry == "always" or not any(job.tenant for job in jobs)):
         rule = 'without world.retry = "adaptive"' if world.retry == "always" else "as no job names a tenant"
-        found.append(f'world.retry_by = "tenant" changes nothing {rule}.')
+        notes.append(f'world.retry_by = "tenant" changes nothing {rule}.')
     if scenario.apps.tuner != "off" and not any(job.app for job in jobs):
-        found.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
-    below = [name for name, said in scenario.tenants.items() if "/" in name and said.quota is not None]
-    if below and not policy.info.reads_nested_quotas:
-        found.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {below[0]}.")
-    return tuple(found)
+        notes.append(f'apps.tuner = "{scenario.apps.tuner}" changes nothing: no job of the workload belongs to an app.')
+    nested = [name for name, tenant in scenario.tenants.items() if "/" in name and tenant.quota is not None]
+    if nested and not policy.info.reads_nested_quotas:
+        notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
+    return tuple(notes)
 
 
-def _exceeded(policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]) -> tuple[str, ...]:
-    """Return a note where gangs may hold more CPUs or memory at once than there are, though their shares do not."""
+def _note_on_host_capacity(
+    policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]
+) -> tuple[str, ...]:
+    """Return a note where running gangs may exceed the CPUs or memory that their shares of time respect."""
     if policy.info.door != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
         return ()
-    room = topology.room(np.ones(topology.nodes, dtype=bool))
-    together = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)
-    if not (together > room).any():
+    capacity = topology.room(np.ones(topology.nodes, dtype=bool))
+    demand = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)
+    if not (demand > capacity).any():
         return ()
     return (
         f"{policy.info.name} keeps shares of time within the CPUs and memory that there are, but leases seat gangs by "
@@ -221,16 +216,15 @@ def _exceeded(policy: Policy, mechanism: MechanismConfig, topology: Topology, jo
     )
 
 
-def _demand_prices(setup: RunConfig) -> None:
-    """Raise InvalidInput for a policy that goes by money on types whose price nobody knows."""
+def _check_prices(setup: RunConfig) -> None:
+    """Raise InvalidInput for a policy that needs prices, naming each type without one."""
     if "price" not in setup.policy.info.needs:
         return
     file, row = setup.scenario.where(("cluster",))
     rule = f"{setup.policy.info.name} needs the price of every type, and this one has none in the catalogue"
+    fix = "give prices = {{ {} = … }}"
     problems = [
-        Problem(
-            file=file, row=row, column="cluster.prices", value=name, rule=rule, fix=f"give prices = {{ {name} = … }}"
-        )
+        Problem(file=file, row=row, column="cluster.prices", value=name, rule=rule, fix=fix.format(name))
         for name, price in setup.prices().items()
         if not price
     ]

@@ -1,4 +1,4 @@
-"""Who owns the jobs, with which weights and quotas: what a trace leaves open, and what a scenario says."""
+"""Tenants of a run: owners of jobs without one, weights and quotas from a scenario or a table."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from eunomia.inputs.field_rules import WEIGHT, Rule
 from eunomia.inputs.open_table import read_table
-from eunomia.inputs.problems import InvalidInput, Problem, Problems
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenants import EMPTY_PART, NO_TENANT, WHOLE_PATH, Tenant, Tenants, is_path
 from eunomia.scenario import Scenario
-from eunomia.scenario.schema_models import TenantSection as Said
+from eunomia.scenario.schema_models import TenantSection
 from eunomia.traces import Trace
 
 _QUOTA = Rule(what="a number of accelerators, at least 0", least=0.0, fix="write it, or leave it empty", empty=math.nan)
-_SPREAD = 4  # number of the seed's stream
-_TOLD = 5  # names in a note
+_SPREAD_STREAM = 4  # of the seed
+SHOWN_NAMES = 5  # in a message
 # Philly's virtual clusters by the first six digits of their names: weights of Ye et al., "ASTRAEA", TPDS 2022, in the
 # configuration of its public artifact. They are relative: a quota is a part of whatever cluster is simulated.
 PHILLY = {
@@ -31,7 +31,7 @@ PHILLY = {
 }  # fmt: skip
 
 
-def refuse_strange_paths(trace: Trace) -> None:
+def check_tenant_paths(trace: Trace) -> None:
     """Raise InvalidInput for every tenant whose name is a path with an empty part."""
     problems = Problems(trace.source)
     first: dict[str, int] = {}
@@ -44,29 +44,29 @@ def refuse_strange_paths(trace: Trace) -> None:
 
 
 def owned(trace: Trace, missing: str, seed: int) -> tuple[Trace, tuple[str, ...]]:
-    """Return the trace with an owner for every job, and what was done about those that named none.
+    """Return the trace with a tenant for every job, and notes about the jobs that named none.
 
-    Nothing is done where no job names one. An app is one user's: where one of its jobs names a tenant all belong to it,
-    and where none does all get the same. `missing` is drop, own, spread or spread(seed).
+    A trace without any tenant is unchanged. All jobs of an app get one tenant: the one that some of its jobs name, or
+    else one for all of them. `missing` is drop, own, spread or spread(seed).
     """
     if not any(trace.tenant) or all(trace.tenant):
         return trace, ()
-    trace, notes = _as_their_apps(trace)
+    trace, notes = _tenants_from_apps(trace)
     nameless = np.array([not name for name in trace.tenant], dtype=bool)
     count = int(nameless.sum())
     if count == 0:
         return trace, notes
     if missing == "own":
-        return trace, (*notes, f"{count:,} jobs name no tenant and belong to nobody ({NO_TENANT}).")
+        return trace, (*notes, f"{count:,} jobs name no tenant and belong to {NO_TENANT}.")
     if missing == "drop":
         return trace.take(np.flatnonzero(~nameless)), (*notes, f"{count:,} jobs name no tenant and are left out.")
-    drawn = int(missing.removeprefix("spread(").removesuffix(")")) if "(" in missing else seed
-    trace, note = _spread(trace, nameless, drawn)
+    spread_seed = int(missing.removeprefix("spread(").removesuffix(")")) if "(" in missing else seed
+    trace, note = _spread(trace, nameless, spread_seed)
     return trace, (*notes, note)
 
 
-def _as_their_apps(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
-    """Give jobs that name no tenant the one that other jobs of their app name."""
+def _tenants_from_apps(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
+    """Assign jobs without a tenant to the tenant that other jobs of their app name; return a note."""
     of_app = {app: name for app, name in zip(trace.app, trace.tenant, strict=True) if app and name}
     tenant = [name or of_app.get(app, "") for app, name in zip(trace.app, trace.tenant, strict=True)]
     count = sum(new != old for new, old in zip(tenant, trace.tenant, strict=True))
@@ -76,81 +76,85 @@ def _as_their_apps(trace: Trace) -> tuple[Trace, tuple[str, ...]]:
 
 
 def _spread(trace: Trace, nameless: Bools, seed: int) -> tuple[Trace, str]:
-    """Draw a tenant for every app and every job outside of apps that has none; return a note of it too."""
+    """Draw a tenant for every app without one and every job without app and tenant; return a note."""
     tenant = np.array(trace.tenant, dtype=object)
     names, jobs = np.unique(tenant[~nameless].astype(str), return_counts=True)
     rows = np.flatnonzero(nameless).tolist()
-    draw: dict[tuple[str, int], int] = {}  # of each app, and of each job outside of apps, which draw is its own
-    mine = [draw.setdefault((trace.app[m], -1 if trace.app[m] else m), len(draw)) for m in rows]
-    rng = np.random.default_rng((seed, _SPREAD))
-    tenant[rows] = rng.choice(names, len(draw), p=jobs / jobs.sum())[mine]
+    draw: dict[tuple[str, int], int] = {}  # (app, -1) or ("", row) → number of the draw
+    draw_of_row = [draw.setdefault((trace.app[m], -1 if trace.app[m] else m), len(draw)) for m in rows]
+    rng = np.random.default_rng((seed, _SPREAD_STREAM))
+    tenant[rows] = rng.choice(names, len(draw), p=jobs / jobs.sum())[draw_of_row]
     whole = len({trace.app[m] for m in rows} - {""})
     apps = f", {whole:,} app{'s' if whole > 1 else ''} whole" if whole else ""
     note = f"{len(rows):,} jobs name no tenant; they were spread over {len(names)} in proportion to their jobs{apps},"
     return replace(trace, tenant=tuple(map(str, tenant.tolist()))), f"{note} seed {seed}."
 
 
-def without_jobs(scenario: Scenario, trace: Trace) -> tuple[str, ...]:
-    """Return notes about tenants that the scenario names, and that own no job, nor does one below them."""
+def notes_on_idle_tenants(scenario: Scenario, trace: Trace) -> tuple[str, ...]:
+    """Return notes about tenants of the scenario that own no job, directly or through nested tenants."""
     owners = {f"{name or NO_TENANT}/" for name in trace.tenant}
     idle = [name for name in scenario.tenants if not any(owner.startswith(f"{name}/") for owner in owners)]
-    more = f" and {len(idle) - _TOLD} more" if len(idle) > _TOLD else ""
-    notes = [f"[tenants] names who owns no job of the workload: {', '.join(idle[:_TOLD])}{more}."] if idle else []
+    notes = [f"[tenants] names tenants that own no job of the workload: {list_names(idle)}."] if idle else []
     if scenario.workload.tenant_weights is not None and not any(trace.tenant):
         name = scenario.workload.tenant_weights
-        notes.append(f"The workload names no tenants, so the weights of tenant_weights = {name!r} count for nobody.")
+        notes.append(f"The workload names no tenants, so the weights of tenant_weights = {name!r} have no effect.")
     return tuple(notes)
 
 
-def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict[str, Tenant]:
-    """Return what is known of every tenant, those of the jobs included.
+def list_names(names: Iterable[str]) -> str:
+    """Return the first names and the count of the others, for a message."""
+    all_names = list(names)
+    more = f" and {len(all_names) - SHOWN_NAMES} more" if len(all_names) > SHOWN_NAMES else ""
+    return ", ".join(all_names[:SHOWN_NAMES]) + more
 
-    Raises InvalidInput for an owner without a weight where the scenario names a list of them, and for quotas that
-    exceed what there is to give.
+
+def tenants_of(scenario: Scenario, jobs: Sequence[Job], capacity: float) -> dict[str, Tenant]:
+    """Return weight and quota of every tenant of the jobs and of the scenario, by name.
+
+    Raises InvalidInput for an owner that the scenario's table of weights lacks, and for quotas that exceed the capacity
+    of the parent tenant or of the cluster.
     """
     owners = dict.fromkeys(job.tenant for job in jobs)
     listed = _listed(scenario, owners)
-    known = listed | {name: _said_over(listed.get(name, Tenant()), said) for name, said in scenario.tenants.items()}
+    known = listed | {name: _override(listed.get(name, Tenant()), own) for name, own in scenario.tenants.items()}
     tenants = known | {name: Tenant() for name in owners if name and name not in known}
-    _refuse_too_much(scenario, tenants, capacity)
+    _check_quotas(scenario, tenants, capacity)
     return tenants
 
 
-def _said_over(listed: Tenant, said: Said) -> Tenant:
-    """Return a tenant as listed, but for what the scenario says of it."""
+def _override(listed: Tenant, section: TenantSection) -> Tenant:
+    """Return a listed tenant with the values that the scenario sets."""
     field = {"weight": "weight", "inner": "inner", "quota": "quota", "may_borrow": "borrows"}
-    over = {field[key]: getattr(said, key) for key in field if key in said.model_fields_set}
-    return replace(listed, **{key: value for key, value in over.items() if value is not None})
+    values = {field[key]: getattr(section, key) for key in field if key in section.model_fields_set}
+    return replace(listed, **{key: value for key, value in values.items() if value is not None})
 
 
 def _listed(scenario: Scenario, owners: Iterable[str]) -> dict[str, Tenant]:
-    """Return the tenants of the list that `tenant_weights` names, by the names that the jobs know them by."""
+    """Return the tenants of the table that `tenant_weights` names, by their names in the jobs."""
     name = scenario.workload.tenant_weights
     if name is None:
         return {}
     table = {prefix: Tenant(weight) for prefix, weight in PHILLY.items()} if name == "philly" else _read(scenario, name)
     short = name == "philly"
-    found = {owner: table[key] for owner in owners if (key := owner[:6] if short else owner) in table}
-    lacking = [owner for owner in owners if owner and owner not in found and owner not in scenario.tenants]
-    file, row = scenario.where(("workload", "tenant_weights"))
+    matched = {owner: table[key] for owner in owners if (key := owner[:6] if short else owner) in table}
+    lacking = [owner for owner in owners if owner and owner not in matched and owner not in scenario.tenants]
+    path = ("workload", "tenant_weights")
     problems = [
-        Problem(
-            file=file,
-            row=row,
-            column="workload.tenant_weights",
-            value=owner,
-            rule=f"a tenant of the workload has no weight in {name}",
-            fix=f'add it there, or write [tenants] "{owner}" = {{ weight = 1 }}; {nearest(owner, list(table))}',
+        scenario.problem(
+            path,
+            f"a tenant of the workload has no weight in {name}",
+            f'add it there, or write [tenants] "{owner}" = {{ weight = 1 }}; {nearest(owner, list(table))}',
+            owner,
         )
         for owner in lacking
     ]
     if problems:
         raise InvalidInput(problems)
-    return found if short else {**table, **found}
+    return matched if short else {**table, **matched}
 
 
 def _read(scenario: Scenario, name: str) -> dict[str, Tenant]:
-    """Return the tenants of a table. Raises InvalidInput with all that is wrong with it."""
+    """Return the tenants of a table, by name. Raises InvalidInput with everything that is wrong with it."""
     sheet = read_table(scenario.resolve(name))
     sheet.expect(["tenant", "weight"], ["quota"], "a list of weights must hold at least one tenant")
     names = sheet.unique("tenant", "keep one of the two rows")
@@ -162,27 +166,22 @@ def _read(scenario: Scenario, name: str) -> dict[str, Tenant]:
     }
 
 
-def _refuse_too_much(scenario: Scenario, tenants: Mapping[str, Tenant], capacity: float) -> None:
+def _check_quotas(scenario: Scenario, tenants: Mapping[str, Tenant], capacity: float) -> None:
+    """Raise InvalidInput for tenants whose quotas add up to more than their parent, or the cluster, has."""
     tree = Tenants.of((), tenants)
     quota, problems = tree.quota(capacity), []
     for parent in (-1, *range(len(tree.names))):
-        mine = np.flatnonzero((tree.parent == parent) & ~np.isnan(tree.said_quota)).tolist()
-        whole = capacity if parent < 0 else float(quota[parent])
-        said = float(sum(tree.said_quota[mine]))
-        if said > whole:
-            names, last = [tree.names[row] for row in mine], tree.names[mine[-1]]
+        children = np.flatnonzero((tree.parent == parent) & ~np.isnan(tree.said_quota)).tolist()
+        available = capacity if parent < 0 else float(quota[parent])
+        total = float(sum(tree.said_quota[children]))
+        if total > available:
+            names, last = [tree.names[row] for row in children], tree.names[children[-1]]
             listed = last not in scenario.tenants
-            file, row = scenario.where(("workload", "tenant_weights") if listed else ("tenants", last, "quota"))
-            problems.append(
-                Problem(
-                    file=file,
-                    row=row,
-                    column="workload.tenant_weights" if listed else f"tenants.{last}.quota",
-                    value=str(scenario.workload.tenant_weights) if listed else f"{tree.said_quota[mine[-1]]:g}",
-                    rule=f"the quotas of {', '.join(names)} add up to {said:g} accelerators, and "
-                    f"{'the cluster' if parent < 0 else tree.names[parent]} has {whole:g}",
-                    fix="lower one of them, or leave it out and give it a weight",
-                )
-            )
+            owner = "the cluster" if parent < 0 else tree.names[parent]
+            rule = f"the quotas of {', '.join(names)} add up to {total:g} accelerators, and {owner} has {available:g}"
+            fix = "lower one of them, or leave it out and give it a weight"
+            value = scenario.workload.tenant_weights if listed else f"{tree.said_quota[children[-1]]:g}"
+            path = ("workload", "tenant_weights") if listed else ("tenants", last, "quota")
+            problems.append(scenario.problem(path, rule, fix, value))
     if problems:
         raise InvalidInput(problems)

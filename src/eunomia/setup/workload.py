@@ -1,8 +1,8 @@
-"""The jobs of a scenario: its trace, cut to the window, with job types and steps filled in."""
+"""Builds the jobs of a scenario from its trace or generator: window, tenants, job types and steps; checks each job."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,12 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.field_rules import MOST_S
-from eunomia.inputs.problems import Problems
+from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
-from eunomia.setup.app_checks import demand_speeds_of_searches, refuse_shared_apps
-from eunomia.setup.tenants import owned, refuse_strange_paths, without_jobs
+from eunomia.setup.tenants import check_tenant_paths, list_names, notes_on_idle_tenants, owned
 from eunomia.throughputs import job_mix
 from eunomia.throughputs import load as load_throughputs
 from eunomia.throughputs.throughput_table import Throughputs
@@ -26,14 +25,14 @@ from eunomia.traces import Trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Jobs in order of submission, and what a reader of the results must know about them."""
+    """Jobs in order of submission, and notes for readers of the results."""
 
     jobs: tuple[Job, ...]
     notes: tuple[str, ...]
 
 
 def read_trace(scenario: Scenario) -> Trace:
-    """Return the scenario's trace or generated workload, cut to its window and load."""
+    """Return the scenario's trace or generated workload, restricted to its window and scaled to its load."""
     work = scenario.workload
     if work.trace is not None:
         trace = _read(scenario.resolve(work.trace), work.format, work.options)
@@ -44,24 +43,24 @@ def read_trace(scenario: Scenario) -> Trace:
 
 
 def _read(path: Path, format: str, options: Mapping[str, Any]) -> Trace:
-    """Return the trace in a file or folder. The last is kept: the next run of a sweep mostly wants the same."""
+    """Return the trace in a file or folder. The last one is cached, as the runs of a sweep mostly share a trace."""
     beside = [path.parent / text for text in options.values() if isinstance(text, str)]
-    said = (path, format, repr(sorted(options.items())), *map(_stamps, (path, *beside)))
-    if said not in _KEPT:
+    key = (path, format, repr(sorted(options.items())), *map(_file_stats, (path, *beside)))
+    if key not in _CACHE:
         trace = traces.read(path, format, **options)
-        _KEPT.clear()
-        _KEPT[said] = trace
-    return _KEPT[said]
+        _CACHE.clear()
+        _CACHE[key] = trace
+    return _CACHE[key]
 
 
-def _stamps(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file, or one in a folder, is written again."""
+def _file_stats(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return name, time in ns and size in bytes of a file, or of every file in a folder; they change with a write."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.is_file() else []
     stats = [(str(file), file.stat()) for file in files if file.is_file()]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
 
 
-_KEPT: dict[tuple[object, ...], Trace] = {}
+_CACHE: dict[tuple[object, ...], Trace] = {}
 
 
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
@@ -71,93 +70,112 @@ def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> 
 
 
 def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
-    """Return the jobs' submission times, (job,), without making the jobs. Raises InvalidInput as `workload_of`."""
+    """Return submission times, (job,), without building the jobs. Raises InvalidInput as `workload_of`."""
     return _checked(scenario, topology, speeds)[0].submitted_s
 
 
 def _checked(
     scenario: Scenario, topology: Topology, speeds: Throughputs
 ) -> tuple[Trace, tuple[str, ...], Floats, tuple[str, ...]]:
-    """Return the trace, and of each job its type and total steps, and the notes; all can run."""
-    read = read_trace(scenario)
-    refuse_strange_paths(read)
-    refuse_shared_apps(read)
-    trace, spread = owned(read, scenario.workload.missing_vc, scenario.seed)
-    notes = [*trace.notes, *spread, *without_jobs(scenario, trace)]
+    """Return the trace, job types, total steps, (job,), and notes, after checking that every job can run."""
+    unowned = read_trace(scenario)
+    check_tenant_paths(unowned)
+    _check_app_owners(unowned)
+    trace, tenant_notes = owned(unowned, scenario.workload.missing_vc, scenario.seed)
+    notes = [*trace.notes, *tenant_notes, *notes_on_idle_tenants(scenario, trace)]
     job_type = trace.job_type
     if job_type is None:
-        job_type, note = _drawn_types(scenario, trace, speeds)
+        job_type, note = _draw_types(scenario, trace, speeds)
         notes.append(note)
-    demand_speeds_of_searches(scenario, job_type, speeds)
-    total_steps = _steps(scenario, trace, job_type, speeds)
-    _refuse_impossible(trace, job_type, speeds, topology)
-    _refuse_endless(trace, job_type, total_steps, speeds)
-    notes += _extrapolated(trace, job_type, speeds)
+    _check_searched_models(scenario, job_type, speeds)
+    total_steps = _total_steps(scenario, trace, job_type, speeds)
+    _check_types(trace, job_type, speeds, topology)
+    _check_durations(trace, job_type, total_steps, speeds)
+    notes += _notes_on_extrapolation(trace, job_type, speeds)
     return trace, job_type, total_steps, tuple(notes)
 
 
-def _drawn_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:
+def _check_app_owners(trace: Trace) -> None:
+    """Raise InvalidInput for every app whose jobs belong to several tenants."""
+    owners: dict[str, dict[str, int]] = {}  # app → tenant → first row
+    for m, (app, tenant) in enumerate(zip(trace.app, trace.tenant, strict=True)):
+        if app and tenant:
+            owners.setdefault(app, {}).setdefault(tenant, m)
+    problems = Problems(trace.source)
+    for app, first in owners.items():
+        if len(first) > 1:
+            rule = f"its jobs belong to several tenants ({list_names(first)}), and an app is one user's"
+            fix = "give the jobs of each tenant an app of their own, or all of them one tenant"
+            problems.add(rule, fix, row=int(trace.row[list(first.values())[1]]), column="app", value=app)
+    problems.raise_if_any()
+
+
+def _check_searched_models(scenario: Scenario, job_type: Iterable[str], speeds: Throughputs) -> None:
+    """Raise InvalidInput where the generator `searches` draws models that have no throughputs."""
+    if scenario.workload.generator != "searches" or not speeds.job_types:
+        return
+    missing = sorted(set(job_type) - set(speeds.job_types))
+    if missing:
+        rule = f"the generator searches draws models that it has no throughputs for ({list_names(missing)})"
+        fix = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
+        source = scenario.throughputs.source
+        raise InvalidInput([scenario.problem(("throughputs", "source"), rule, fix, source)])
+
+
+def _draw_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:
     if not speeds.job_types:  # uniform: all jobs are alike
         return ("any",) * len(trace.job_id), "The trace names no job types and all speeds are 1: every job is 'any'."
-    named = scenario.workload.job_types
+    mix = scenario.workload.job_types
     rng = np.random.default_rng((scenario.seed, 1))
-    drawn = job_mix.assign(named, trace.scale_factor, rng, speeds)
-    return (
-        drawn,
-        f"The trace names no job types; they were drawn with seed {scenario.seed} from {job_mix.describe(named)}.",
-    )
+    job_type = job_mix.assign(mix, trace.scale_factor, rng, speeds)
+    note = f"The trace names no job types; they were drawn with seed {scenario.seed} from {job_mix.describe(mix)}."
+    return job_type, note
 
 
-def _steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], speeds: Throughputs) -> Floats:
-    """Return total steps, from the duration on the reference type where the trace gives only that."""
+def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], speeds: Throughputs) -> Floats:
+    """Return total steps, (job,); where the trace has only durations, duration × throughput on the reference type."""
     steps = trace.total_steps.copy()
-    lacking = np.flatnonzero(np.isnan(steps))
-    if len(lacking) == 0:
+    rows = np.flatnonzero(np.isnan(steps))
+    if len(rows) == 0:
         return steps
-    rate = np.ones(len(lacking))
-    if not speeds.job_types:  # all types are alike: the first is as good a reference as any
-        sizes, place = np.unique(trace.scale_factor[lacking], return_inverse=True)
+    rate = np.ones(len(rows))
+    if not speeds.job_types:  # all types have the same throughput
+        sizes, place = np.unique(trace.scale_factor[rows], return_inverse=True)
         rate = np.array([speeds.alone("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
     else:
-        reference = load_throughputs(
-            scenario.throughputs.source, [scenario.throughputs.reference_type], base=scenario.base
-        )
-        known: dict[tuple[str, int], float] = {}
+        reference_type = scenario.throughputs.reference_type
+        reference = load_throughputs(scenario.throughputs.source, [reference_type], base=scenario.base)
+        rate_by_key: dict[tuple[str, int], float] = {}
         problems = Problems(trace.source)
-        for i, m in enumerate(lacking.tolist()):
+        for i, m in enumerate(rows.tolist()):
             key = (job_type[m], int(trace.scale_factor[m]))
-            if key not in known:
-                known[key] = float(reference.alone(*key)[0])
-            rate[i] = known[key]
+            if key not in rate_by_key:
+                rate_by_key[key] = float(reference.alone(*key)[0])
+            rate[i] = rate_by_key[key]
             if rate[i] == 0:
-                problems.add(
-                    f"cannot run on {scenario.throughputs.reference_type}, which durations are counted on",
-                    "choose another reference_type, or give total_steps",
-                    row=int(trace.row[m]),
-                    column="job_type",
-                    value=key[0],
-                )
+                rule = f"cannot run on {reference_type}, which durations are counted on"
+                fix = "choose another reference_type, or give total_steps"
+                problems.add(rule, fix, row=int(trace.row[m]), column="job_type", value=key[0])
         problems.raise_if_any()
-    steps[lacking] = trace.duration_s[lacking] * rate
+    steps[rows] = trace.duration_s[rows] * rate
     return steps
 
 
-def _refuse_impossible(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs, topology: Topology) -> None:
+def _check_types(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs, topology: Topology) -> None:
     """Raise InvalidInput for gangs wider than the cluster, and for jobs that no type in it can run."""
     problems = Problems(trace.source)
     capacity = topology.capacity()
-    verdicts: dict[tuple[str, int], tuple[bool, bool]] = {}
+    checked: dict[tuple[str, int], tuple[bool, bool]] = {}
     for m, key in enumerate(zip(job_type, trace.scale_factor.tolist(), strict=True)):
-        if key not in verdicts:
+        if key not in checked:
             runs: Bools = speeds.alone(*key) > 0
-            verdicts[key] = bool(runs.any()), bool((runs & (capacity >= key[1])).any())
-        able, fits = verdicts[key]
+            checked[key] = bool(runs.any()), bool((runs & (capacity >= key[1])).any())
+        can_run, fits = checked[key]
         row = int(trace.row[m])
-        if not able:
+        if not can_run:
             rule = "has throughput 0 on every accelerator type of the cluster"
-            problems.add(
-                rule, "add a type that can run it, or leave the job out", row=row, column="job_type", value=key[0]
-            )
+            fix = "add a type that can run it, or leave the job out"
+            problems.add(rule, fix, row=row, column="job_type", value=key[0])
         elif not fits:
             widest = int(capacity.max())
             rule = f"the gang is wider than every accelerator type that it can run on (at most {widest} of one type)"
@@ -166,8 +184,8 @@ def _refuse_impossible(trace: Trace, job_type: tuple[str, ...], speeds: Throughp
     problems.raise_if_any()
 
 
-def _refuse_endless(trace: Trace, job_type: tuple[str, ...], total_steps: Floats, speeds: Throughputs) -> None:
-    """Raise InvalidInput for jobs whose steps take longer than a duration may be, even on their fastest type."""
+def _check_durations(trace: Trace, job_type: tuple[str, ...], total_steps: Floats, speeds: Throughputs) -> None:
+    """Raise InvalidInput for jobs that exceed the longest allowed duration even on their fastest type."""
     keys = list(zip(job_type, trace.scale_factor.tolist(), strict=True))
     fastest = {key: float(speeds.alone(*key).max()) for key in set(keys)}
     lasts_s = total_steps / np.array([fastest[key] for key in keys])
@@ -181,19 +199,18 @@ def _refuse_endless(trace: Trace, job_type: tuple[str, ...], total_steps: Floats
     problems.raise_if_any()
 
 
-def _extrapolated(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs) -> list[str]:
-    kinds = set(zip(job_type, trace.scale_factor.tolist(), strict=True))
-    guessed = {kind for kind in kinds if speeds.extrapolated(*kind)}
-    if not guessed:
+def _notes_on_extrapolation(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs) -> list[str]:
+    keys = list(zip(job_type, trace.scale_factor.tolist(), strict=True))
+    extrapolated = {key for key in set(keys) if speeds.extrapolated(*key)}
+    if not extrapolated:
         return []
-    jobs = sum(kind in guessed for kind in zip(job_type, trace.scale_factor.tolist(), strict=True))
-    sizes = ", ".join(str(size) for size in sorted({size for _, size in guessed}))
+    jobs = sum(key in extrapolated for key in keys)
+    sizes = ", ".join(str(size) for size in sorted({size for _, size in extrapolated}))
     return [f"Throughputs of {jobs:,} jobs were not measured but extrapolated by the analytic model (sizes {sizes})."]
 
 
 def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_steps: Floats) -> tuple[Job, ...]:
-    as_it_was = scenario.world.replay_status
-    ended = [status if as_it_was else "" for status in trace.status]
+    statuses = [status if scenario.world.replay_status else "" for status in trace.status]
     halves = scenario.workload.elastic == "halves"
     columns = zip(
         trace.job_id,
@@ -208,7 +225,7 @@ def _jobs(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], total_ste
         trace.cpus.tolist(),
         trace.memory_gib.tolist(),
         trace.retries.tolist(),
-        ended,
+        statuses,
         trace.command,
         trace.checkpoint_dir,
         strict=True,

@@ -1,4 +1,4 @@
-"""The physics of a scenario: models of places, pairs and neighbours, and the world in which they hold."""
+"""Builds the physical models of a simulated run: placement, space sharing, interference and failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 from eunomia.backends.simulated import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.backends.simulated.report_latency import ReportLatency
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.spelling_suggestions import nearest
@@ -32,20 +32,19 @@ OFF = PhysicsSection()
 
 
 def is_on(scenario: Scenario) -> bool:
-    """Say whether the world has any physics besides throughputs."""
+    """Whether the scenario sets any physical model besides throughputs."""
     return scenario.physics != OFF
 
 
-def situated(scenario: Scenario, topology: Topology, speeds: Speeds) -> PlacedThroughputs:
-    """Return the speeds on the scenario's ground. Raises InvalidInput for a model that is not there or not right."""
-    said = scenario.physics
-    _demand_slots(scenario, topology)
-    ground = ClusterUnits(topology, said.accelerators_per_slot)
-    return PlacedThroughputs(speeds, ground, _placement(scenario, speeds), _pairs(scenario))
+def placed_throughputs(scenario: Scenario, topology: Topology, speeds: Speeds) -> PlacedThroughputs:
+    """Return throughputs that depend on placement. Raises InvalidInput for a missing or invalid model."""
+    _check_slots(scenario, topology)
+    units = ClusterUnits(topology, scenario.physics.accelerators_per_slot)
+    return PlacedThroughputs(speeds, units, _placement(scenario, speeds), _pairs(scenario))
 
 
 def neighbours_of(scenario: Scenario) -> Neighbours | None:
-    """Return what neighbours cost. Raises InvalidInput as `situated` does."""
+    """Return the model of interference on one machine. Raises InvalidInput as `placed_throughputs` does."""
     match scenario.physics.neighbours:
         case "off":
             return None
@@ -56,27 +55,29 @@ def neighbours_of(scenario: Scenario) -> Neighbours | None:
 
 
 def fault_model_of(scenario: Scenario) -> FaultModel:
-    """Return what goes wrong in the scenario's world."""
-    world, said = scenario.world, scenario.physics
+    """Return the fault model of the scenario."""
+    world, physics = scenario.world, scenario.physics
     return FaultModel(
         job_failures_per_hour=world.job_failures_per_hour,
         node_failures_per_hour=world.node_failures_per_hour,
         node_repair_s=world.node_repair_s,
         cancel_fraction=world.cancel_fraction,
         cancel_after_s=world.cancel_after_s,
-        rack_failures_per_hour=said.rack_failures_per_hour,
-        rack_repair_s=said.rack_repair_s,
-        repairs_fixed=said.repair == "fixed",
+        rack_failures_per_hour=physics.rack_failures_per_hour,
+        rack_repair_s=physics.rack_repair_s,
+        repairs_fixed=physics.repair == "fixed",
         blacklist_s=world.blacklist_s if world.retry == "adaptive" else 0.0,
-        outcomes=OutcomeModel(failing=said.failing, killed=said.killed) if said.fates == "philly" else None,
-        report_latency=ReportLatency(delay_s=said.report_delay_s, lost=said.report_lost, reconcile_s=said.reconcile_s),
+        outcomes=OutcomeModel(failing=physics.failing, killed=physics.killed) if physics.fates == "philly" else None,
+        report_latency=ReportLatency(
+            delay_s=physics.report_delay_s, lost=physics.report_lost, reconcile_s=physics.reconcile_s
+        ),
     )
 
 
-def tried_again(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Return the jobs with at least as many retries as the scenario gives to jobs that are to fail.
+def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Return the jobs with at least the retries that the scenario gives to jobs drawn to fail.
 
-    One that fails because its trace says so has none: what it tried again is part of its duration there.
+    A job whose failure is replayed from the trace has none, as its duration in the trace includes its retries.
     """
     least, replayed = scenario.physics.retries if scenario.physics.fates != "off" else 0, scenario.world.replay_status
     retries = (0 if replayed and job.status == "failed" else max(job.retries, least) for job in jobs)
@@ -87,35 +88,34 @@ def tried_again(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
 
 
 def notes(scenario: Scenario) -> tuple[str, ...]:
-    """Return what a reader of the figures must know of the models."""
-    said, found = scenario.physics, []
-    if said.placement != "off":
-        found.append(f"Gangs are slowed by their places ({said.placement}); what racks cost was measured by nobody.")
-    if said.neighbours != "off":
-        found.append(f"Gangs on one machine slow each other ({said.neighbours}).")
-    if said.pairs != "measured":
-        found.append("Pairs that nobody measured share accelerators at a modelled speed.")
-    if said.fates != "off":
-        found.append(
-            f"{said.failing:.1%} of the jobs are to fail and {said.killed:.1%} to be killed, drawn by the seed."
-        )
-    if said.fates != "off" and scenario.world.retry == "adaptive" and scenario.world.blacklist_s:
+    """Return notes on the models for readers of the results."""
+    physics, sentences = scenario.physics, []
+    if physics.placement != "off":
+        sentences.append(f"Placement slows gangs ({physics.placement}); the cost of crossing racks is not measured.")
+    if physics.neighbours != "off":
+        sentences.append(f"Gangs on one machine slow each other ({physics.neighbours}).")
+    if physics.pairs != "measured":
+        sentences.append("Pairs without a measurement share accelerators at a modelled speed.")
+    if physics.fates != "off":
+        shares = f"{physics.failing:.1%} of the jobs are to fail and {physics.killed:.1%} to be killed"
+        sentences.append(f"{shares}, drawn by the seed.")
+    if physics.fates != "off" and scenario.world.retry == "adaptive" and scenario.world.blacklist_s:
         away = f"{scenario.world.blacklist_s:,.15g} s"
-        found.append(f"The machines of a gang that fails for a GPU ECC error are then out of service for {away}.")
-    if said.report_delay_s or said.report_lost:
-        found.append("Jobs end for the scheduler when word of it comes, which may be late; times are those.")
-    return tuple(found)
+        sentences.append(f"The machines of a gang that fails for a GPU ECC error are then out of service for {away}.")
+    if physics.report_delay_s or physics.report_lost:
+        sentences.append("The end of a job counts from when its report, which may be late, reaches the scheduler.")
+    return tuple(sentences)
 
 
 def files_of(scenario: Scenario) -> set[str]:
-    """Return the tables that the physics are read from."""
-    said = scenario.physics
-    named = ((said.placement, PLACEMENTS), (said.neighbours, NEIGHBOURS), (said.pairs, PAIRS))
+    """Return the names of the tables that the models are read from."""
+    physics = scenario.physics
+    named = ((physics.placement, PLACEMENTS), (physics.neighbours, NEIGHBOURS), (physics.pairs, PAIRS))
     return {name for name, models in named if name not in models}
 
 
-def _demand_slots(scenario: Scenario, topology: Topology) -> None:
-    """Raise InvalidInput for slots that are wider than every machine, or do not fill the machines that are wider."""
+def _check_slots(scenario: Scenario, topology: Topology) -> None:
+    """Raise InvalidInput for slots larger than every machine, or that do not divide a larger machine."""
     per_slot, sizes = scenario.physics.accelerators_per_slot, sorted(set(topology.size.tolist()))
     wide = [size for size in sizes if size >= per_slot]
     broken = [size for size in wide if per_slot and size % per_slot]
@@ -124,10 +124,8 @@ def _demand_slots(scenario: Scenario, topology: Topology) -> None:
     rule = "a slot is a part of a machine, and "
     rule += f"a machine of {broken[0]} has no whole number of them" if wide else f"the largest machine has {sizes[-1]}"
     fitting = (n for n in range(1, sizes[-1] + 1) if all(size % n == 0 for size in sizes if size >= n))
-    file, row = scenario.where(("physics", "accelerators_per_slot"))
     fix = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
-    column = "physics.accelerators_per_slot"
-    raise InvalidInput([Problem(file=file, row=row, column=column, value=str(per_slot), rule=rule, fix=fix)])
+    raise InvalidInput([scenario.problem(("physics", "accelerators_per_slot"), rule, fix, per_slot)])
 
 
 def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:
@@ -155,12 +153,10 @@ def _pairs(scenario: Scenario) -> Pairs | None:
 
 
 def _read(scenario: Scenario, key: str, models: Sequence[str], read: Callable[[Path, str], Read]) -> Read:
-    """Read the table that a key names. Raises InvalidInput, with the key's place when there is no such table."""
-    said = getattr(scenario.physics, key)
-    path = scenario.resolve(said)
+    """Read the table that a key names. Raises InvalidInput if it is neither a model nor a file."""
+    name = getattr(scenario.physics, key)
+    path = scenario.resolve(name)
     if path.is_file():
-        return read(path, said)
-    file, row = scenario.where(("physics", key))
-    fix = f"give a table that exists, or {nearest(said, models)}"
-    rule = "there is no such model and no such file"
-    raise InvalidInput([Problem(file=file, row=row, column=f"physics.{key}", value=said, rule=rule, fix=fix)])
+        return read(path, name)
+    fix = f"give a table that exists, or {nearest(name, models)}"
+    raise InvalidInput([scenario.problem(("physics", key), "there is no such model and no such file", fix, name)])

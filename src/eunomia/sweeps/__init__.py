@@ -1,6 +1,6 @@
-"""Many runs from one file: every combination of policies, loads, seeds and whatever else, on all cores, resumable.
+"""Runs every combination of policies, loads, seeds and other keys on all cores; resumable.
 
-`read` a sweep file, `plan` its runs, which checks them all, and `carry_out` what of them is not done yet.
+`read` a sweep file, `plan` and check its runs, and `carry_out` those that are not done.
 """
 
 from __future__ import annotations

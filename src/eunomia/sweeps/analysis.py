@@ -1,4 +1,4 @@
-"""From runs to a report: averages with intervals, and differences to the baseline, paired by seed."""
+"""Builds the report of a sweep: averages with intervals, and differences to the baseline, paired by seed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from eunomia.sweeps.plan import Label
 from eunomia.sweeps.runner import SweepResult
 from eunomia.sweeps.sweep_file import SweepFile
 
-_MOST = 700.0  # e to that is still a number
+_MAX_LOG = 700.0  # exp of it is finite
 BETTER = {column.name: column.better for column in COLUMNS}
 
 Values = Mapping[str, Mapping[int, float]]  # name of summary.json → seed → value
 
 
 def content_of(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> SweepContent:
-    """Return what the report shows."""
+    """Return the content of the report."""
     done, failed = len(outcome.rows), len(outcome.failures)
     seeds = len({row.scenario.seed for row in outcome.rows})
     subtitle = f"{plural(done, 'run')} with {plural(seeds, 'seed')}" + (f", {failed} failed" if failed else "")
@@ -40,30 +40,30 @@ def content_of(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Swee
         groups=tuple(_groups(sweep, frame, outcome)),
         confidence=sweep.confidence,
         failures=tuple((failure.row.name, failure.error) for failure in outcome.failures),
-        notes=tuple(_folded(outcome.notes)),
+        notes=tuple(_merge_similar(outcome.notes)),
         sweep_toml=sweep.text,
     )
 
 
-def _folded(notes: Iterable[str]) -> Iterator[str]:
-    """Yield the notes; of those that differ in nothing but numbers, as from seed to seed, the first."""
-    alike: dict[str, list[str]] = defaultdict(list)
+def _merge_similar(notes: Iterable[str]) -> Iterator[str]:
+    """Yield the notes; of notes that differ only in numbers, as between seeds, only the first."""
+    similar: dict[str, list[str]] = defaultdict(list)
     for note in notes:
-        alike[re.sub(r"\d[\d.,]*", "#", note)].append(note)
-    for first, *others in alike.values():
+        similar[re.sub(r"\d[\d.,]*", "#", note)].append(note)
+    for first, *others in similar.values():
         yield f"{first} ({plural(len(others), 'note')} more of this kind, with other numbers.)" if others else first
 
 
 def _groups(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Iterator[Group]:
-    """Yield each combination of the axes that set runs apart, in order of the file."""
-    found: dict[str, dict[tuple[float, Label], dict[str, dict[int, float]]]] = {}
+    """Yield each comparison, in order of the file."""
+    cells_by_group: dict[str, dict[tuple[float, Label], dict[str, dict[int, float]]]] = {}
     for row, summary in zip(outcome.rows, outcome.summaries, strict=True):
         key = (float(row.labels[frame.along] or 0.0), row.labels[frame.compare])
-        values = found.setdefault(frame.group(row), {}).setdefault(key, defaultdict(dict))
+        values = cells_by_group.setdefault(frame.group(row), {}).setdefault(key, defaultdict(dict))
         for name, value in summary.items():
             if value is not None:
                 values[name][row.scenario.seed] = float(value)
-    for name, cells in found.items():
+    for name, cells in cells_by_group.items():
         places = sorted({place for place, _ in cells})
         keys = [(place, value) for place in places for value in frame.compared if (place, value) in cells]
         yield Group(name=name, settings=tuple(_setting(sweep, frame, cells, *key) for key in keys))
@@ -75,22 +75,22 @@ def _setting(
     own, base = cells[place, value], cells.get((place, frame.baseline), {})
     versus = {}
     if value != frame.baseline:
-        fit, (this, other) = _fit(own, base), _counted(own, base)
+        comparable, (this, other) = _is_comparable(own, base), _select_seeds(own, base)
         for name in this:
-            found = paired(this[name], other.get(name, {}), sweep.confidence)
-            if found is not None:
-                versus[name] = _versus(found, name, fit)
+            difference = paired(this[name], other.get(name, {}), sweep.confidence)
+            if difference is not None:
+                versus[name] = _versus(difference, name, comparable)
     averages = {
         name: _interval(average)
-        for name, by_seed in _counted(own)[0].items()
+        for name, by_seed in _select_seeds(own)[0].items()
         if (average := estimate(np.array(list(by_seed.values())), sweep.confidence)) is not None
     }
     alike = len(_seeds(own)) if one_run(own) else 1
     return SweepSetting(name=frame.name(value), place=place, averages=averages, versus=versus, alike=alike)
 
 
-def _counted(*all_values: Values) -> tuple[Values, ...]:
-    """Return the values by the seeds that count: by one that they share where none of them draws anything."""
+def _select_seeds(*all_values: Values) -> tuple[Values, ...]:
+    """Return the values of all seeds, or of one shared seed if the seeds change no value."""
     if not all(one_run(values) for values in all_values):
         return all_values
     shared = sorted(set.intersection(*(_seeds(values) for values in all_values)))[:1]
@@ -103,8 +103,8 @@ def _seeds(values: Values) -> set[int]:
     return {seed for by_seed in values.values() for seed in by_seed}
 
 
-def _fit(own: Values, other: Values) -> bool:
-    """Return whether both finished (nearly) as many of their jobs; averages are of finished jobs."""
+def _is_comparable(own: Values, other: Values) -> bool:
+    """Whether both finished nearly the same part of their jobs, as averages are of finished jobs."""
     parts = []
     for values in (own, other):
         total = {name: sum(by_seed.values()) for name, by_seed in values.items()}
@@ -112,30 +112,31 @@ def _fit(own: Values, other: Values) -> bool:
     return all(finished_enough(parts))
 
 
-def _versus(found: PairedDifference, name: str, fit: bool) -> BaselineDifference:
-    relative = None if found.log_ratio is None else _interval(found.log_ratio, _grown)
-    return BaselineDifference(change=_interval(found.change), relative=relative, verdict=_verdict(found, name, fit))
+def _versus(difference: PairedDifference, name: str, comparable: bool) -> BaselineDifference:
+    relative = None if difference.log_ratio is None else _interval(difference.log_ratio, _relative_change)
+    verdict = _verdict(difference, name, comparable)
+    return BaselineDifference(change=_interval(difference.change), relative=relative, verdict=verdict)
 
 
-def _verdict(found: PairedDifference, name: str, fit: bool) -> Verdict:
-    """Return what may be said of a difference."""
-    if not fit:
+def _verdict(difference: PairedDifference, name: str, comparable: bool) -> Verdict:
+    """Return the conclusion from a difference."""
+    if not comparable:
         return "unfit"
-    if found.alike:
+    if difference.alike:
         return "alike"
-    if found.real is None:
+    if difference.real is None:
         return "unknown"
-    if not found.real:
+    if not difference.real:
         return "noise"
     lower_is_better = BETTER.get(name) != "high"
-    return "better" if (found.change.mean < 0) == lower_is_better else "worse"
+    return "better" if (difference.change.mean < 0) == lower_is_better else "worse"
 
 
-def _grown(log_ratio: float) -> float:
-    """Return ratio − 1; what is beyond all numbers is the largest of them."""
-    return elementary.expm1(min(log_ratio, _MOST))
+def _relative_change(log_ratio: float) -> float:
+    """Return ratio − 1, bounded so that it stays finite."""
+    return elementary.expm1(min(log_ratio, _MAX_LOG))
 
 
-def _interval(found: Estimate, scale: Callable[[float], float] = float) -> Interval:
-    low, high = (None if end is None else scale(end) for end in (found.low, found.high))
-    return Interval(mean=scale(found.mean), low=low, high=high, seeds=found.seeds)
+def _interval(average: Estimate, scale: Callable[[float], float] = float) -> Interval:
+    low, high = (None if end is None else scale(end) for end in (average.low, average.high))
+    return Interval(mean=scale(average.mean), low=low, high=high, seeds=average.seeds)

@@ -1,4 +1,4 @@
-"""Which axis of a sweep plays which part: what is compared, what curves run along, and what sets runs apart."""
+"""The role of each axis of a sweep: compared, along the curves, or separating comparisons."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ SEED = "seed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisRoles:
-    """The parts that the axes play. Runs that differ only by their seed are one setting."""
+    """The roles of the axes. Runs that differ only in their seed are one setting."""
 
-    compare: str  # its values are compared with each other, seed by seed
-    along: str  # curves run along its values, which are numbers
-    apart: tuple[str, ...]  # each combination of the others is a comparison of its own
-    baseline: Label  # value of `compare` that the others are held against
+    compare: str  # its values are compared, paired by seed
+    along: str  # the horizontal axis of curves, with numeric values
+    apart: tuple[str, ...]  # each combination of the other axes is a separate comparison
+    baseline: Label  # value of `compare` that the others are compared with
     compared: tuple[Label, ...]  # the values of `compare`, in order of the file
     places: tuple[float, ...]  # the values of `along`, lowest first
 
     def group(self, row: PlannedRun) -> str:
-        """Return what sets a run's comparison apart: `cluster small`, or nothing."""
+        """Return the name of a run's comparison, such as `cluster small`; empty if there is only one."""
         return ", ".join(f"{key} {text(row.labels[key])}" for key in self.apart)
 
     def name(self, value: Label) -> str:
-        """Return what to call one of what is compared."""
+        """Return the display name of a compared value."""
         return text(value) if self.compare == "policy" else f"{self.compare} {text(value)}"
 
 
 def frame_of(sweep: SweepFile, rows: Sequence[PlannedRun]) -> AxisRoles:
-    """Return the parts, as the sweep says or as its axes suggest. Raises InvalidInput for parts that cannot be."""
+    """Return the roles that the sweep sets, or defaults. Raises InvalidInput for impossible roles."""
     values = {key: list(dict.fromkeys(row.labels[key] for row in rows)) for key in rows[0].labels}
-    several = [key for key, found in values.items() if len(found) > 1 and key != SEED]
+    several = [key for key, options in values.items() if len(options) > 1 and key != SEED]
     along = sweep.along or _along(sweep, several, values)
     compare = sweep.compare or next(
         (key for key in ("policy", *several) if key in several and key != along),
@@ -45,9 +45,8 @@ def frame_of(sweep: SweepFile, rows: Sequence[PlannedRun]) -> AxisRoles:
     )
     places = [value for value in values[along] if isinstance(value, (int, float)) and not isinstance(value, bool)]
     if len(places) != len(values[along]):
-        raise _refusal(
-            sweep, "along", along, "its values are not all numbers", "choose an axis of numbers, such as load"
-        )
+        fix = "choose an axis of numbers, such as load"
+        raise _refusal(sweep, "along", along, "its values are not all numbers", fix)
     if compare in (along, SEED) or along == SEED:
         key = "compare" if sweep.compare else "along"
         raise _refusal(sweep, key, compare, "it plays another part", "choose another axis, or leave the key out")
@@ -62,9 +61,9 @@ def frame_of(sweep: SweepFile, rows: Sequence[PlannedRun]) -> AxisRoles:
 
 
 def _along(sweep: SweepFile, several: list[str], values: dict[str, list[Label]]) -> str:
-    """Return load if it has several values, else the first axis of several numbers, else load.
+    """Return load if it has several values, else the first axis with several numbers, else load.
 
-    The only axis of a sweep under one policy is what is compared, and lies along nothing.
+    If only one axis has several values, it is the compared one.
     """
     if sweep.compare is None and len(several) == 1:
         return "load"
@@ -79,8 +78,8 @@ def _baseline(sweep: SweepFile, compare: str, values: list[Label]) -> Label:
     if sweep.baseline not in values:
         fix = nearest(str(sweep.baseline), [text(value) for value in values])
         raise _refusal(sweep, "baseline", sweep.baseline, f"this is no value of the axis {compare}", fix)
-    found: Label = sweep.baseline
-    return found
+    baseline: Label = sweep.baseline
+    return baseline
 
 
 def _refusal(sweep: SweepFile, key: str, value: object, rule: str, fix: str) -> InvalidInput:

@@ -1,6 +1,6 @@
-"""How long runs will take, judged by runs that were made: of the same policy where there are some, else of any.
+"""Estimates running times from completed runs of the same policy, or else of any policy.
 
-A policy's middle value counts, so that a first run that compiled something does not.
+The median of a policy is used, so that a first run that compiles kernels does not count.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from eunomia.sweeps.plan import PlannedRun
 from eunomia.sweeps.store import Store
 
 PILOT_JOBS = 100
-PILOT_S = 10.0  # after so long no further policy is tried
+PILOT_S = 10.0  # after this time no further policy is tried
 
 
 class RunTimeEstimates:
-    """Seconds per job, by policy. Time is taken to grow with the number of jobs, and with nothing else."""
+    """Seconds per job, by policy. Running time is assumed proportional to the number of jobs."""
 
     def __init__(self, rows: Iterable[PlannedRun], store: Store):
         self._store = store
@@ -34,11 +34,11 @@ class RunTimeEstimates:
 
     @property
     def known(self) -> bool:
-        """Whether anything was ever timed."""
+        """Whether any run was timed."""
         return bool(self._rates)
 
     def learn(self, row: PlannedRun) -> None:
-        """Take in what a finished run took."""
+        """Add the running time of a finished run."""
         self._add(row.scenario.policy.name, row.jobs, float(self._store.timing(row.scenario_hash)["wall_s"]))
 
     def _add(self, policy: str, jobs: int, seconds: float) -> None:
@@ -46,32 +46,32 @@ class RunTimeEstimates:
         self._rates[policy].append(seconds / max(jobs, 1))
 
     def pilot(self, rows: Sequence[PlannedRun]) -> list[str]:
-        """Run the first jobs of one run of each policy, here and now; return the policies that were tried.
+        """Run the first jobs of one run of each policy in this process; return the policies that were tried.
 
-        Each is run twice and the second timed: the first one loads what a worker loads only once.
+        Each is run twice and the second run timed, as the first loads what a worker loads only once.
         """
-        begun, tried = time.perf_counter(), []
+        started, tried = time.perf_counter(), []
         for policy, row in {row.scenario.policy.name: row for row in reversed(rows)}.items():
-            if time.perf_counter() - begun > PILOT_S:
+            if time.perf_counter() - started > PILOT_S:
                 break
             work = row.scenario.workload
-            few = {
+            reduced = {
                 "workload": work.model_copy(update={"max_jobs": min(PILOT_JOBS, row.jobs)}),
                 "measure": MeasureSection(),
             }
-            scenario = row.scenario.model_copy(update=few)
+            scenario = row.scenario.model_copy(update=reduced)
             try:
                 with redirect_stdout(sys.stderr):  # a policy may print, and stdout is for results
                     simulate(scenario)
                     seconds = simulate(scenario).timing["wall_s"]
             except Exception:
-                continue  # a policy may raise anything; what fails in a pilot fails in its run, and is told there
+                continue  # a policy may raise anything; its run will fail and report it
             self._add(policy, min(PILOT_JOBS, row.jobs), float(seconds or 0.0))
             tried.append(policy)
         return tried
 
     def of(self, row: PlannedRun) -> float | None:
-        """Return the seconds that a run takes; None when nothing was timed."""
+        """Return the estimated seconds of a run; None when no run was timed."""
         if not self._rates:
             return None
         name = row.scenario.policy.name
@@ -81,8 +81,8 @@ class RunTimeEstimates:
         return row.jobs * self._medians[name]
 
     def wall(self, rows: Iterable[PlannedRun], workers: int) -> float | None:
-        """Return the seconds that so many workers need for these runs; at least the longest run."""
-        seconds = [found for row in rows if (found := self.of(row)) is not None]
+        """Return the estimated seconds of these runs on `workers` processes, at least those of the longest run."""
+        seconds = [estimate for row in rows if (estimate := self.of(row)) is not None]
         if not self._rates:
             return None
         return max(sum(seconds) / workers, max(seconds, default=0.0))

@@ -1,4 +1,4 @@
-"""What a run is made of, as one number: two runs with the same one give the same figures."""
+"""Hashes everything that a run depends on: runs with the same hash have the same results."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from eunomia.scenario import Scenario
 
 
 def scenario_hash(scenario: Scenario) -> str:
-    """Return SHA-256, as 64 hexadecimal digits, of the scenario, the content of every file it reads, and our version.
+    """Return SHA-256, as 64 hexadecimal digits, of the scenario, its files' content, and the version of this package.
 
-    Where the scenario lies does not count, nor what its files are called by their folders.
+    The folders of the scenario and of its files do not matter.
     """
-    said = scenario.as_dict()
-    read = {text: _content(path) for text, path in _files(scenario, said)}
-    whole = {"version": __version__, "scenario": said, "files": read}
-    return sha256(json.dumps(whole, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+    data = scenario.as_dict()
+    files = {text: _content(path) for text, path in _files(scenario, data)}
+    inputs = {"version": __version__, "scenario": data, "files": files}
+    return sha256(json.dumps(inputs, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-def _files(scenario: Scenario, said: dict[str, Any]) -> Iterator[tuple[str, Path]]:
-    """Yield every text of the scenario that names a file or folder, and where that is; twice where it names two."""
+def _files(scenario: Scenario, data: dict[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Yield every string of the scenario that names a file or folder, with its path; twice where it names two."""
     trace, options = scenario.workload.trace, scenario.workload.options
-    of_scenario = {key: value for key, value in said["workload"].items() if key not in options}
-    for text in _texts({**said, "workload": of_scenario, "world": None}):
-        path = next((path for path in _places(scenario, text) if _is_there(path, folder=text == trace)), None)
+    of_scenario = {key: value for key, value in data["workload"].items() if key not in options}
+    for text in _texts({**data, "workload": of_scenario, "world": None}):
+        path = next((path for path in _candidates(scenario, text) if _exists(path, folder=text == trace)), None)
         if path is not None:
             yield text, path
     beside = scenario.base if trace is None else scenario.resolve(trace).parent
     for text in _texts(options):
-        if _is_there(beside / text, folder=False):
+        if _exists(beside / text, folder=False):
             yield f"options: {text}", beside / text
 
 
-def _places(scenario: Scenario, text: str) -> Iterator[Path]:
-    """Yield where a text may lie: as it is, without options for it, and without a class in it, such as a policy's."""
+def _candidates(scenario: Scenario, text: str) -> Iterator[Path]:
+    """Yield possible paths of a string: as it is, without `?options`, and without `:Class`."""
     plain = text.partition("?")[0]
     for name in filter(None, dict.fromkeys((text, plain, plain.rpartition(":")[0]))):
         yield scenario.resolve(name)
         if name.endswith(".py"):
-            yield Path(name)  # a policy may also lie where the command was typed
+            yield Path(name)  # a policy is also searched for in the current folder
 
 
-def _is_there(path: Path, *, folder: bool) -> bool:
-    """Say whether a text names a file, or a folder where one may stand; what is too long for a name names nothing."""
+def _exists(path: Path, *, folder: bool) -> bool:
+    """Whether a path is a file, or with `folder` a folder; False for a name that is too long."""
     try:
         return path.is_file() or (folder and path.is_dir())
     except OSError:
@@ -68,17 +68,17 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _content(path: Path) -> str:
-    """Return SHA-256 of a file, or of all files below a folder with their names."""
+    """Return SHA-256 of a file, or of the names and contents of all files below a folder."""
     if path.is_file():
         stat = path.stat()
         return _file_content(path, stat.st_mtime_ns, stat.st_size)
-    found = {str(file.relative_to(path)): _content(file) for file in sorted(path.rglob("*")) if file.is_file()}
-    return sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+    contents = {str(file.relative_to(path)): _content(file) for file in sorted(path.rglob("*")) if file.is_file()}
+    return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 @lru_cache(maxsize=256)
 def _file_content(path: Path, changed_ns: int, size: int) -> str:
-    """Return SHA-256 of a file, read once while it does not change."""
+    """Return SHA-256 of a file; cached until the file changes."""
     with path.open("rb") as file:
         digest = sha256()
         while block := file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Whether a scenario can be run, found out without running it; what many runs share is looked at once."""
+"""Checks scenarios without running them; results that several runs share are computed once."""
 
 from __future__ import annotations
 
@@ -17,50 +17,52 @@ from eunomia.throughputs import SYNTHETIC, Throughputs, load
 from eunomia.traces.window import LOAD
 
 NO_JOBS = Workload(jobs=(), notes=())
-# What decides whether a run can be wired, its trace read, and its jobs run; the likeliest cause first. What a policy or
-# a mechanism cannot take is told with its line already, and a load changes none of this.
-WIRING = ("cluster", "throughputs")
-TRACE = ("workload",)
-WORK = ("cluster", "throughputs", "workload")
+# Keys that can make the setup, the trace or the jobs of a run invalid, the likeliest cause first. A problem of a policy
+# or a mechanism has its own line, and a load causes none.
+SETUP_KEYS = ("cluster", "throughputs")
+TRACE_KEYS = ("workload",)
+JOB_KEYS = ("cluster", "throughputs", "workload")
 LOAD_KEY = ("workload", "load")
 
-Kept = TypeVar("Kept")
-Settings = Sequence[tuple[KeyPath, Place]]  # keys that the sweep sets in a run, and where
+Cached = TypeVar("Cached")
+Settings = Sequence[tuple[KeyPath, Place]]  # keys that the sweep sets in a run, with their places
 
 
 class Checker:
-    """Checks one scenario after another, and remembers what it found."""
+    """Checks scenarios one after another, and caches what they share."""
 
     def __init__(self) -> None:
         self._setups: dict[str, RunConfig] = {}
         self._speeds: dict[str, Throughputs] = {}
         self._draws: dict[str, bool] = {}
         self._jobs: dict[str, Floats] = {}
-        self._refused: dict[str, tuple[InvalidInput, tuple[str, ...]]] = {}  # workloads, and what may be the cause
+        self._refused: dict[
+            str, tuple[InvalidInput, tuple[str, ...]]
+        ] = {}  # by workload: its error, and keys that may be the cause
 
     def check(self, scenario: Scenario, settings: Settings) -> int:
-        """Return how many jobs the run has. Raises InvalidInput with what is wrong, where the sweep said it."""
-        _refuse_world(scenario)
-        _refuse_load(scenario)
-        said = scenario.as_dict()
-        setup = self._setup(scenario, said, settings)
-        submitted_s = self._submitted(scenario, said, setup, settings) / scenario.workload.load
+        """Return the number of jobs of the run. Raises InvalidInput with problems at their place in the sweep file."""
+        _check_backend(scenario)
+        _check_load(scenario)
+        data = scenario.as_dict()
+        setup = self._setup(scenario, data, settings)
+        submitted_s = self._submitted(scenario, data, setup, settings) / scenario.workload.load
         measured_rows(scenario, submitted_s)
         return len(submitted_s)
 
-    def _setup(self, scenario: Scenario, said: dict[str, Any], settings: Settings) -> RunConfig:
-        """Return the run without its jobs: policy, mechanism, cluster and throughputs fit together."""
-        shared = {key: value for key, value in said.items() if key not in ("seed", "workload", "measure")}
+    def _setup(self, scenario: Scenario, data: dict[str, Any], settings: Settings) -> RunConfig:
+        """Return the configuration of the run without jobs."""
+        shared = {key: value for key, value in data.items() if key not in ("seed", "workload", "measure")}
         try:
             return _once(self._setups, _key(shared), lambda: set_up(scenario, NO_JOBS))
         except InvalidInput as error:
-            raise _placed(error, scenario, settings, WIRING) from error
+            raise _placed(error, scenario, settings, SETUP_KEYS) from error
 
-    def _submitted(self, scenario: Scenario, said: dict[str, Any], setup: RunConfig, settings: Settings) -> Floats:
-        """Return the jobs' submissions at load 1; all of them can run."""
+    def _submitted(self, scenario: Scenario, data: dict[str, Any], setup: RunConfig, settings: Settings) -> Floats:
+        """Return submission times at load 1, (job,), after checking that all jobs can run."""
         plain = scenario.model_copy(update={"workload": scenario.workload.model_copy(update={"load": 1.0})})
-        work = {**said["workload"], "load": 1.0}
-        parts = [work, said["cluster"], said["throughputs"]]
+        work = {**data["workload"], "load": 1.0}
+        parts = [work, data["cluster"], data["throughputs"]]
         types = setup.topology.types
         source = scenario.throughputs.source
         speeds = _once(self._speeds, _key([source, types]), lambda: load(source, types, base=scenario.base))
@@ -68,47 +70,47 @@ class Checker:
         drawn = False
         if key not in self._refused:
             try:
-                drawn = self._draw(plain, work)
+                drawn = self._draws_jobs(plain, work)
                 key = _key([*parts, scenario.seed]) if drawn else key
                 if key not in self._refused:
                     return _once(self._jobs, key, lambda: submissions(plain, setup.topology, speeds))
             except InvalidInput as error:
-                self._refused[key] = error, (*_causes(plain), *(("seed",) if drawn else ()))
+                self._refused[key] = error, (*_possible_causes(plain), *(("seed",) if drawn else ()))
         refusal, causes = self._refused[key]
         raise _placed(refusal, scenario, settings, causes) from refusal
 
-    def _draw(self, scenario: Scenario, work: dict[str, Any]) -> bool:
-        """Return whether anything of the jobs is drawn by the seed; a trace with job types draws nothing."""
+    def _draws_jobs(self, scenario: Scenario, work: dict[str, Any]) -> bool:
+        """Whether the jobs depend on the seed; those of a trace with job types do not."""
         if scenario.workload.generator is not None or scenario.throughputs.source in SYNTHETIC:
             return scenario.workload.generator is not None
         return _once(self._draws, _key(work), lambda: read_trace(scenario).job_type is None)
 
 
-def _causes(scenario: Scenario) -> tuple[str, ...]:
-    """Return what may be to blame for jobs that are refused."""
+def _possible_causes(scenario: Scenario) -> tuple[str, ...]:
+    """Return the keys that may make the jobs invalid."""
     try:
         read_trace(scenario)
     except InvalidInput:
-        return TRACE
-    return WORK
+        return TRACE_KEYS
+    return JOB_KEYS
 
 
-def _key(said: object) -> str:
-    return json.dumps(said, sort_keys=True)
+def _key(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
-def _once(kept: dict[str, Kept], key: str, find: Callable[[], Kept]) -> Kept:
-    """Return what was found before, or find it."""
-    if key not in kept:
-        kept[key] = find()
-    return kept[key]
+def _once(cache: dict[str, Cached], key: str, compute: Callable[[], Cached]) -> Cached:
+    """Return the cached value, or compute it."""
+    if key not in cache:
+        cache[key] = compute()
+    return cache[key]
 
 
 def _placed(error: InvalidInput, scenario: Scenario, settings: Settings, order: Sequence[str]) -> InvalidInput:
-    """Return the refusal, before it the key of the sweep that is its likeliest cause where it names another file."""
+    """Return the error; if it names other files only, first the key of the sweep that is its likeliest cause."""
     causes = [(at, place) for name in order for at, place in settings if at[0] == name and at != LOAD_KEY]
-    here = {scenario.where(())[0], *(place[0] for _, place in causes)}
-    if not causes or any(problem.file in here for problem in error.problems):
+    own_files = {scenario.where(())[0], *(place[0] for _, place in causes)}
+    if not causes or any(problem.file in own_files for problem in error.problems):
         return error
     path, (file, row) = causes[0]
     rule = f"this run cannot be made: {error.problems[0].rule}"
@@ -116,18 +118,14 @@ def _placed(error: InvalidInput, scenario: Scenario, settings: Settings, order: 
     return InvalidInput([first, *error.problems], error.count + 1)
 
 
-def _refuse_world(scenario: Scenario) -> None:
-    if scenario.world.backend != "simulated":
-        file, row = scenario.where(("world", "backend"))
-        rule, fix = "a sweep simulates", 'write backend = "simulated", or leave it out'
-        value = scenario.world.backend
-        raise InvalidInput([Problem(file=file, row=row, column="world.backend", value=value, rule=rule, fix=fix)])
+def _check_backend(scenario: Scenario) -> None:
+    backend = scenario.world.backend
+    if backend != "simulated":
+        fix = 'write backend = "simulated", or leave it out'
+        raise InvalidInput([scenario.problem(("world", "backend"), "a sweep simulates", fix, backend)])
 
 
-def _refuse_load(scenario: Scenario) -> None:
-    said = scenario.workload.load
-    if not LOAD.least <= said <= LOAD.most:
-        file, row = scenario.where(("workload", "load"))
-        rule = f"must be {LOAD.what}"
-        problem = Problem(file=file, row=row, column="workload.load", value=f"{said:g}", rule=rule, fix=LOAD.fix)
-        raise InvalidInput([problem])
+def _check_load(scenario: Scenario) -> None:
+    load = scenario.workload.load
+    if not LOAD.least <= load <= LOAD.most:
+        raise InvalidInput([scenario.problem(LOAD_KEY, f"must be {LOAD.what}", LOAD.fix, f"{load:g}")])

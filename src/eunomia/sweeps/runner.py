@@ -1,4 +1,4 @@
-"""Carries a sweep out: what is not done yet is run, and everything that is done becomes one table."""
+"""Runs what is not done of a sweep, and writes all results as one table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eunomia.sweeps.cost_of_fairness import prices_of
+from eunomia.runs.compare import prices_of_fairness
 from eunomia.sweeps.estimate import RunTimeEstimates
 from eunomia.sweeps.plan import PlannedRun
 from eunomia.sweeps.pool import Answer, Pool, Task
@@ -21,55 +21,51 @@ TABLE = "sweep.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A run that failed, and why."""
+    """A failed run and its error."""
 
     row: PlannedRun
     error: str
     traceback: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is kept of it."""
-        return {
-            "scenario_hash": self.row.scenario_hash,
-            **self.row.labels,
-            "error": self.error,
-            "traceback": list(self.traceback),
-        }
+        """Return the JSON form."""
+        why = {"error": self.error, "traceback": list(self.traceback)}
+        return {"scenario_hash": self.row.scenario_hash, **self.row.labels, **why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """A run that ended and left jobs unfinished, and why."""
+    """A completed run with unfinished jobs, and the reasons."""
 
     row: PlannedRun
     why: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is printed of it."""
+        """Return the JSON form."""
         return {"scenario_hash": self.row.scenario_hash, **self.row.labels, "why": list(self.why)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepProgress:
-    """How far a sweep is."""
+    """The progress of a sweep."""
 
-    done: int  # those of earlier times included
+    done: int  # runs of earlier invocations included
     failed: int
     runs: int
-    remaining_s: float | None  # None = nobody knows yet
-    last: str  # the run that ended last
+    remaining_s: float | None  # None = not known yet
+    last: str  # name of the run that ended last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepResult:
-    """What a sweep came to."""
+    """The results of a sweep."""
 
-    rows: tuple[PlannedRun, ...]  # those that are done
-    summaries: tuple[dict[str, float | int | None], ...]  # of these
+    rows: tuple[PlannedRun, ...]  # done
+    summaries: tuple[dict[str, float | int | None], ...]  # of `rows`
     notes: tuple[str, ...]
     failures: tuple[Failure, ...]
-    found_done: int  # rows that needed no run
-    unfinished: tuple[Unfinished, ...] = ()  # done, with jobs left over
+    found_done: int  # rows done before
+    unfinished: tuple[Unfinished, ...] = ()  # done, but with unfinished jobs
 
 
 def carry_out(
@@ -77,36 +73,37 @@ def carry_out(
     rows: Sequence[PlannedRun],
     out: Path,
     workers: int,
-    tell: Callable[[SweepProgress], None] | None = None,
+    report: Callable[[SweepProgress], None] | None = None,
 ) -> SweepResult:
-    """Run what is not done yet, and write sweep.parquet. A run that fails does not stop the others.
+    """Run what is not done, and write sweep.parquet. A failed run does not stop the others.
 
-    Whenever this is stopped, what was finished stays and is not run again. Raises InvalidInput when `out` is no place,
-    and OSError when its disk is full.
+    If interrupted, finished runs are kept and not repeated. Raises InvalidInput when `out` cannot be used, and OSError
+    when its disk is full.
     """
     store = Store(out)
     with store.opened(sweep.text), Pool(workers) as pool:
-        watch = _Watch(sweep, rows, store, workers, tell)
-        pool.run([watch.task(row) for row in watch.waiting], watch.hear)
-        done = [row for row in rows if row.scenario_hash not in watch.failures]
+        tracker = _Tracker(sweep, rows, store, workers, report)
+        pool.run([tracker.task(row) for row in tracker.waiting], tracker.on_answer)
+        done = [row for row in rows if row.scenario_hash not in tracker.failures]
         summaries = tuple(store.summary(row.scenario_hash) for row in done)
         service_s = [store.service_s(row.scenario_hash) for row in done]
-        write_table(out / TABLE, done, summaries, prices_of(done, summaries, service_s))
+        groups = [tuple((key, value) for key, value in row.labels.items() if key != "policy") for row in done]
+        write_table(out / TABLE, done, summaries, prices_of_fairness(groups, summaries, service_s))
         notes = dict.fromkeys(note for row in done for note in store.notes(row.scenario_hash))
-        failures = tuple(watch.failures[row.scenario_hash] for row in rows if row.scenario_hash in watch.failures)
+        failures = tuple(tracker.failures[row.scenario_hash] for row in rows if row.scenario_hash in tracker.failures)
         why_unfinished = [(row, tuple(store.unfinished(row.scenario_hash))) for row in done]
         return SweepResult(
             rows=tuple(done),
             summaries=summaries,
             notes=tuple(notes),
             failures=failures,
-            found_done=watch.found_done,
+            found_done=tracker.found_done,
             unfinished=tuple(Unfinished(row=row, why=why) for row, why in why_unfinished if why),
         )
 
 
-class _Watch:
-    """Hears of every run that ends, keeps what failed, and tells how far the sweep is."""
+class _Tracker:
+    """Handles the end of each run: keeps failures and reports progress."""
 
     def __init__(
         self,
@@ -114,9 +111,9 @@ class _Watch:
         rows: Sequence[PlannedRun],
         store: Store,
         workers: int,
-        tell: Callable[[SweepProgress], None] | None,
+        report: Callable[[SweepProgress], None] | None,
     ):
-        self._store, self._workers, self._tell, self._keep = store, workers, tell, sweep.keep_jobs
+        self._store, self._workers, self._report, self._keep = store, workers, report, sweep.keep_jobs
         self.failures: dict[str, Failure] = {}
         self.waiting = [row for row in rows if not store.finished(row.scenario_hash, jobs=sweep.keep_jobs)]
         self._left = {row.scenario_hash: row for row in self.waiting}
@@ -125,23 +122,23 @@ class _Watch:
         self._costs = RunTimeEstimates(rows, store)
 
     def task(self, row: PlannedRun) -> Task:
-        """Return what a worker needs to know of a run."""
+        """Return the task of a run."""
         return self._store.task(row.scenario_hash, row.scenario, jobs=self._keep)
 
-    def hear(self, task: Task, answer: Answer) -> None:
-        """Note how a run ended."""
-        if "errno" in answer and self._store.holds(answer["file"]):  # the other runs would fail as this one did
+    def on_answer(self, task: Task, answer: Answer) -> None:
+        """Handle the end of a run. Raises OSError if the disk of the sweep is full."""
+        if "errno" in answer and self._store.holds(answer["file"]):  # the other runs would fail in the same way
             raise OSError(answer["errno"], os.strerror(answer["errno"]), str(self._store.out))
         row = self._left.pop(task["hash"])
         if "error" in answer:
             failure = Failure(row=row, error=answer["error"], traceback=tuple(answer["traceback"]))
             self.failures[row.scenario_hash] = failure
-            self._store.fail(row.scenario_hash, failure.as_dict())
+            self._store.write_failure(row.scenario_hash, failure.as_dict())
         else:
-            self._store.forget_failure(row.scenario_hash)
+            self._store.remove_failure(row.scenario_hash)
             self._costs.learn(row)
-        if self._tell is not None:
-            self._tell(self._progress(row))
+        if self._report is not None:
+            self._report(self._progress(row))
 
     def _progress(self, last: PlannedRun) -> SweepProgress:
         return SweepProgress(

@@ -1,9 +1,9 @@
-"""The folder of a sweep: a folder for each finished run, whole or not at all, and what failed.
+"""The folder of a sweep: a folder for each finished run, written atomically, and the failures.
 
-sweep.toml       the sweep as it was last run
+swept.toml       the sweep file of the last invocation
 runs/HASH/       summary.json, service.json, timing.json, notes.json, scenario.toml, and on request the tables;
-                 unfinished.json where jobs were left unfinished: why
-errors/HASH.json why a run failed
+                 unfinished.json with reasons if jobs are unfinished
+errors/HASH.json the error of a failed run
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from eunomia.scenario import Scenario
 from eunomia.scenario.writing import as_toml
 
 TABLES = ("jobs.csv", "tenants.csv", "apps.csv")
-MARK = "swept.toml"  # what tells a folder that a sweep wrote from any other
+MARKER = "swept.toml"  # in every folder of a sweep
 ANOTHER = "give another folder"
-SERVICE = "service.json"  # what fairness costs is reckoned from it
+SERVICE = "service.json"  # for the price of fairness
 UNFINISHED = "unfinished.json"
 
 
 def check_place(out: Path) -> None:
-    """Raise InvalidInput when `out` is no place for a sweep: it holds something else, or cannot be a folder."""
+    """Raise InvalidInput when `out` holds something else than a sweep, or cannot be a folder."""
     above = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
     if not above.is_dir():
         raise _refusal(out, f"there is a file on the way, {above}" if above != out else "it is a file", ANOTHER)
-    if out.is_dir() and not (out / MARK).is_file() and any(out.iterdir()):
+    if out.is_dir() and not (out / MARKER).is_file() and any(out.iterdir()):
         raise _refusal(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
 
 
@@ -47,7 +47,7 @@ def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:
 
 
 class Store:
-    """What is known of the runs, by scenario hash."""
+    """The stored runs of a sweep, by scenario hash."""
 
     def __init__(self, out: Path):
         self._runs, self._errors = out / "runs", out / "errors"
@@ -55,15 +55,12 @@ class Store:
 
     @contextmanager
     def opened(self, sweep: str) -> Iterator[None]:
-        """Make the folder and keep other sweeps out of it; what a killed sweep left half-written is removed.
-
-        `sweep` is kept as what was last asked for.
-        """
+        """Make and lock the folder; remove drafts of a killed sweep. `sweep` is the text of the sweep file."""
         check_place(self.out)
         try:
             self._runs.mkdir(parents=True, exist_ok=True)
             self._errors.mkdir(exist_ok=True)
-            write_whole(self.out / MARK, sweep.encode())
+            write_whole(self.out / MARKER, sweep.encode())
         except OSError as error:
             if error.errno in DISK:
                 raise
@@ -76,7 +73,7 @@ class Store:
                 self._remove_drafts()
 
     def holds(self, file: str | None) -> bool:
-        """Say whether a file is one of the sweep's; a write that fails does not say which it was."""
+        """Whether a file belongs to the sweep; True for None, as a failed write does not name its file."""
         return file is None or Path(file).resolve().is_relative_to(self.out.resolve())
 
     def _remove_drafts(self) -> None:
@@ -85,7 +82,7 @@ class Store:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Hold the folder; the lock goes with the process, however that ends."""
+        """Lock the folder; the operating system releases the lock when the process ends."""
         folder = os.open(self._runs, os.O_RDONLY)
         try:
             try:
@@ -97,12 +94,12 @@ class Store:
             os.close(folder)
 
     def finished(self, scenario_hash: str, *, jobs: bool = False) -> bool:
-        """Return whether a run is done; with `jobs` only when its jobs.csv was kept."""
+        """Whether a run is done, with `jobs` including a stored jobs.csv."""
         names = (SERVICE, "jobs.csv" if jobs else "summary.json")
         return all((self._runs / scenario_hash / name).is_file() for name in names)
 
     def task(self, scenario_hash: str, scenario: Scenario, *, jobs: bool = False) -> dict[str, Any]:
-        """Return what a worker needs to know of a run that it is to make and write here."""
+        """Return the task of a worker: the run to make and where to write it."""
         return {
             "hash": scenario_hash,
             "scenario": scenario.as_dict(),
@@ -113,17 +110,17 @@ class Store:
         }
 
     def write(self, scenario_hash: str, result: Result, *, jobs: bool) -> None:
-        """Write a finished run, whole or not at all."""
+        """Write a finished run atomically."""
         draft = self._runs / f".{scenario_hash}.{os.getpid()}"
         draft.mkdir()
         try:
             self._fill(draft, result, jobs=jobs)
             place = self._runs / scenario_hash
-            if place.exists():  # without its jobs
+            if place.exists():  # without jobs.csv
                 shutil.rmtree(place)
             draft.rename(place)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)  # unless it has its place
+            shutil.rmtree(draft, ignore_errors=True)  # unless renamed
 
     def _fill(self, draft: Path, result: Result, *, jobs: bool) -> None:
         """Write the files of a run."""
@@ -132,7 +129,7 @@ class Store:
             for name in TABLES:
                 (draft / name).unlink(missing_ok=True)
         write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
-        notes = (*result.notes, *(f"{spelling(result.scenario)}: {said}" for said in result.endings))
+        notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
         (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
         if result.unfinished:
             text = json.dumps(result.unfinished, indent=2, ensure_ascii=False)
@@ -148,26 +145,26 @@ class Store:
         return float(self._read(scenario_hash, SERVICE)["attained_service_s"])
 
     def timing(self, scenario_hash: str) -> dict[str, Any]:
-        """Return what a finished run cost."""
+        """Return the numbers of timing.json of a finished run."""
         return dict(self._read(scenario_hash, "timing.json"))
 
     def notes(self, scenario_hash: str) -> list[str]:
-        """Return what the numbers of a finished run rest on."""
+        """Return the notes of a finished run."""
         return list(self._read(scenario_hash, "notes.json"))
 
     def unfinished(self, scenario_hash: str) -> list[str]:
-        """Return why a run left jobs unfinished; nothing when it did not."""
-        there = (self._runs / scenario_hash / UNFINISHED).is_file()
-        return list(self._read(scenario_hash, UNFINISHED)) if there else []
+        """Return why jobs of a run are unfinished; nothing when all finished."""
+        exists = (self._runs / scenario_hash / UNFINISHED).is_file()
+        return list(self._read(scenario_hash, UNFINISHED)) if exists else []
 
     def _read(self, scenario_hash: str, name: str) -> Any:
         return json.loads((self._runs / scenario_hash / name).read_text(encoding="utf-8"))
 
-    def fail(self, scenario_hash: str, told: Mapping[str, object]) -> None:
-        """Keep why a run failed."""
-        content = json.dumps(dict(told), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    def write_failure(self, scenario_hash: str, failure: Mapping[str, object]) -> None:
+        """Write the error of a failed run."""
+        content = json.dumps(dict(failure), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         write_whole(self._errors / f"{scenario_hash}.json", content.encode())
 
-    def forget_failure(self, scenario_hash: str) -> None:
-        """Forget an earlier failure of a run that is done now, or is tried again."""
+    def remove_failure(self, scenario_hash: str) -> None:
+        """Remove the earlier failure of a run, if any."""
         (self._errors / f"{scenario_hash}.json").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The results of a sweep as one Parquet table: the same bytes whoever ran what, and when."""
+"""Writes the results of a sweep as one Parquet table, byte-identical for identical results."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ Summary = Mapping[str, float | int | None]
 def write_table(
     path: Path, rows: Sequence[PlannedRun], summaries: Sequence[Summary], prices: Sequence[Summary]
 ) -> None:
-    """Write one row for each run, in order of the sweep file.
-
-    The axes, the names of summary.json, what fairness costs, and scenario_hash.
-    """
+    """Write one row a run, in order of the sweep file: axes, names of summary.json, prices, scenario_hash."""
     axes = list(dict.fromkeys((*FIRST, *(key for row in rows for key in row.labels))))
     numbers = [{**summary, **price} for summary, price in zip(summaries, prices, strict=True)]
     names = list(dict.fromkeys(name for row in (*summaries, *prices) for name in row))
@@ -36,7 +33,7 @@ def write_table(
 
 
 def _axis(key: str, values: list[Any]) -> Any:
-    """Return a column of one type: that of the values, or text where they differ."""
+    """Return a column with the type of the values, or text if their types differ."""
     kinds = {type(value) for value in values if value is not None}
     if key == "load" or (kinds <= {int, float} and float in kinds):
         return pa.array([None if value is None else float(value) for value in values], pa.float64())

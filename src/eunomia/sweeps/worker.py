@@ -1,8 +1,7 @@
-"""One worker of a sweep: a process that simulates what it is told, one run at a time.
+"""A worker process of a sweep, which simulates one run at a time.
 
-It reads a run as a line of JSON from stdin and answers with a line of JSON on stdout; a line with `notice` may come
-before, when kernels are compiled. When stdin ends, because the
-sweep is over or was killed, it ends at once: nobody waits for it. What policies print goes to stderr.
+It reads a task as a line of JSON from stdin and writes its answer as a line of JSON to stdout; a line with `notice` may
+precede it when kernels are compiled. It exits when stdin ends. What policies print goes to stderr.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from typing import Any, TextIO
 from eunomia.inputs.disk_errors import DISK
 from eunomia.kernels import LOG
 
-LINES = 12  # of a traceback are kept
-Work = Callable[[dict[str, Any]], None]  # makes and writes what it is asked for
+TRACEBACK_LINES = 12  # kept
+Work = Callable[[dict[str, Any]], None]  # runs a task and writes its results
 
 
-def simulated(asked: dict[str, Any]) -> None:
+def simulate_task(task: dict[str, Any]) -> None:
     """Simulate and write one run."""
     from eunomia.runs.simulation import simulate
     from eunomia.scenario import scenario_from_dict
     from eunomia.sweeps.store import Store
 
-    scenario = scenario_from_dict(asked["scenario"], Path(asked["base"]), asked["name"])
+    scenario = scenario_from_dict(task["scenario"], Path(task["base"]), task["name"])
     result = simulate(scenario)
-    Store(Path(asked["out"])).write(asked["hash"], result, jobs=asked["keep_jobs"])
+    Store(Path(task["out"])).write(task["hash"], result, jobs=task["keep_jobs"])
 
 
 class _Notices(logging.Handler):
-    """Passes what the log says of compiling on to the sweep."""
+    """Forwards log messages about compiling to the sweep."""
 
     def __init__(self, answers: TextIO) -> None:
         super().__init__()
@@ -48,42 +47,38 @@ class _Notices(logging.Handler):
         _write({"notice": record.getMessage()}, self._answers)
 
 
-def main(work: Work = simulated) -> None:
-    """Work until stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, which then ends us
+def main(work: Work = simulate_task) -> None:
+    """Run tasks until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep handles Ctrl-C and then kills its workers
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     LOG.addHandler(_Notices(answers))
-    asked: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_listen, args=(asked,), daemon=True).start()
+    tasks: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_tasks, args=(tasks,), daemon=True).start()
     while True:
-        _answer(json.loads(asked.get()), answers, work)
+        _write(attempt(json.loads(tasks.get()), work), answers)
 
 
-def _listen(asked: queue.Queue[str]) -> None:
+def _read_tasks(tasks: queue.Queue[str]) -> None:
     for line in sys.stdin:
-        asked.put(line)
+        tasks.put(line)
     os._exit(0)
 
 
-def _answer(asked: dict[str, Any], answers: TextIO, work: Work) -> None:
-    _write(attempt(asked, work), answers)
-
-
-def _write(said: dict[str, Any], answers: TextIO) -> None:
-    answers.write(json.dumps(said) + "\n")
+def _write(message: dict[str, Any], answers: TextIO) -> None:
+    answers.write(json.dumps(message) + "\n")
     answers.flush()
 
 
-def attempt(asked: dict[str, Any], work: Work = simulated) -> dict[str, Any]:
-    """Make one run; return {} or, when it failed, why. A failing policy may raise whatever it likes.
+def attempt(task: dict[str, Any], work: Work = simulate_task) -> dict[str, Any]:
+    """Run one task; return {}, or the error if it failed. A policy may raise any exception.
 
-    A disk that is full is told by its `errno` and, where it is known, the file: no other run could be written either.
+    The error of a full disk has an `errno` and, if known, the file, as no other run could be written either.
     """
     try:
-        work(asked)
+        work(task)
     except (Exception, SystemExit) as error:
-        trace = "".join(traceback.format_exception(error)).splitlines()[-LINES:]
+        trace = "".join(traceback.format_exception(error)).splitlines()[-TRACEBACK_LINES:]
         why = {"error": f"{type(error).__name__}: {error}", "traceback": trace}
         if isinstance(error, OSError) and error.errno in DISK:
             file = error.filename

@@ -1,11 +1,11 @@
-"""The published contract: what every policy keeps, as a suite that outside policies join with one class.
+"""Published contract tests: a suite that checks any policy, used by subclassing one class.
 
     from eunomia.testing import PolicyContract
 
     class TestMine(PolicyContract):
         policy = Mine()
 
-`eunomia.testing.small_worlds` has the small clusters and job mixes that the suite plays.
+`eunomia.testing.small_worlds` has the small clusters and job mixes of the suite.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every policy keeps, whatever it maximises. One class per policy joins; every check says what it promises."""
+"""The contract of every policy, as pytest tests. Subclass `PolicyContract` once for each policy."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from eunomia.model.events import Answered, Progressed
 from eunomia.model.policy import LeaseTerms, Policy
 from eunomia.model.view import UndeclaredColumn, View
 from eunomia.records.record import from_json, to_json
-from eunomia.testing.sample_views import a_view, everybody_sits, only, permuted, without_jobs, without_ties
+from eunomia.testing.sample_views import a_view, only, permuted, with_running_jobs, without_jobs, without_ties
 from eunomia.testing.small_worlds import WorldRun, draw, play
 
 SEEDS = range(8)
-CLOSE = 1e-6  # of a share: what a solver may be off
-CUTS = (  # how time may be cut, whatever the policy says of it
+CLOSE = 1e-6  # absolute tolerance of a share
+LEASE_TERMS = (  # to try, whatever the default of the policy
     LeaseTerms(length_s=60.0, aligned=True),
     LeaseTerms(recall=True),
     LeaseTerms(length_s=60.0),
 )
-MOST_ASKS = 2  # at one instant for each thing that happened there by itself: once more where leases ended unnamed
+MAX_ASKS = 2  # per cause at one instant; the second if leases ended that the answer did not name
 
 
 def plain(answer: Answer) -> str:
-    """Return an answer as text, so that two can be compared."""
+    """Return an answer as text, for comparison."""
     return json.dumps(to_json(answer), sort_keys=True)
 
 
 class PolicyContract:
-    """Subclass it, name the class Test…, and give `policy`; pytest does the rest.
+    """Contract tests of one policy: subclass it as Test… and set `policy`.
 
-    `row_order_decides` is the reason why permuting the jobs of a view changes the answer although no two are alike:
-    the rows stand in order of submission, and some policies go by that; or the policy draws by seed, row by row.
+    `row_order_decides` is the reason, if any, why the order of rows changes the answer even without ties: the policy
+    uses the order of submission, or draws random numbers row by row.
     """
 
     policy: ClassVar[Any]
     row_order_decides: ClassVar[str] = ""
 
     def worth(self, view: View, answer: Answer) -> Any:
-        """Return what may not change when jobs are permuted; override it where the best answer is not unique."""
+        """Return the numbers that a permutation of jobs must not change; override if the optimum is not unique."""
         return comparable(answer)
 
     def refused(self) -> Sequence[Mapping[str, Any]]:
-        """Return parameters that the policy must refuse; by default one unknown word or bad number for each field."""
+        """Return invalid parameters; by default one unknown word or invalid number for each field."""
         return bad_parameters(type(self.policy))
 
     @pytest.mark.parametrize("seed", SEEDS)
@@ -67,8 +67,8 @@ class PolicyContract:
         view = a_view(self.policy, seed)
         before = copy.deepcopy((dict(view.columns), dict(view.memory)))
         self.policy.decide(view)
-        for kept, now in zip(before, (view.columns, view.memory), strict=True):
-            for name, column in kept.items():
+        for old, now in zip(before, (view.columns, view.memory), strict=True):
+            for name, column in old.items():
                 if isinstance(column, np.ndarray):
                     np.testing.assert_array_equal(column, now[name], err_msg=f"{name} was changed")
 
@@ -78,18 +78,18 @@ class PolicyContract:
         for seed in SEEDS:
             view = without_ties(a_view(self.policy, seed), seed)
             order = np.random.default_rng(seed).permutation(view.jobs)
-            turned = permuted(view, order, self.policy.info.remembers)
-            mine = self.worth(view, self.policy.decide(view))
-            other = self.worth(view, renamed(self.policy.decide(turned), order))
-            np.testing.assert_allclose(other, mine, rtol=1e-6, atol=CLOSE, err_msg=f"seed {seed}")
+            shuffled = permuted(view, order, self.policy.info.remembers)
+            expected = self.worth(view, self.policy.decide(view))
+            actual = self.worth(view, renamed(self.policy.decide(shuffled), order))
+            np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=CLOSE, err_msg=f"seed {seed}")
 
     def test_every_column_it_needs_is_listed_and_another_is_refused_by_name(self) -> None:
         view = a_view(self.policy, 0)
         self.policy.decide(view)  # has just the columns of `needs`
         for name in sorted(self.policy.info.needs):
-            poorer = only(self.policy.info.needs - {name}, view)
+            reduced = only(self.policy.info.needs - {name}, view)
             with pytest.raises(UndeclaredColumn, match=name):
-                getattr(poorer, name)
+                getattr(reduced, name)
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_the_memory_survives_being_written_down(self, seed: int) -> None:
@@ -97,8 +97,8 @@ class PolicyContract:
         first = self.policy.decide(view)
         written = from_json(json.loads(json.dumps(to_json(first.memory))))
         assert set(first.memory) == set(written)
-        kept, read = (replace(view, memory={**view.memory, **memory}) for memory in (first.memory, written))
-        assert plain(self.policy.decide(kept)) == plain(self.policy.decide(read))
+        direct, read = (replace(view, memory={**view.memory, **memory}) for memory in (first.memory, written))
+        assert plain(self.policy.decide(direct)) == plain(self.policy.decide(read))
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_an_answer_fits_the_view(self, seed: int) -> None:
@@ -127,7 +127,7 @@ class PolicyContract:
         if info.separable:
             check_separable(self.policy, view)
         if info.renews:
-            check_renews(self.policy, everybody_sits(view, seed))
+            check_renews(self.policy, with_running_jobs(view, seed))
 
     def test_an_empty_view_is_answered(self) -> None:
         answer = self.policy.decide(without_jobs(a_view(self.policy, 0), self.policy.info.remembers))
@@ -138,11 +138,11 @@ class PolicyContract:
             with pytest.raises(ValueError, match=next(iter(parameters))):
                 type(self.policy)(**parameters)
 
-    @pytest.mark.parametrize(("seed", "cut"), list(enumerate(CUTS)))
+    @pytest.mark.parametrize(("seed", "terms"), list(enumerate(LEASE_TERMS)))
     def test_a_run_ends_however_time_is_cut_and_one_cause_makes_at_most_two_asks(
-        self, seed: int, cut: LeaseTerms
+        self, seed: int, terms: LeaseTerms
     ) -> None:
-        assert asks_for_one_cause(play(self.policy, draw(seed, jobs=8), terms=cut, seed=seed)) <= MOST_ASKS
+        assert asks_for_one_cause(play(self.policy, draw(seed, jobs=8), terms=terms, seed=seed)) <= MAX_ASKS
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_a_small_world_ends_with_every_job_done(self, seed: int) -> None:
@@ -151,9 +151,9 @@ class PolicyContract:
 
 
 def asks_for_one_cause(played: WorldRun) -> float:
-    """Return how often the policy was asked at one instant at most, for each thing that happened there by itself.
+    """Return the largest ratio of asks to causes at one instant.
 
-    What an answer changes, such as a checkpoint that is written, is no such thing.
+    Effects of an answer, such as a written checkpoint, are not causes.
     """
     asks, causes = Counter[float](), Counter[float]()
     for moment, decisions in played.story:
@@ -163,7 +163,7 @@ def asks_for_one_cause(played: WorldRun) -> float:
 
 
 def full_view(seed: int) -> View:
-    """Return the view that `a_view` draws by that seed with all its columns."""
+    """Return the view of `a_view` for that seed with all columns."""
     return a_view(typing.cast(Policy, _Everything()), seed)
 
 
@@ -175,7 +175,7 @@ class _Everything:
 
 
 def comparable(answer: Answer) -> Array:
-    """Return an answer as numbers in which jobs are named by their rows."""
+    """Return an answer as numbers, with jobs as rows."""
     match answer:
         case Shares(x=x, rows=None):
             return x
@@ -189,7 +189,7 @@ def comparable(answer: Answer) -> Array:
 
 
 def renamed(answer: Answer, order: Array) -> Answer:
-    """Return the answer with row i called order[i]: undoes the permutation of its view."""
+    """Return the answer with row i renamed to order[i], which inverts `permuted`."""
     if isinstance(answer, Shares) and answer.rows is None:
         return replace(answer, x=answer.x[np.argsort(order, kind="stable")])
     rows = answer.rows  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ def renamed(answer: Answer, order: Array) -> Answer:
 
 
 def bad_parameters(policy: type[Any]) -> list[dict[str, Any]]:
-    """Return, for each parameter of a policy, a value that it should refuse: nan, less than nothing, no such word."""
+    """Return invalid values for each parameter of a policy: nan, a negative number, or an unknown word."""
     bad: list[dict[str, Any]] = []
     hints = typing.get_type_hints(policy)
     required = [f.name for f in fields(policy) if f.default is MISSING and f.default_factory is MISSING]
@@ -216,66 +216,66 @@ def bad_parameters(policy: type[Any]) -> list[dict[str, Any]]:
 
 
 def sizes(view: View, rows: Any) -> Array:
-    """Return the accelerators of each candidate, (row,)."""
+    """Return the number of accelerators of each candidate, (row,)."""
     _, shape, _ = rows.filled()
     return np.asarray(np.where(shape == 0, view.scale_factor[rows.job], view.shapes[rows.job, shape]))
 
 
 def check_shares(answer: Shares, view: View) -> None:
-    """Raise AssertionError unless the shares can be had: in time, in capacity, and where the jobs can run."""
+    """Raise AssertionError unless the shares respect time, capacity, and the types on which jobs can run."""
     if answer.rows is None:
         job, type = np.nonzero(np.ones(answer.x.shape))
         assert answer.x.shape == (view.jobs, len(view.types))
-        x, size, mate = answer.x.ravel(), view.scale_factor[job], np.full(len(job), -1)
+        x, size, partner = answer.x.ravel(), view.scale_factor[job], np.full(len(job), -1)
         assert (answer.x[view.throughput == 0] == 0).all(), "a share where the job cannot run"
     else:
         job, type, x, size = answer.rows.job, answer.rows.type, answer.x, sizes(view, answer.rows)
-        mate = answer.rows.filled()[0]
+        partner = answer.rows.filled()[0]
     assert ((x >= 0) & (x <= 1 + CLOSE)).all()
     time = np.bincount(job, weights=x, minlength=view.jobs)
-    time += np.bincount(mate[mate >= 0], weights=x[mate >= 0], minlength=view.jobs)
+    time += np.bincount(partner[partner >= 0], weights=x[partner >= 0], minlength=view.jobs)
     assert (time <= 1 + CLOSE).all(), "a job gets more than all of its time"
     used = np.bincount(type, weights=size * x, minlength=len(view.types))
     assert (used <= view.capacity * (1 + CLOSE) + CLOSE).all(), "more accelerators than there are"
 
 
 def check_order(answer: Order, view: View) -> None:
-    """Raise AssertionError unless each job's rows stand together and it can run on each of them."""
+    """Raise AssertionError unless each job's rows are contiguous and it can run on each of them."""
     job, type = answer.rows.job, answer.rows.type
     assert ((job >= 0) & (job < view.jobs) & (type >= 0) & (type < len(view.types))).all()
     changes = 1 + np.count_nonzero(np.diff(job)) if len(job) else 0
-    assert changes == len(np.unique(job)), "the rows of one job do not stand together"
+    assert changes == len(np.unique(job)), "the rows of one job are not contiguous"
     assert (view.throughput[job, type] > 0).all(), "a job is ordered to a type where it cannot run"
     assert (sizes(view, answer.rows) <= view.capacity[type]).all(), "a gang is ordered to a type that is too small"
 
 
 def check_complete(policy: Policy, view: View, full: View) -> None:
-    """Raise AssertionError unless every job is named where it can run, the fastest first, plainly, and none refused."""
+    """Raise AssertionError unless every job is ranked on all types that can run it, the fastest first."""
     answer = policy.decide(view)
     assert isinstance(answer, Order)
     assert not answer.refuse
     assert {answer.rows.partner is None, answer.rows.shape is None, answer.rows.within is None} == {True}
     can = (full.throughput > 0) & (full.scale_factor[:, None] <= full.capacity)
     for m in range(view.jobs):
-        wishes = np.argsort(-full.throughput[m], kind="stable")
-        assert answer.rows.type[answer.rows.job == m].tolist() == [j for j in wishes if can[m, j]], f"job {m}"
+        by_speed = np.argsort(-full.throughput[m], kind="stable")
+        assert answer.rows.type[answer.rows.job == m].tolist() == [j for j in by_speed if can[m, j]], f"job {m}"
     if view.jobs and (view.scale_factor.sum() <= view.capacity).all():
-        assert math.isinf(answer.again_at), "everybody could sit, and it wants to be asked again"
+        assert math.isinf(answer.again_at), "all jobs fit, and it asks to be asked again"
 
 
 def check_separable(policy: Policy, view: View) -> None:
-    """Raise AssertionError unless some of the jobs stand in the same order as among all, and misfits are skipped."""
+    """Raise AssertionError unless a subset of jobs has the same order as among all jobs, and misfits are skipped."""
     answer = policy.decide(view)
     assert isinstance(answer, Order)
     assert answer.misfit == "skip"
     some = np.flatnonzero(np.random.default_rng(0).random(view.jobs) < 1 / 2)
-    fewer = policy.decide(view.part(some, view.capacity))
-    assert isinstance(fewer, Order)
-    assert some[fewer.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
+    subset = policy.decide(view.part(some, view.capacity))
+    assert isinstance(subset, Order)
+    assert some[subset.rows.job].tolist() == [m for m in answer.rows.job.tolist() if m in some]
 
 
 def check_renews(policy: Policy, view: View) -> None:
-    """Raise AssertionError unless all whose leases have ended go on where they sit, and nobody else is named."""
+    """Raise AssertionError unless exactly the jobs whose leases have ended are renewed on their seats."""
     answer = policy.decide(view)
     assert isinstance(answer, Grants)
     assert len(answer.stop) == 0 and not answer.refuse
@@ -285,7 +285,7 @@ def check_renews(policy: Policy, view: View) -> None:
 
 
 def check_grants(answer: Grants, view: View) -> None:
-    """Raise AssertionError unless whole gangs get seats of their type that are free, or freed by the answer, once."""
+    """Raise AssertionError unless whole gangs get distinct seats of their type, free or freed by the answer."""
     rows = answer.rows
     assert len(rows.job) == len(np.unique(rows.job)), "a job is granted twice"
     assert len(answer.device) == len(np.unique(answer.device)), "a seat is given twice"
@@ -296,4 +296,4 @@ def check_grants(answer: Grants, view: View) -> None:
     assert not (answer.until <= view.at).any(), "a lease that ends before it begins"
     holder = view.holder[answer.device]
     leaving = np.union1d(answer.stop, rows.job)
-    assert ((holder == -1) | np.isin(holder, leaving)).all(), "a seat that somebody else keeps, or a lost one"
+    assert ((holder == -1) | np.isin(holder, leaving)).all(), "a seat that another job keeps, or a lost one"

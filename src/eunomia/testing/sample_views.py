@@ -1,4 +1,4 @@
-"""Views as a core really shows them: a small world is played for a while by somebody who looks at everything."""
+"""Real views for tests, taken from small simulated runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
 from eunomia.model.view import COLUMNS, NOT_BY_JOB, View
 from eunomia.testing.small_worlds import SmallWorld, draw, play
 
-ROUGH = ("service", "remaining", "weight", "received")  # continuous by nature; made so where they happen to be equal
+ROUGH = ("service", "remaining", "weight", "received")  # continuous columns, in which ties are removed
 
 
 @dataclass(frozen=True)
-class _Watcher:
-    """Serves in a drawn order, and keeps every view that it is shown."""
+class _ViewCollector:
+    """Ranks jobs in random order, and keeps every view."""
 
-    shown: list[View] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="watcher",
         door="order",
@@ -35,7 +35,7 @@ class _Watcher:
     )
 
     def decide(self, view: View) -> Answer:
-        self.shown.append(view)
+        self.views.append(view)
         job = view.rng().permutation(view.jobs)
         usable = np.where(view.scale_factor[:, None] <= view.capacity, view.throughput, 0.0)
         type = np.argmax(usable[job], axis=1)
@@ -44,36 +44,36 @@ class _Watcher:
 
 
 def all_views(world: SmallWorld, *, seed: int = 0) -> list[View]:
-    """Return every view that a world shows until its jobs are done, all columns filled."""
-    watcher = _Watcher()
-    play(watcher, world, seed=seed)
-    return watcher.shown
+    """Return every view of a run to its end, with all columns."""
+    collector = _ViewCollector()
+    play(collector, world, seed=seed)
+    return collector.views
 
 
 def a_view(policy: Policy, seed: int) -> View:
-    """Return a view drawn by seed with just the columns the policy needs, and a memory of new jobs."""
+    """Return a view drawn by seed, with the columns that the policy needs and initial memory."""
     full = copy.deepcopy(_full_view(seed))
     return only(policy.info.needs, replace(full, memory=fresh_memory(policy, full.jobs)))
 
 
 @lru_cache(maxsize=64)
 def _full_view(seed: int) -> View:
-    shown = all_views(draw(seed), seed=seed)
-    return shown[np.random.default_rng(seed).integers(len(shown))]
+    views = all_views(draw(seed), seed=seed)
+    return views[np.random.default_rng(seed).integers(len(views))]
 
 
 def only(needs: frozenset[str], view: View) -> View:
-    """Return the view without the columns that are not needed."""
+    """Return the view with only the needed columns."""
     return replace(view, columns={name: view.columns[name] for name in needs})
 
 
 def fresh_memory(policy: Policy, jobs: int) -> dict[str, Array]:
-    """Return the memory of a policy that was never asked before."""
+    """Return the initial memory of a policy."""
     return {name: np.full(jobs, value) for name, value in policy.info.remembers.items()}
 
 
 def without_ties(view: View, seed: int) -> View:
-    """Return the view with continuous job columns moved a little, so that no two jobs are alike in them."""
+    """Return the view with continuous job columns perturbed, so that no two jobs are equal."""
     rng = np.random.default_rng(seed)
     columns = dict(view.columns)
     for name in sorted(set(ROUGH) & set(columns)):
@@ -84,7 +84,7 @@ def without_ties(view: View, seed: int) -> View:
 
 
 def permuted(view: View, order: Ints, remembers: Mapping[str, float]) -> View:
-    """Return the view with job rows in another order: row i is what row order[i] was."""
+    """Return the view with permuted job rows: row i was row order[i]."""
     place = np.argsort(order, kind="stable")
     columns: dict[str, Any] = {
         name: column if name in NOT_BY_JOB else column[order] for name, column in view.columns.items()
@@ -92,28 +92,28 @@ def permuted(view: View, order: Ints, remembers: Mapping[str, float]) -> View:
     if "holder" in columns:
         holder = view.columns["holder"]
         columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
-    memory = {name: kept[order] if name in remembers else kept for name, kept in view.memory.items()}
+    memory = {name: value[order] if name in remembers else value for name, value in view.memory.items()}
     return replace(view, columns=columns, memory=memory)
 
 
-def everybody_sits(view: View, seed: int) -> View:
-    """Return the view without those that wait; of the others each lease has ended with a chance of a half."""
-    sits = np.flatnonzero(view.on_type >= 0)
+def with_running_jobs(view: View, seed: int) -> View:
+    """Return the view without pending jobs; each lease has ended with probability 1/2."""
+    running = np.flatnonzero(view.on_type >= 0)
     place = np.full(view.jobs, -1)
-    place[sits] = np.arange(len(sits))
-    columns = {name: column if name in NOT_BY_JOB else column[sits] for name, column in view.columns.items()}
+    place[running] = np.arange(len(running))
+    columns = {name: column if name in NOT_BY_JOB else column[running] for name, column in view.columns.items()}
     holder = view.columns["holder"]
     columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
-    ended = np.random.default_rng(seed).random(len(sits)) < 1 / 2
+    ended = np.random.default_rng(seed).random(len(running)) < 1 / 2
     columns["until"] = np.where(ended, view.at, view.at + 100.0)
-    memory = {name: kept[sits] for name, kept in view.memory.items()}
-    return replace(view, jobs=len(sits), columns=columns, memory=memory)
+    memory = {name: value[running] for name, value in view.memory.items()}
+    return replace(view, jobs=len(running), columns=columns, memory=memory)
 
 
 def without_jobs(view: View, remembers: Mapping[str, float]) -> View:
-    """Return the view of the same cluster, empty."""
+    """Return the view without any job."""
     columns = {name: column if name in NOT_BY_JOB else column[:0] for name, column in view.columns.items()}
     if "holder" in columns:
         columns["holder"] = np.full_like(columns["holder"], -1)
-    memory = {name: kept[:0] if name in remembers else kept for name, kept in view.memory.items()}
+    memory = {name: value[:0] if name in remembers else value for name, value in view.memory.items()}
     return replace(view, jobs=0, columns=columns, memory=memory)

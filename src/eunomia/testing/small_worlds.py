@@ -1,4 +1,4 @@
-"""Small worlds: clusters, jobs and speeds that are drawn by seed or written down, and played to the end."""
+"""Small clusters and workloads, random by seed or given, and their simulation to the end."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ MOST_MOMENTS = 20_000
 
 
 class NeverEnds(AssertionError):
-    """The small world went on for more moments than any small world needs."""
+    """The simulation exceeded its limit of moments."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnRates:
-    """Speeds written down: steps/s of each kind of job on each type, × scale factor ** `scaling`.
+    """Given throughputs: steps/s of each job type on each accelerator type, × scale factor ** `scaling`.
 
-    Beside another gang a job keeps `shared` of its speed.
+    A job that shares its accelerators has the fraction `shared` of its throughput.
     """
 
     types: tuple[str, ...]
     by_kind: Mapping[str, tuple[float, ...]]
-    scaling: float = 0.0  # 0: a gang's speed does not depend on its size; 1: it grows with it
+    scaling: float = 0.0  # 0: independent of the size of the gang; 1: proportional
     shared: float = 0.6
 
     def alone(self, job_type: str, scale_factor: int) -> Floats:
@@ -58,7 +58,7 @@ class DrawnRates:
 
 @dataclass(frozen=True, kw_only=True)
 class SmallWorld:
-    """A world that can be played: what is there, who comes, how fast they truly are."""
+    """A cluster, its jobs and their true throughputs."""
 
     nodes: tuple[Node, ...]
     jobs: tuple[Job, ...]
@@ -66,13 +66,13 @@ class SmallWorld:
 
     @property
     def topology(self) -> Topology:
-        """Where the accelerators are."""
+        """The topology of the nodes."""
         return Topology.of(self.nodes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorldRun:
-    """What happened in a world that was played to the end."""
+    """The history and the metrics of a simulation."""
 
     story: tuple[tuple[Moment, tuple[Decision, ...]], ...]
     figures: Figures
@@ -81,7 +81,7 @@ class WorldRun:
 
     @property
     def finished(self) -> dict[str, float]:
-        """Return when each finished job ended."""
+        """Return the completion time of each finished job, by id."""
         return {
             event.job_id: moment.at
             for moment, _ in self.story
@@ -91,12 +91,12 @@ class WorldRun:
 
     @property
     def starts(self) -> list[tuple[float, Start]]:
-        """Return every start and its time."""
+        """Return every start with its time."""
         return [(m.at, order) for m, orders in self.story for order in orders if isinstance(order, Start)]
 
     @property
     def decisions(self) -> list[tuple[float, Decision]]:
-        """Return all that was decided, with its time; views are left out."""
+        """Return every decision but asks, with its time."""
         return [(m.at, order) for m, orders in self.story for order in orders if type(order).__name__ != "Ask"]
 
     @property
@@ -105,21 +105,21 @@ class WorldRun:
         return Counter(self.figures.jobs["status"].tolist())
 
 
-class _Storyteller:
-    """An observer that keeps everything, and gives up on worlds that never end."""
+class _HistoryObserver:
+    """An observer that keeps every moment. Raises NeverEnds after `max_moments`."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_moments: int) -> None:
+        self.max_moments = max_moments
         self.story: list[tuple[Moment, tuple[Decision, ...]]] = []
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.story.append((moment, tuple(one_by_one(decisions))))
-        if len(self.story) > self.most:
-            raise NeverEnds(f"{self.most} moments and no end; the last: {self.story[-1]}")
+        if len(self.story) > self.max_moments:
+            raise NeverEnds(f"{self.max_moments} moments and no end; the last: {self.story[-1]}")
 
 
 def one_type(kinds: Sequence[str] = ("",)) -> DrawnRates:
-    """Return speeds of 1 step/s on a single type, whatever the gang: steps are seconds."""
+    """Return throughputs of 1 step/s on a single type for every gang, so that steps are seconds."""
     return DrawnRates(types=("gpu",), by_kind=dict.fromkeys(kinds, (1.0,)))
 
 
@@ -152,12 +152,12 @@ def play(
     checked: bool = True,
     most_moments: int = MOST_MOMENTS,
 ) -> WorldRun:
-    """Play a world to its end under a policy; `terms` left out are the policy's own.
+    """Simulate a world to its end under a policy; `terms` default to those of the policy.
 
     Raises NeverEnds after more than `most_moments` moments.
     """
-    cut = policy.info.mechanism if terms is None else terms
-    mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
+    lease = policy.info.mechanism if terms is None else terms
+    mechanism = Leases(length=lease.length_s, aligned=lease.aligned, recall=lease.recall)
     belief = Belief(world.speeds, overheads)
     known = prices or dict.fromkeys(world.topology.types, 1.0)
     price = np.array([known[name] or 0.0 for name in world.topology.types])
@@ -172,17 +172,17 @@ def play(
         checkpoint_every_s=checkpoint_every_s,
         seed=world_seed,
     )
-    teller, adviser = _Storyteller(most_moments), InlinePolicyRunner(policy)
+    history, runner = _HistoryObserver(most_moments), InlinePolicyRunner(policy)
     metrics = Metrics(world.topology, world.speeds, known)
-    stalled = run(scheduler, backend, adviser, [teller, metrics])
+    stalled = run(scheduler, backend, runner, [history, metrics])
     if stalled:
         raise NeverEnds(stalled)
     figures = metrics.figures(bins=20)
-    return WorldRun(story=tuple(teller.story), figures=figures, asks=adviser.asks, scheduler=scheduler)
+    return WorldRun(story=tuple(history.story), figures=figures, asks=runner.asks, scheduler=scheduler)
 
 
 def draw(seed: int, *, jobs: int | None = None, types: int | None = None, elastic: bool = False) -> SmallWorld:
-    """Draw a small world: 1 to 3 types, nodes of mixed sizes, 1 to 25 jobs with gangs up to the cluster."""
+    """Draw a small world: 1 to 3 types, nodes of mixed sizes, 1 to 25 jobs, gangs up to the size of the cluster."""
     rng = np.random.default_rng(seed)
     names = ("v100", "p100", "k80")[: int(rng.integers(1, 4)) if types is None else types]
     nodes = [
@@ -194,24 +194,24 @@ def draw(seed: int, *, jobs: int | None = None, types: int | None = None, elasti
     count = int(rng.integers(1, 26)) if jobs is None else jobs
     arrivals = np.cumsum(drawn(rng.exponential(rng.choice([5.0, 60.0, 300.0]), count)))
     if rng.random() < 0.3:
-        arrivals = np.floor(arrivals / 60) * 60  # several come at one instant
-    made = [_draw_job(rng, i, float(arrivals[i]), speeds, topology.capacity(), elastic) for i in range(count)]
-    made = [_owned(job, np.random.default_rng((seed, job.sequence))) for job in made]
-    return SmallWorld(nodes=tuple(nodes), jobs=tuple(made), speeds=speeds)
+        arrivals = np.floor(arrivals / 60) * 60  # several jobs arrive at one instant
+    drawn_jobs = [_draw_job(rng, i, float(arrivals[i]), speeds, topology.capacity(), elastic) for i in range(count)]
+    drawn_jobs = [_draw_owner(job, np.random.default_rng((seed, job.sequence))) for job in drawn_jobs]
+    return SmallWorld(nodes=tuple(nodes), jobs=tuple(drawn_jobs), speeds=speeds)
 
 
-def _owned(job: Job, rng: np.random.Generator) -> Job:
-    """Return the job with an owner, and one in three with a deadline."""
-    late = job.submitted + float(rng.choice([100.0, 1e3, 1e5])) * float(rng.uniform(1, 3))
+def _draw_owner(job: Job, rng: np.random.Generator) -> Job:
+    """Return the job with a tenant, and with probability 1/3 a deadline."""
+    deadline = job.submitted + float(rng.choice([100.0, 1e3, 1e5])) * float(rng.uniform(1, 3))
     owner = str(rng.choice(["", "lab", "lab/vision", "lab/speech", "shop"]))
-    return replace(job, tenant=owner, deadline=late if rng.random() < 1 / 3 else math.inf)
+    return replace(job, tenant=owner, deadline=deadline if rng.random() < 1 / 3 else math.inf)
 
 
 def _draw_rates(rng: np.random.Generator, types: tuple[str, ...]) -> DrawnRates:
     by_kind = {}
     for kind in ("resnet", "lstm", "gan", "bert"):
         rates = rng.uniform(0.2, 5.0, len(types))
-        rates[rng.random(len(types)) < 0.2] = 0.0  # too little memory, say
+        rates[rng.random(len(types)) < 0.2] = 0.0  # cannot run on this type
         if not rates.any():
             rates[rng.integers(len(types))] = 1.0
         by_kind[kind] = tuple(rates.tolist())

@@ -1,1 +1,1 @@
-"""THE SEARCHERS: users with quick reflexes, who live in a world and speak in events."""
+"""Tuners: users inside a backend that search hyperparameters and act through events."""

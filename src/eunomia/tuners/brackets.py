@@ -1,13 +1,13 @@
-"""Rungs and brackets: which trials compete with each other, where they are compared, and who is out of the race.
+"""Brackets of trials: the rungs at which trials are compared, and the trials that are stopped there.
 
-With n trials of R steps there are s = ⌊log_η n⌋ rungs, at R η^{i−s} steps, i = 0 … s − 1; of ⌊n η^{−i}⌋ trials that may
-stand on rung i the best ⌊n η^{−i−1}⌋ go on, and those run to R. Three brackets differ in who waits:
+With n trials of R steps there are s = ⌊log_η n⌋ rungs, at R η^{i−s} steps, i = 0 … s − 1; of at most ⌊n η^{−i}⌋ trials
+on rung i the best ⌊n η^{−i−1}⌋ are promoted, and after the last rung run to R. The three kinds of bracket:
 
-    Waiting  a trial rests on its rung until all others that stand there have come to it (`tuners.waiting`)
-    Bracket  a trial runs on until it is known that enough others were better at a rung that it has passed
-    Asynchronous  a trial goes on if it is among the best 1/η of those that have come to the rung so far
+    SynchronousRungs  a trial is paused on its rung until all other trials on the rung have reached it or have ended
+    Bracket           a trial runs until enough others are known to be better at a rung that it has passed
+    Asynchronous      a trial is promoted if it is among the best 1/η of the trials that have reached the rung so far
 
-The first two end with the same survivors. References: see `tuners.halving`.
+The first two have the same survivors. References: see `tuners.halving`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ _ROUNDING = 1e-9  # of a logarithm
 
 
 def rungs_of(trials: int, eta: int) -> int:
-    """Return how many rungs there are below the top."""
+    """Return the number of rungs below the full number of steps."""
     return math.floor(elementary.log(trials) / elementary.log(eta) + _ROUNDING) if trials > 1 else 0
 
 
 def brackets_of(trials: int, eta: int) -> list[tuple[int, int]]:
-    """Return Hyperband's brackets (trials, rungs) of so many trials, the most halving first.
+    """Return Hyperband's brackets (trials, rungs) for a number of trials, most rungs first.
 
-    The brackets of a search with R = η^s have ⌈(s + 1) / (k + 1) η^k⌉ trials for k = s … 0; the trials that there are
-    are dealt out in those proportions.
+    With R = η^s, brackets have ⌈(s + 1) / (k + 1) η^k⌉ trials for k = s … 0; the trials are split in those proportions.
     """
     most = rungs_of(trials, eta)
     wanted = [-(-(most + 1) * eta**k // (k + 1)) for k in range(most, -1, -1)]
@@ -42,74 +41,117 @@ def brackets_of(trials: int, eta: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class RungDecision:
-    """What follows from a report: who is out of the race, who rests on its rung, and who goes on to the next."""
+    """The consequences of a report: trials to stop, to pause, and to promote to their next rung."""
 
-    out: Sequence[str] = ()
-    rest: Sequence[str] = ()
-    go: Sequence[str] = ()
+    stop: Sequence[str] = ()
+    pause: Sequence[str] = ()
+    promote: Sequence[str] = ()
 
 
 class Bracket:
-    """Trials that compete with each other, none of which waits for others."""
+    """Trials that compete with each other without pausing."""
 
     def __init__(self, trials: Sequence[Job], rungs: int, eta: int):
         self._eta, self._rungs = eta, rungs
         self._jobs = {job.job_id: job for job in trials}
-        self._rung = dict.fromkeys(self._jobs, 0)  # the next one that it comes to
-        self._board: list[dict[str, float]] = [{} for _ in range(rungs)]  # losses at each rung
-        self._out: set[str] = set()
+        self._rung = dict.fromkeys(self._jobs, 0)  # the next rung of each trial
+        self._losses: list[dict[str, float]] = [{} for _ in range(rungs)]  # of each rung, by trial
+        self._stopped: set[str] = set()
 
     def steps(self, job_id: str) -> float:
-        """Return the steps at which the trial comes to its next rung; inf = there is none below its end."""
+        """Return the steps of a trial's next rung; inf if there is none."""
         rung = self._rung[job_id]
         total = self._jobs[job_id].total_steps
         return total * elementary.power(self._eta, rung - self._rungs) if rung < self._rungs else math.inf
 
     def expected(self, job_id: str) -> float:
-        """Return the steps that a trial is expected to do in all, if one in η goes on at each rung to come."""
+        """Return the expected total steps of a trial, if 1/η of the trials are promoted at each further rung."""
         total, first = self._jobs[job_id].total_steps, self._rung[job_id]
         marks = [total * elementary.power(self._eta, rung - self._rungs) for rung in range(self._rungs + 1)]
-        gone = marks[first - 1] if first else 0.0
-        steps = gone
+        done = marks[first - 1] if first else 0.0
+        steps = done
         for i, mark in enumerate(marks[first:]):
-            steps += (mark - gone) * elementary.power(self._eta, -i)
-            gone = mark
+            steps += (mark - done) * elementary.power(self._eta, -i)
+            done = mark
         return steps
 
     def report(self, job_id: str, loss: float) -> RungDecision:
-        """Note a trial's loss at its next rung."""
+        """Record a trial's loss at its next rung."""
         rung = self._rung[job_id]
         if rung == self._rungs:
             return RungDecision()
-        self._board[rung][job_id] = loss
+        self._losses[rung][job_id] = loss
         self._rung[job_id] += 1
-        fresh = [name for name in self._judged(job_id, rung) if name not in self._out]
-        self._out.update(fresh)
-        return RungDecision(out=fresh, go=[] if job_id in fresh else [job_id])
+        stop = [name for name in self._beaten(job_id, rung) if name not in self._stopped]
+        self._stopped.update(stop)
+        return RungDecision(stop=stop, promote=[] if job_id in stop else [job_id])
 
     def leave(self, job_id: str) -> RungDecision:
-        """Note that a trial has ended and will come to no further rung."""
-        return RungDecision(out=self.report(job_id, math.inf).out)
+        """Record that a trial has ended and will reach no further rung."""
+        return RungDecision(stop=self.report(job_id, math.inf).stop)
 
-    def _judged(self, job_id: str, rung: int) -> list[str]:
-        """Return all who are surely not among the best of their rung, rung by rung as far as it is known who stands."""
-        out: list[str] = []
-        standing = list(self._jobs)
-        for board in self._board:
-            ranked = sorted((name for name in standing if name in board), key=lambda name: (board[name], name))
-            keep = max(len(standing) // self._eta, 1)
-            out += ranked[keep:]
-            if len(ranked) < len(standing):
+    def _beaten(self, job_id: str, rung: int) -> list[str]:
+        """Return all trials that are certainly not among the best of their rung, up to the first incomplete rung."""
+        beaten: list[str] = []
+        trials = list(self._jobs)
+        for losses in self._losses:
+            ranked = sorted((name for name in trials if name in losses), key=lambda name: (losses[name], name))
+            keep = max(len(trials) // self._eta, 1)
+            beaten += ranked[keep:]
+            if len(ranked) < len(trials):
                 break
-            standing = ranked[:keep]
-        return out
+            trials = ranked[:keep]
+        return beaten
 
 
 class Asynchronous(Bracket):
-    """Trials of ASHA: each is judged once on every rung, by those that were there before it."""
+    """Trials of ASHA: each is compared once on every rung, with the trials that reached the rung before it."""
 
-    def _judged(self, job_id: str, rung: int) -> list[str]:
-        """Return the trial if it is not among the best of those who came so far."""
-        board = self._board[rung]
-        better = sum((loss, name) < (board[job_id], job_id) for name, loss in board.items())
-        return [job_id] if better >= max(len(board) // self._eta, 1) else []
+    def _beaten(self, job_id: str, rung: int) -> list[str]:
+        """Return the trial if it is not among the best that have reached the rung."""
+        losses = self._losses[rung]
+        better = sum((loss, name) < (losses[job_id], job_id) for name, loss in losses.items())
+        return [job_id] if better >= max(len(losses) // self._eta, 1) else []
+
+
+class SynchronousRungs(Bracket):
+    """Trials of successive halving: they are paused on every rung until the rung is complete.
+
+    Then the best ⌊n η^{−i−1}⌋ of rung i are promoted together and the others stopped; a trial that ended early is not
+    counted.
+    """
+
+    def __init__(self, trials: Sequence[Job], rungs: int, eta: int):
+        super().__init__(trials, rungs, eta)
+        # Trials of each rung, whether or not they have reached it yet.
+        self._on_rung = [set(self._jobs), *(set[str]() for _ in range(rungs))]
+
+    def report(self, job_id: str, loss: float) -> RungDecision:
+        """Record a trial's loss at its next rung; pause the trial unless the rung is complete."""
+        rung = self._rung[job_id]
+        if rung == self._rungs or job_id in self._losses[rung]:
+            return RungDecision()
+        self._losses[rung][job_id] = loss
+        return self._complete(rung) or RungDecision(pause=[job_id])
+
+    def leave(self, job_id: str) -> RungDecision:
+        """Record that a trial has ended, so that no other trial waits for it."""
+        rung = self._rung[job_id]
+        self._on_rung[rung].discard(job_id)
+        if rung == self._rungs:
+            return RungDecision()
+        self._losses[rung].pop(job_id, None)
+        return self._complete(rung) or RungDecision()
+
+    def _complete(self, rung: int) -> RungDecision | None:
+        """Return the trials to stop and to promote; None while the rung is incomplete or empty."""
+        trials, losses = self._on_rung[rung], self._losses[rung]
+        if not trials or len(losses) < len(trials):
+            return None
+        ranked = sorted(trials, key=lambda name: (losses[name], name))
+        keep = max(len(self._jobs) // self._eta ** (rung + 1), 1)
+        for name in ranked[:keep]:
+            self._rung[name] += 1
+        self._on_rung[rung + 1].update(ranked[:keep])
+        trials.clear()
+        return RungDecision(stop=ranked[keep:], promote=ranked[:keep])

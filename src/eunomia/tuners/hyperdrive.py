@@ -2,12 +2,12 @@
 
     p_j = P(trial j reaches the target before its steps are done) = Φ( (ln y* − ln l_j) / (σ (1 − progress)) )
 
-l_j is the loss at its end that the curve through its last three reports foretells. Poor trials, p_j < 0.05, are given
-up; of the others those with p_j ≥ p*, which maximises min(#{j: p_j ≥ p}, S p) over p for S slots, are promising and
-weigh more. The app is finished when a trial reaches the target y*.
+l_j is the final loss predicted by the curve through the last three reports. Poor trials, p_j < 0.05, are cancelled; of
+the others those with p_j ≥ p*, which maximises min(#{j: p_j ≥ p}, S p) over p for S slots, are promising and get a
+higher weight. The app is finished when a trial reaches the target y*.
 
-J. Rasley et al., "HyperDrive: Exploring Hyperparameters with POP Scheduling", Middleware 2017; the curve of three
-points stands for its ensemble of curve models, and σ for their spread.
+J. Rasley et al., "HyperDrive: Exploring Hyperparameters with POP Scheduling", Middleware 2017; the curve
+through three points replaces its ensemble of curve models, and σ their spread.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from eunomia.tuners.tuner import NOTHING, TunerRequests, Wish
 
 POOR = 0.05
 PROMISING_WEIGHT = 4.0
-REPORTS = 10  # reports of a trial until its end
-_SAME = 1e-9  # relative: steps that differ by rounding alone
-SPREAD = 0.5  # σ of the logarithm of a loss that is foretold at the very beginning
+REPORTS = 10  # of a trial
+TOLERANCE = 1e-9  # of steps, relative
+SPREAD = 0.5  # σ of the logarithm of a loss predicted at progress 0
 
 
 def threshold(chances: Sequence[float], slots: int) -> tuple[float, int]:
-    """Return p* and the slots that are dedicated to promising trials; of several best p* the largest."""
+    """Return p*, the largest if several are optimal, and the number of slots for promising trials."""
     effective = {p: min(sum(other >= p for other in chances), slots * p) for p in chances}
     best = max(effective.values(), default=0.0)
     at = max((p for p, value in effective.items() if value >= best), default=1.0)
     return at, math.floor(best)
 
 
-def foretold(reports: Sequence[tuple[float, float]]) -> float:
-    """Return the loss at the end by the curve floor + c / (1 + rate p) through three reports (progress, loss).
+def predict_loss(reports: Sequence[tuple[float, float]]) -> float:
+    """Return the final loss of the curve floor + c / (1 + rate p) through the last three reports (progress, loss).
 
-    Points that lie on no falling curve foretell the last loss.
+    If the points are on no falling curve, the prediction is the last loss.
     """
     (p0, l0), (p1, l1), (p2, l2) = reports[-3:]
     first, second = (l0 - l1) / (p1 - p0), (l1 - l2) / (p2 - p1)
@@ -57,7 +57,7 @@ def foretold(reports: Sequence[tuple[float, float]]) -> float:
 
 
 class HyperDrive(Trials):
-    """Gives up poor trials, and favours promising ones by their weight."""
+    """Cancels poor trials, and raises the weight of promising ones."""
 
     def __init__(self, target: float, *, parallel: int | None = None, most: int | None = None):
         super().__init__(parallel=parallel, most=most)
@@ -73,36 +73,36 @@ class HyperDrive(Trials):
         return TunerRequests({name: job.total_steps / REPORTS for name, job in self.jobs.items()})
 
     def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
-        """Classify the trials anew; what is told before the next report is due tells nothing."""
+        """Classify the trials; reports before the next due one are ignored."""
         total = self.jobs[job_id].total_steps if job_id in self.jobs else math.inf
         due = total * (len(self._reports.get(job_id, ())) + 1) / REPORTS
-        if job_id not in self.alive or steps < due * (1 - _SAME):
+        if job_id not in self.alive or steps < due * (1 - TOLERANCE):
             return NOTHING
         if loss <= self._target:
-            return self._found(job_id, loss)
-        mine = self._reports[job_id]
-        mine.append((steps / total, loss))
+            return self._reach_target(job_id, loss)
+        reports = self._reports[job_id]
+        reports.append((steps / total, loss))
         events: list[Wish] = []
-        if len(mine) >= 3:
-            self._chance[job_id] = self._chance_of(mine)
+        if len(reports) >= 3:
+            self._chance[job_id] = self._chance_of(reports)
             if self._chance[job_id] < POOR:
                 del self._chance[job_id]
                 events += self.drop([job_id])
                 events += self.finish()
-        events += self._classified()
-        following = len(mine) + 1
+        events += self._update_weights()
+        following = len(reports) + 1
         watch = {job_id: total * following / REPORTS} if job_id in self.alive and following < REPORTS else {}
         return TunerRequests(watch, events)
 
     def ended(self, job_id: str, loss: float) -> TunerRequests:
-        """A trial that came to its end may have reached the target there."""
+        """Finish the app if the trial reached the target at its end."""
         if not math.isnan(loss) and loss <= self._target and job_id in self.alive:
-            return self._found(job_id, loss, ended=True)
+            return self._reach_target(job_id, loss, ended=True)
         self._chance.pop(job_id, None)
         return super().ended(job_id, loss)
 
-    def _found(self, job_id: str, loss: float, *, ended: bool = False) -> TunerRequests:
-        """The target is reached: nothing else has to run, the trial itself included."""
+    def _reach_target(self, job_id: str, loss: float, *, ended: bool = False) -> TunerRequests:
+        """Finish the app: cancel all trials, including this one unless it has ended."""
         self._best = min(self._best, (loss, job_id))
         if ended:
             del self.alive[job_id]
@@ -110,14 +110,14 @@ class HyperDrive(Trials):
 
     def _chance_of(self, reports: Sequence[tuple[float, float]]) -> float:
         progress = reports[-1][0]
-        end, spread = max(foretold(reports), 1e-12), SPREAD * (1 - progress)
+        end, spread = max(predict_loss(reports), 1e-12), SPREAD * (1 - progress)
         if spread <= 0:
             return float(end <= self._target)
         below = (elementary.log(self._target) - elementary.log(end)) / spread
         return float(rounded(0.5 * (1 + math.erf(below / math.sqrt(2)))))
 
-    def _classified(self) -> list[Wish]:
-        """Return what weights change."""
+    def _update_weights(self) -> list[Wish]:
+        """Return the changes of weights."""
         most = min(len(self.alive), self.parallel or len(self.alive))
         at, slots = threshold(list(self._chance.values()), most)
         ranked = sorted(self._chance, key=lambda name: (-self._chance[name], name))

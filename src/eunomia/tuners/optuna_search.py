@@ -1,4 +1,4 @@
-"""Optuna drives an app: it says what each trial is run with, and hears how good it was.
+"""A tuner that uses Optuna: it chooses the settings of each trial from the losses of others.
 
 Needs the package optuna (`pip install 'eunomia[tuners]'`).
 """
@@ -19,7 +19,7 @@ INSTALL = "pip install 'eunomia[tuners]'"
 class OptunaSearch(Trials):
     """A study of Optuna with its own sampler and pruner; the jobs of the app are its trials.
 
-    `space` names ranges and choices, as in `[apps.space]`. Raises ImportError, with what to type, without Optuna.
+    `space` has ranges and choices, as in `[apps.space]`. Raises ImportError, with the install command, without Optuna.
     """
 
     def __init__(self, space: Mapping[str, Any], seed: int, *, parallel: int | None = None, most: int | None = None):
@@ -29,38 +29,38 @@ class OptunaSearch(Trials):
         except ImportError as error:
             raise ImportError(f"the tuner optuna needs the package optuna; type: {INSTALL}") from error
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._space = {name: _distribution(optuna.distributions, said) for name, said in space.items()}
+        self._space = {name: _distribution(optuna.distributions, range_) for name, range_ in space.items()}
         sampler = optuna.samplers.TPESampler(seed=seed)
         pruner = optuna.pruners.MedianPruner(n_startup_trials=4)
         self._study = optuna.create_study(direction="minimize", sampler=sampler, pruner=pruner)
         self._failed = optuna.trial.TrialState.FAIL
         self._pruned = optuna.trial.TrialState.PRUNED
-        self._asked: dict[str, Any] = {}
-        self._told: dict[str, int] = {}  # steps at which a loss was reported last
+        self._trials: dict[str, Any] = {}  # Optuna's, by job
+        self._reported: dict[str, int] = {}  # steps of the last report
 
     def settings(self, job_id: str) -> Mapping[str, Any]:
-        """Ask the study what the trial is run with, when it first starts."""
-        if job_id not in self._asked:
-            self._asked[job_id] = self._study.ask(self._space)
-        return dict(self._asked[job_id].params)
+        """Return the study's settings of the trial, drawn at its first start."""
+        if job_id not in self._trials:
+            self._trials[job_id] = self._study.ask(self._space)
+        return dict(self._trials[job_id].params)
 
     def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
-        """Let the study prune the trial."""
-        trial = self._asked.get(job_id)
-        told = int(steps)
-        if trial is None or job_id not in self.alive or math.isnan(loss) or self._told.get(job_id) == told:
-            return NOTHING  # a trial that goes on from its checkpoint says again what that holds
-        self._told[job_id] = told
-        trial.report(loss, told)
+        """Report the loss; cancel the trial if the study prunes it."""
+        trial = self._trials.get(job_id)
+        step = int(steps)
+        if trial is None or job_id not in self.alive or math.isnan(loss) or self._reported.get(job_id) == step:
+            return NOTHING  # a restarted trial repeats the report of its checkpoint
+        self._reported[job_id] = step
+        trial.report(loss, step)
         if not trial.should_prune():
             return NOTHING
         self._study.tell(trial, state=self._pruned)
-        del self._asked[job_id], self.alive[job_id]
+        del self._trials[job_id], self.alive[job_id]
         return TunerRequests(events=[JobCancelled(job_id, by_tuner=True), *self.finish()])
 
     def ended(self, job_id: str, loss: float) -> TunerRequests:
-        """Tell the study how good the trial was."""
-        trial = self._asked.pop(job_id, None)
+        """Report the final loss, or the failure, to the study."""
+        trial = self._trials.pop(job_id, None)
         if trial is not None and math.isnan(loss):
             self._study.tell(trial, state=self._failed)
         elif trial is not None:
@@ -68,10 +68,11 @@ class OptunaSearch(Trials):
         return super().ended(job_id, loss)
 
 
-def _distribution(kinds: Any, said: Any) -> Any:
-    if isinstance(said, list | tuple):
-        return kinds.CategoricalDistribution(tuple(said))
-    log = said.get("log", False)
-    if said.get("whole", False):
-        return kinds.IntDistribution(int(said["low"]), int(said["high"]), log=log)
-    return kinds.FloatDistribution(float(said["low"]), float(said["high"]), log=log)
+def _distribution(distributions: Any, values: Any) -> Any:
+    """Return Optuna's distribution of a list of choices, or of a range."""
+    if isinstance(values, list | tuple):
+        return distributions.CategoricalDistribution(tuple(values))
+    log = values.get("log", False)
+    if values.get("whole", False):
+        return distributions.IntDistribution(int(values["low"]), int(values["high"]), log=log)
+    return distributions.FloatDistribution(float(values["low"]), float(values["high"]), log=log)

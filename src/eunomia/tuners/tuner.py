@@ -1,6 +1,6 @@
-"""The narrow interface between a search and the world that its trials run in.
+"""The interface between a tuner and the backend that runs its trials.
 
-A tuner owns the jobs of one app. It is told how good they are and answers with wishes; it never sees the scheduler.
+A tuner owns the jobs of one app. It receives their losses and returns requests; it has no access to the scheduler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Wish = JobUpdated | JobPaused | JobResumed | JobCancelled | AppFinished
 
 @dataclass(frozen=True, slots=True)
 class TunerRequests:
-    """What a user wants now: to be told when jobs have done so many steps, and events that come true in the world."""
+    """Requests of a tuner: report when jobs have done so many steps, and events to apply in the backend."""
 
     watch: Mapping[str, float] = field(default_factory=dict)  # job -> steps
     events: Sequence[Wish] = ()
@@ -27,35 +27,35 @@ NOTHING = TunerRequests()
 
 
 class InvalidTunerRequest(ValueError):
-    """What a tuner returned that can be nobody's wish; it names the tuner's mistake."""
+    """A tuner returned something invalid."""
 
 
 class Tuner(Protocol):
-    """The user of one app. Deterministic: the same words, the same wishes."""
+    """The user of one app. Deterministic: equal calls have equal results."""
 
     def begin(self, app: str, trials: Sequence[Job]) -> TunerRequests:
-        """The app begins; these are the trials that it is known to have, some of which may be submitted later."""
+        """Start the app with its trials, some of which may arrive later."""
         ...
 
     def ask(self) -> Sequence[str]:
-        """Return the trials that are to be submitted from now on and were not asked for before.
+        """Return further trials to submit; called after every other method.
 
-        It is asked whenever it has been told something. A trial comes when it is asked for, but not before its time.
+        A trial is submitted when it is returned here, but not before its submission time.
         """
         ...
 
     def settings(self, job_id: str) -> Mapping[str, Any]:
-        """Return what a trial is to be run with, the same whenever asked; for worlds that run real ones."""
+        """Return the settings of a trial, always the same; for backends with real processes."""
         ...
 
     def submitted(self, job: Job) -> TunerRequests:
-        """A trial has been submitted."""
+        """Handle the submission of a trial."""
         ...
 
     def measured(self, job_id: str, steps: float, loss: float) -> TunerRequests:
-        """A trial that is watched has done so many steps."""
+        """Handle a report of a watched trial."""
         ...
 
     def ended(self, job_id: str, loss: float) -> TunerRequests:
-        """A trial has ended with this loss; nan = it failed for good, was refused, or somebody else cancelled it."""
+        """Handle the end of a trial; a loss of nan = failed for good, refused, or cancelled by another user."""
         ...

@@ -1,4 +1,4 @@
-"""The local world: gangs are processes on this machine, each watched by a small supervisor of its own."""
+"""The local backend: gangs are processes on this machine, each with a supervisor process."""
 
 from __future__ import annotations
 

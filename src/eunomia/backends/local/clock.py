@@ -1,4 +1,4 @@
-"""The clock of a run: it stands still while no process of the run is there to drive it."""
+"""The clock of a run, which stops while no process drives the run."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from pathlib import Path
 
 from eunomia.lease import write_whole
 
-KEPT_S = 1.0  # between two times at which the clock is written down
+SAVE_EVERY_S = 1.0
 
 
 class RunClock:
-    """Seconds since the run began; with `file` they are kept there, for a process that resumes the run."""
+    """Seconds since the run began, saved to `file` for a process that resumes the run."""
 
     def __init__(self, file: Path | None):
         self._file = file
         self._runs = False
-        self._kept = -math.inf
-        self.origin = time.monotonic()  # what time.monotonic says at time 0
+        self._saved_s = -math.inf
+        self.origin = time.monotonic()  # time.monotonic at time 0
 
     def start(self, at: float) -> None:
-        """Let it be `at` now."""
+        """Start the clock at time `at`."""
         self.origin, self._runs = time.monotonic() - at, True
 
     def now(self) -> float:
-        """Return the time."""
+        """Return the time in s."""
         return time.monotonic() - self.origin
 
-    def shortened(self, wait_s: float) -> float:
-        """Return how long one may wait before the time must be kept again."""
-        return wait_s if self._file is None else min(wait_s, KEPT_S)
+    def limit_wait(self, wait_s: float) -> float:
+        """Return the longest wait in s before the next save is due."""
+        return wait_s if self._file is None else min(wait_s, SAVE_EVERY_S)
 
-    def keep(self, *, at_once: bool = False) -> None:
-        """Write the time down when that is due; a clock that was never started has nothing to keep."""
+    def save(self, *, at_once: bool = False) -> None:
+        """Write the time if due, or `at_once`; a clock that was not started writes nothing."""
         now = self.now()
-        if self._file is not None and self._runs and (at_once or now - self._kept >= KEPT_S):
-            self._kept = now
+        if self._file is not None and self._runs and (at_once or now - self._saved_s >= SAVE_EVERY_S):
+            self._saved_s = now
             write_whole(self._file, json.dumps({"at": now}))
 
 
 def read_clock(file: Path) -> float:
-    """Return the time that was kept last; 0 if none was."""
+    """Return the last saved time in s; 0 if there is none."""
     try:
         return max(float(json.loads(file.read_bytes())["at"]), 0.0)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""What a job's processes find in their environment: a few inherited variables, and what Eunomia tells them.
+"""Environment variables of a job's processes: some inherited ones, and those that Eunomia sets.
 
-Everything else stays out, so that tokens in the scheduler's environment do not reach jobs. A job that wants more
-says so in its command: `["env", "NAME=value", "python", "train.py"]`.
+Others are removed, so that tokens in the scheduler's environment do not reach jobs. A job sets more in its command:
+`["env", "NAME=value", "python", "train.py"]`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ LIBRARIES = {"VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "XDG_CACHE
 THREADS = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"}
 INHERITED = frozenset(SEARCHED) | PERSON | LIBRARIES | THREADS
 INHERITED_PREFIXES = ("LC_", "NCCL_")
-NO_DEVICE = "cpu"  # the accelerator type that is declared to try things out: it needs no device
+NO_DEVICE = "cpu"  # an accelerator type without devices, for trying things out
 
 
 def environment_of(job: Job, start: Start, topology: Topology, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of one start of a job, less those that name files."""
-    kept = {
-        name: from_anywhere(value) if name in SEARCHED else value
+    """Return the variables of one start of a job, except those with file names."""
+    inherited_here = {
+        name: _absolute_paths(value) if name in SEARCHED else value
         for name, value in inherited.items()
         if name in INHERITED or name.startswith(INHERITED_PREFIXES)
     }
     seats = np.sort(np.asarray(start.seats, dtype=np.int64))
     epoch = start.epoch if job.job_id == start.job_id else start.partner_epoch
     types = dict.fromkeys(topology.types[j] for j in topology.type[seats].tolist())
-    return kept | {
-        "PYTHONUNBUFFERED": "1",  # so that the log of a killed job holds all that it said
+    return inherited_here | {
+        "PYTHONUNBUFFERED": "1",  # so that the log of a killed job is complete
         "EUNOMIA_JOB_ID": job.job_id,
         "EUNOMIA_EPOCH": str(epoch),
         "EUNOMIA_SCALE_FACTOR": str(len(seats)),
@@ -48,16 +48,13 @@ def environment_of(job: Job, start: Start, topology: Topology, inherited: Mappin
     }
 
 
-def from_anywhere(folders: str) -> str:
-    """Return a list of folders that means the same to a job that starts in another folder."""
+def _absolute_paths(folders: str) -> str:
+    """Return a list of folders with absolute paths, as jobs start in another folder."""
     return os.pathsep.join(os.path.abspath(folder) for folder in folders.split(os.pathsep) if folder)
 
 
 def visible_devices(topology: Topology, seats: list[int], inherited: Mapping[str, str]) -> list[str]:
-    """Return the devices of these seats as CUDA names them: the n-th seat that is not a `cpu` is the n-th device.
-
-    Where the scheduler itself was given some devices only, the n-th of those.
-    """
+    """Return the CUDA devices of seats: the n-th seat of a type other than `cpu` is the scheduler's n-th device."""
     real = np.array([topology.types[j] != NO_DEVICE for j in topology.type.tolist()])
     number = np.cumsum(real) - 1
     given = given_devices(inherited)
@@ -65,6 +62,6 @@ def visible_devices(topology: Topology, seats: list[int], inherited: Mapping[str
 
 
 def given_devices(inherited: Mapping[str, str]) -> list[str] | None:
-    """Return the devices that the scheduler itself may use, or None for all."""
+    """Return the devices that the scheduler may use; None = all."""
     names = inherited.get("CUDA_VISIBLE_DEVICES")
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]

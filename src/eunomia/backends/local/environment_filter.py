@@ -1,4 +1,4 @@
-"""What must hold of jobs and seats before real processes are started for them."""
+"""Checks jobs and accelerators before real processes are started."""
 
 from __future__ import annotations
 
@@ -11,21 +11,12 @@ from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
 
-def refuse_what_cannot_run(
-    jobs: Sequence[Job],
-    topology: Topology,
-    grace_s: float,
-    inherited: Mapping[str, str],
-) -> None:
-    """Raise InvalidInput with every job, and every figure, with which this machine cannot do its work."""
+def check_runnable(jobs: Sequence[Job], topology: Topology, grace_s: float, inherited: Mapping[str, str]) -> None:
+    """Raise InvalidInput with every job and setting that cannot run on this machine."""
     problems = Problems('[world] backend = "local"')
     if not 0 <= grace_s < math.inf:
-        problems.add(
-            "a gang must have some time to save, and not forever",
-            "give seconds from 0 up",
-            column="grace_s",
-            value=grace_s,
-        )
+        rule, fix = "a gang must have some time to save, and not forever", "give seconds from 0 up"
+        problems.add(rule, fix, column="grace_s", value=grace_s)
     _check_devices(topology, inherited, problems)
     seen: set[str] = set()
     for job in jobs:
@@ -49,12 +40,12 @@ def _check_job(job: Job, seen: set[str], problems: Problems) -> None:
     seen.add(job.job_id)
     if not job.command:
         problems.add(
-            f"job {job.job_id!r} says no command, so there is nothing to run",
+            f"job {job.job_id!r} has no command, so there is nothing to run",
             'add a column command to the trace, like ["python", "train.py"]',
             column="command",
         )
-    words = (job.job_id, job.checkpoint_dir, *job.command)
-    if any("\0" in word or not _encodes(word) for word in words):
+    texts = (job.job_id, job.checkpoint_dir, *job.command)
+    if any("\0" in text or not _can_encode(text) for text in texts):
         problems.add(
             f"job {job.job_id!r}: its id, command and checkpoint_dir must be text that a process can be given",
             "leave out NUL characters and halves of surrogate pairs",
@@ -62,9 +53,9 @@ def _check_job(job: Job, seen: set[str], problems: Problems) -> None:
         )
 
 
-def _encodes(word: str) -> bool:
+def _can_encode(text: str) -> bool:
     try:
-        word.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""One start of a job: its supervisor, its lease, its end."""
+"""One start of a job: its supervisor process, lease and end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from eunomia.lease import CALLED_BACK
 from eunomia.model.job import Job
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-SWEEP_S = 5.0  # longest time to hunt what a killed supervisor left behind
+KILL_S = 5.0  # longest time to kill processes of a dead supervisor
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a gang ended. `cause` says who wanted it: nobody ("exited"), us ("asked"), or the supervisor."""
+    """How a gang ended. `cause` is "exited" (by itself), "asked" (by the backend), or a reason of the supervisor."""
 
     code: int  # of the first process; -n = killed by signal n
     cause: str
@@ -34,32 +34,32 @@ class Ending:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether an order can explain the end; otherwise the gang failed just before it."""
+        """Whether the gang ended because of an order; otherwise it failed before the order."""
         return self.cause != "exited" or self.code == CALLED_BACK
 
-    def lapsed(self, end_s: float) -> bool:
-        """Whether it went because its lease, which ended at `end_s`, was not renewed in time."""
+    def has_lapsed(self, end_s: float) -> bool:
+        """Whether the gang ended because its lease, until `end_s`, was not renewed in time."""
         left_by_itself = self.cause == "exited" and self.code == CALLED_BACK and time.monotonic() >= end_s
         return self.cause == "expired" or left_by_itself
 
-    def reason(self, last_words: str) -> str:
-        """Say why the job failed, in a line."""
+    def reason(self, last_line: str) -> str:
+        """Return why the job failed, with the last line of its log."""
         if self.cause == "lost":
             return "its supervisor was killed"
         if self.code == CALLED_BACK:
-            return f"it stopped by itself with exit code {CALLED_BACK}, which means called back, though nobody called"
+            return f"it stopped by itself with exit code {CALLED_BACK}, which means called back, but it was not"
         how = f"exit code {self.code}" if self.code >= 0 else f"killed by {_signal_name(-self.code)}"
-        return f"{how}: {last_words}" if last_words else how
+        return f"{how}: {last_line}" if last_line else how
 
 
 @dataclass(slots=True, eq=False)
 class Gang:
-    """A gang that has seats, or waits for those before it to leave them."""
+    """A gang that has seats, or waits until earlier gangs have left them."""
 
     job: Job
     epoch: int
     seats: frozenset[int]
-    lease_id: tuple[str, int]  # two that share seats have one lease
+    lease_id: tuple[str, int]  # of both jobs that share seats
     until: float  # seconds since the run began
     folder: JobFolder
     environment: dict[str, str]
@@ -67,7 +67,7 @@ class Gang:
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def launch(self, end_s: float, grace_s: float, lock: int, cwd: Path) -> int:
-        """Start the supervisor, which starts the gang; return the pipe it speaks through. May raise OSError."""
+        """Start the supervisor, which starts the gang; return its output pipe. Raises OSError if that fails."""
         self.folder.prepare()
         self.folder.write_lease(end_s)
         files = {
@@ -94,49 +94,45 @@ class Gang:
         return self.process.stdout.fileno()
 
     def must_wait_for(self, other: Gang) -> bool:
-        """Whether `other`, which is alive, is of the same job or on the same seats under another lease."""
+        """Whether `other`, a live gang, has the same job, or the same seats with another lease."""
         same_seats = not self.seats.isdisjoint(other.seats) and self.lease_id != other.lease_id
         return self.job.job_id == other.job.job_id or same_seats
 
     def stop(self, grace_s: float) -> None:
-        """Ask for its end: TERM now, KILL after the grace."""
+        """Stop the gang: TERM now, KILL after `grace_s`."""
         self.stopping = True
         self._send(f"stop {grace_s!r}")
 
-    def has_news(self) -> bool:
-        """Whether the supervisor said something; False when it has ended."""
+    def read_output(self) -> bool:
+        """Read the output of the supervisor; return False when it has ended."""
         assert self.process is not None
         assert self.process.stdout is not None
         return bool(os.read(self.process.stdout.fileno(), 4096))
 
-    def bury(self) -> Ending:
-        """Say how the gang ended, after its supervisor has; if that was killed, nothing of the gang survives it."""
+    def reap(self) -> Ending:
+        """Return how the gang ended, after its supervisor has; kill its processes if the supervisor was killed."""
         self._wait()
-        found = self.folder.read_exit()
-        if found is None:
-            sweep(self.folder)
+        record = self.folder.read_exit()
+        if record is None:
+            kill_processes(self.folder)
             return Ending(-signal.SIGKILL, "lost")
-        code, cause, _ = found
+        code, cause, _ = record
         return Ending(code, cause)
 
     def destroy(self) -> None:
-        """Kill the supervisor and all that it watched, at once."""
+        """Kill the supervisor and its gang at once."""
         assert self.process is not None
         self.process.kill()
         self._wait()
-        sweep(self.folder)
-
-    def let_go(self) -> None:
-        """Leave the end to the supervisor, which stops the gang when nothing is connected to it any more."""
-        assert self.process is not None
-        self._close_pipes()
+        kill_processes(self.folder)
 
     def _wait(self) -> None:
         assert self.process is not None
         self.process.wait()
-        self._close_pipes()
+        self.disconnect()
 
-    def _close_pipes(self) -> None:
+    def disconnect(self) -> None:
+        """Close the pipes, after which the supervisor stops the gang."""
         assert self.process is not None
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
@@ -157,30 +153,30 @@ class Gang:
     def _send(self, line: str) -> None:
         assert self.process is not None
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended; the other pipe says so too
+        with contextlib.suppress(BrokenPipeError):  # the supervisor has ended
             if not self.process.stdin.closed:
                 self.process.stdin.write(line.encode() + b"\n")
 
 
-def sweep(folder: JobFolder) -> None:
-    """Kill every process that carries the lease of this job, wherever in the tree; where there is no /proc, none."""
-    mark, give_up = f"EUNOMIA_LEASE_FILE={folder.lease}".encode(), time.monotonic() + SWEEP_S
-    while time.monotonic() < give_up and (found := carriers(mark)):
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+def kill_processes(folder: JobFolder) -> None:
+    """Kill every process with the lease of this job in its environment; none without /proc."""
+    variable, deadline = f"EUNOMIA_LEASE_FILE={folder.lease}".encode(), time.monotonic() + KILL_S
+    while time.monotonic() < deadline and (pids := processes_with(variable)):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # it has ended
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
 
 
-def carriers(mark: bytes) -> list[int]:
-    """Return the processes that have this variable in their environment."""
-    found = []
+def processes_with(variable: bytes) -> list[int]:
+    """Return the ids of processes with a variable NAME=value in their environment."""
+    pids = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError):  # it ended, or is not ours to read
-                if mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                    found.append(int(name))
-    return found
+            with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+                if variable in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                    pids.append(int(name))
+    return pids
 
 
 def _signal_name(number: int) -> str:
@@ -191,5 +187,5 @@ def _signal_name(number: int) -> str:
 
 
 def lease_end(origin: float, until: float, grace_s: float) -> float:
-    """Return when a supervisor must act on a lease, on time.monotonic's clock: renewals may be late by the grace."""
+    """Return when a supervisor stops a gang, in s of time.monotonic: end of the lease + grace for late renewals."""
     return math.inf if math.isinf(until) else origin + until + grace_s

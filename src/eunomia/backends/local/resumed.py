@@ -1,4 +1,4 @@
-"""A local world that goes on where an earlier process was ended: first what was recorded, then what happens now."""
+"""Resumes a local run of an earlier process: replays recorded moments, then continues with real ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Mo
 
 
 class ResumedWorld:
-    """A backend: repeats the moments of `past` and starts nothing, then hands over to `world` at time `at`.
+    """A backend that replays the moments of `past` without starting jobs, then continues with `world` at time `at`.
 
-    Gangs that should be running then are gone, as their supervisors stop them when the scheduler ends. Their first
-    moment in the new process says what became of them: finished, failed, or lost with the machine, which is back.
+    Gangs that should be running then have ended, as supervisors stop them when the scheduler ends. The first moment
+    after the replay reports how: finished, failed, or lost with a node that has joined again.
     """
 
     def __init__(self, world: LocalWorld, past: Sequence[Moment], at: float):
         self._world, self._past, self._at = world, past, at
-        self._live = False
+        self._is_live = False
         self._running: dict[str, Start] = {}  # by job; the start without a partner
         self._submitted: set[str] = set()
         self._finished: set[str] = set()
@@ -27,14 +27,14 @@ class ResumedWorld:
         self._wake = math.inf
 
     def moments(self) -> Iterator[Moment]:
-        """Yield what was recorded, what became of the gangs meanwhile, and what happens from now on."""
+        """Yield recorded moments, then one with the ends of gangs since, then real moments."""
         for moment in self._past:
             for event in moment.events:
                 self._repeat(event)
             yield moment
-        self._live = True
+        self._is_live = True
         at = max([self._at, *(moment.at for moment in self._past[-1:])])
-        found = self._world.take_up(
+        recovered = self._world.resume(
             at,
             submitted=self._submitted,
             finished=self._finished,
@@ -42,13 +42,13 @@ class ResumedWorld:
             steps=self._steps,
             wake=self._wake,
         )
-        if found is not None:
-            yield found
+        if recovered is not None:
+            yield recovered
         yield from self._world.moments()
 
     def carry_out(self, decision: Decision) -> None:
-        """Do as decided; of what was decided before, keep in mind what should still be so."""
-        if self._live:
+        """Carry out a decision; during the replay only track the expected state."""
+        if self._is_live:
             self._world.carry_out(decision)
             return
         match decision:
@@ -63,14 +63,14 @@ class ResumedWorld:
             case WakeAt(at):
                 self._wake = at
             case Renew():
-                pass  # a gang that is gone is started anew with a lease of its own
+                pass  # ended gangs get a new lease when they start
 
     def watch(self, job_id: str, steps: float) -> None:
-        """Hand on what a user wants to know."""
+        """Forward the request to report steps of a job."""
         self._world.watch(job_id, steps)
 
     def accept(self, wish: Event) -> bool:
-        """Return whether a user's wish can come true."""
+        """Return whether the backend accepts a tuner's event."""
         return self._world.accept(wish)
 
     def _start(self, start: Start) -> None:

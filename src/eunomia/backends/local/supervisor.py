@@ -1,8 +1,8 @@
-"""Watches one gang and leaves no process of it behind. Runs as a script of its own, standard library only.
+"""Supervises one gang and kills all of its processes at its end. A separate script; standard library only.
 
-Standard input: a line of JSON that says what to run, then orders, one a line: `stop GRACE_S`. Its end means that the
-scheduler is gone, and stops the gang too. Standard output: one byte whenever the progress file changes; its end means
-that the gang is gone and the exit record written. Standard error, inherited, is the job's log.
+Standard input: a line of JSON with the command, then orders, one a line: `stop GRACE_S`. Its end means that the
+scheduler has ended, and stops the gang. Standard output: one byte whenever the progress file changes; its end means
+that the gang has ended and the exit record is written. Standard error, inherited, is the job's log.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import sys
 import time
 from typing import Any, NoReturn
 
-LOOK_S = 0.2  # between two looks at the lease and progress files
-SETTLE_S = 0.02  # between two looks for processes that were killed
+POLL_S = 0.2  # of the lease and progress files
+REAP_S = 0.02  # between checks for killed processes
 CANNOT_START = 127
 DIE_WITH_PARENT, SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
-ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Supervisor:
@@ -32,83 +32,83 @@ class Supervisor:
         self.spec = spec
         self.orders = rest
         self.wake = wake
-        self.cause = "exited"  # or asked, orphaned, expired, signalled: why it was told to end
+        self.cause = "exited"  # or asked, orphaned, expired, signalled: why the gang was stopped
         self.signalled = False
-        self.listening = True
+        self.reads_orders = True
         self.kill_at = math.inf
         self.end = math.inf  # of the lease
         self.code: int | None = None
-        self.seen = _stamp(spec["progress"])
+        self.seen = _file_state(spec["progress"])
         self.pid = 0
 
     def run(self) -> None:
-        """Watch the gang until none of its processes is left, then say how it ended."""
+        """Supervise the gang until all of its processes have ended, then write the exit record."""
         self.pid = launch(self.spec["command"])
         while self.code is None:
             self.wait()
-            self.look_at_lease()
-            self.tell_progress()
+            self.read_lease()
+            self.report_progress()
             self.enforce()
             self.reap()
-        self.clear_away()
-        self.tell_progress()
-        ended = {"code": self.code, "cause": self.cause, "epoch": self.spec["epoch"]}
-        write_whole(self.spec["exit"], json.dumps(ended))
+        self.kill_remaining()
+        self.report_progress()
+        record = {"code": self.code, "cause": self.cause, "epoch": self.spec["epoch"]}
+        write_whole(self.spec["exit"], json.dumps(record))
 
     def wait(self) -> None:
-        """Sleep until an order, a death in the family, or the next time to look."""
+        """Wait for an order, the end of a child, or the next poll."""
         left = min(self.end, self.kill_at) - time.monotonic()
-        timeout = left if 0 < left < LOOK_S else LOOK_S
-        ready, _, _ = select.select([0, self.wake] if self.listening else [self.wake], [], [], timeout)
+        timeout = left if 0 < left < POLL_S else POLL_S
+        ready, _, _ = select.select([0, self.wake] if self.reads_orders else [self.wake], [], [], timeout)
         if self.wake in ready:
             os.read(self.wake, 4096)
         if 0 in ready:
-            self.hear(os.read(0, 4096))
+            self.read_orders(os.read(0, 4096))
         if self.signalled:
             self.signalled = False
-            self.tell_to_end("signalled", self.spec["grace_s"])
+            self.stop("signalled", self.spec["grace_s"])
 
-    def hear(self, chunk: bytes) -> None:
+    def read_orders(self, chunk: bytes) -> None:
         if not chunk:
-            self.listening = False
-            self.tell_to_end("orphaned", self.spec["grace_s"])
+            self.reads_orders = False
+            self.stop("orphaned", self.spec["grace_s"])
             return
         *lines, self.orders = (self.orders + chunk).split(b"\n")
         for line in lines:
-            self.tell_to_end("asked", float(line.split()[1]))
+            self.stop("asked", float(line.split()[1]))
 
-    def look_at_lease(self) -> None:
+    def read_lease(self) -> None:
         try:
             with open(self.spec["lease"], encoding="utf-8") as file:
                 end = json.load(file)["end_s"]
-        except FileNotFoundError:  # the folder was removed; what was promised stands
+        except FileNotFoundError:  # the folder was removed; the last lease remains valid
             return
         self.end = math.inf if end is None else end
 
     def enforce(self) -> None:
         now = time.monotonic()
         if now >= self.end and self.kill_at == math.inf:
-            self.tell_to_end("expired", self.spec["grace_s"])
+            self.stop("expired", self.spec["grace_s"])
         if now >= self.kill_at:
             self.signal_gang(signal.SIGKILL)
 
-    def tell_to_end(self, cause: str, grace_s: float) -> None:
-        """TERM now, KILL after the grace. A second call may only hasten the end."""
+    def stop(self, cause: str, grace_s: float) -> None:
+        """TERM now, KILL after the grace. A second call can only shorten the grace."""
         if self.kill_at == math.inf:
             self.cause = cause
             self.signal_gang(signal.SIGTERM)
         self.kill_at = min(self.kill_at, time.monotonic() + grace_s)
 
     def signal_gang(self, number: int) -> None:
-        """Signal every process of the gang's group; before it has its group, the first process."""
+        """Signal the process group of the gang, or its first process before the group exists."""
         try:
             os.killpg(self.pid, number)
         except ProcessLookupError:
-            with contextlib.suppress(ProcessLookupError):  # it ended meanwhile; `reap` will see
+            with contextlib.suppress(ProcessLookupError):  # it has ended; see `reap`
                 os.kill(self.pid, number)
 
     def reap(self) -> bool:
-        """Bury the dead. Return whether any child is alive."""
+        """Collect ended children. Return whether any child is alive."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -119,45 +119,45 @@ class Supervisor:
             if pid == self.pid:
                 self.code = os.waitstatus_to_exitcode(status)
 
-    def clear_away(self) -> None:
-        """Kill what the gang left behind, wherever in the tree it hides."""
+    def kill_remaining(self) -> None:
+        """Kill all remaining descendants."""
         with contextlib.suppress(ProcessLookupError):  # an empty group
             os.killpg(self.pid, signal.SIGKILL)
         while self.reap():
             for pid in descendants(os.getpid()):
-                with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                with contextlib.suppress(ProcessLookupError):  # it has ended
                     os.kill(pid, signal.SIGKILL)
-            time.sleep(SETTLE_S)
+            time.sleep(REAP_S)
 
-    def tell_progress(self) -> None:
-        stamp = _stamp(self.spec["progress"])
+    def report_progress(self) -> None:
+        stamp = _file_state(self.spec["progress"])
         if stamp != self.seen:
             self.seen = stamp
-            with contextlib.suppress(BrokenPipeError):  # nobody listens; standard input says so too
+            with contextlib.suppress(BrokenPipeError):  # the scheduler has ended; standard input ends too
                 os.write(1, b".")
 
 
 def launch(command: list[str]) -> int:
-    """Start the gang in a session of its own, to die with this process. Return its pid, which is its group too."""
+    """Start the gang in its own session; it is killed when this process ends. Return its pid, also its group id."""
     parent = os.getpid()
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)  # none may be lost between fork and exec
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no signal may be lost between fork and exec
     pid = os.fork()
     if pid == 0:
-        _become(command, parent)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
+        _exec(command, parent)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     return pid
 
 
-def _become(command: list[str], parent: int) -> NoReturn:
+def _exec(command: list[str], parent: int) -> NoReturn:
     try:
         control(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(CANNOT_START)
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (*ENDINGS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (*STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
         os.execvp(command[0], command)
@@ -168,30 +168,30 @@ def _become(command: list[str], parent: int) -> NoReturn:
 
 
 def descendants(root: int) -> list[int]:
-    """Return the processes below `root`, from /proc; none where there is no /proc."""
+    """Return the descendants of process `root` from /proc; none without /proc."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
-            with contextlib.suppress(OSError):  # it ended while we looked
+            with contextlib.suppress(OSError):  # it has ended
                 with open(f"/proc/{name}/stat", "rb") as file:
                     parent = int(file.read().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(name))
-    found, look_at = [], [root]
-    while look_at:
-        below = children.get(look_at.pop(), [])
-        found += below
-        look_at += below
-    return found
+    pids, stack = [], [root]
+    while stack:
+        below = children.get(stack.pop(), [])
+        pids += below
+        stack += below
+    return pids
 
 
 def control(option: int, value: int) -> None:
-    """Call prctl where there is one; elsewhere the process group alone must do."""
+    """Call prctl on Linux; elsewhere only the process group is used."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def write_whole(path: str, text: str) -> None:
-    """Replace a file in one step and for good."""
+    """Replace a file atomically and durably."""
     draft = f"{path}.draft"
     with open(draft, "w", encoding="utf-8") as file:
         file.write(text)
@@ -203,41 +203,41 @@ def write_whole(path: str, text: str) -> None:
     os.close(folder)
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def _file_state(path: str) -> tuple[int, int]:
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except FileNotFoundError:
         return 0, 0
-    return found.st_ino, found.st_mtime_ns
+    return stat.st_ino, stat.st_mtime_ns
 
 
 def _first_line() -> tuple[bytes, bytes]:
-    heard = b""
-    while b"\n" not in heard:
+    data = b""
+    while b"\n" not in data:
         chunk = os.read(0, 65536)
         if not chunk:
-            raise SystemExit("standard input ended before it said what to run")
-        heard += chunk
-    line, _, rest = heard.partition(b"\n")
+            raise SystemExit("standard input ended before the command")
+        data += chunk
+    line, _, rest = data.partition(b"\n")
     return line, rest
 
 
 def main() -> None:
     line, rest = _first_line()
     spec = json.loads(line)
-    os.set_inheritable(spec["lock"], False)  # held by supervisors, not by gangs
+    os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
     control(SUBREAPER, 1)
-    awake, wake = os.pipe()
-    for end in (awake, wake):
+    wake_read, wake_write = os.pipe()
+    for end in (wake_read, wake_write):
         os.set_blocking(end, False)
-    supervisor = Supervisor(spec, rest, awake)
+    supervisor = Supervisor(spec, rest, wake_read)
 
-    def hear(number: int, _frame: object) -> None:
+    def on_signal(number: int, _frame: object) -> None:
         supervisor.signalled = supervisor.signalled or number != signal.SIGCHLD
 
-    signal.set_wakeup_fd(wake)
-    for number in (*ENDINGS, signal.SIGCHLD):
-        signal.signal(number, hear)
+    signal.set_wakeup_fd(wake_write)
+    for number in (*STOP_SIGNALS, signal.SIGCHLD):
+        signal.signal(number, on_signal)
     supervisor.run()
 
 

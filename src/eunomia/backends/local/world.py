@@ -1,4 +1,4 @@
-"""Real processes on this machine, behind the same door as the simulator."""
+"""A backend that runs jobs as processes on this machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment import environment_of
-from eunomia.backends.local.environment_filter import refuse_what_cannot_run
+from eunomia.backends.local.environment_filter import check_runnable
 from eunomia.backends.local.gang import Gang, lease_end
 from eunomia.backends.local.job_directory import JobFolder, lock
-from eunomia.backends.local.recovery import became_of, ended_well
+from eunomia.backends.local.recovery import has_finished, recover_events
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
 from eunomia.model.events import (
     Event,
@@ -35,20 +35,19 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 
-LONGEST_WAIT_S = 3600.0  # in one call to the system, which has a limit of its own
-NO_SAVE_GRACE_S = 0.5  # for a gang whose work nobody wants any more
-Settings = Callable[[str], Mapping[str, Any]]  # what a job is to be run with, asked at each start
+MAX_WAIT_S = 3600.0  # in one system call, which has a limit
+NO_SAVE_GRACE_S = 0.5  # for a gang that need not save
+Settings = Callable[[str], Mapping[str, Any]]  # job id → settings, called at each start
 _log = logging.getLogger(__name__)
 
 
 class LocalWorld:
-    """Starts and stops gangs as ordered and reports what happens to them. Close it, or use it with `with`.
+    """Starts and stops gangs as decided and reports their events. Close it, or use it with `with`.
 
-    Time is seconds since the loop first asked for moments, or since the time that a run is taken up at; it is kept in
-    the file `clock`, so that a run whose process is killed can be taken up near its last instant. A start waits,
-    without holding up anything else, until those before it have left its seats. A gang whose lease lapsed is stopped
-    with a checkpoint and goes on when renewed. Raises InvalidInput for jobs that cannot be run here, and while another
-    run uses `workdir`, for which it waits `wait_s`.
+    Time is in seconds since the first call of `moments`, or continues from the time given to `resume`; it is saved in
+    the file `clock`, for the case that the process is killed. A start waits, without delaying anything else, until
+    earlier gangs have left its seats. A gang whose lease lapsed is stopped with a checkpoint and resumes when renewed.
+    Raises InvalidInput for jobs that cannot run here, and if another run uses `workdir` for more than `wait_s`.
     """
 
     def __init__(
@@ -64,22 +63,22 @@ class LocalWorld:
         wait_s: float = 0.0,
     ) -> None:
         self._inherited = dict(os.environ)
-        refuse_what_cannot_run(jobs, topology, grace_s, self._inherited)
+        check_runnable(jobs, topology, grace_s, self._inherited)
         self._jobs = {job.job_id: job for job in jobs}
         self._coming = deque(sorted(jobs, key=lambda job: (job.submitted, job.sequence, job.job_id)))
         self._topology = topology
         self._workdir, self._cwd, self._grace_s = workdir.resolve(), (cwd or Path.cwd()).resolve(), grace_s
         self._settings = settings
-        self._queue: list[Gang] = []  # started, but their seats are not yet empty or their lease has lapsed
-        self._live: dict[tuple[str, int], Gang] = {}  # (job, epoch): has a supervisor
+        self._queue: list[Gang] = []  # decided to start, but their seats are not free or their lease has lapsed
+        self._live: dict[tuple[str, int], Gang] = {}  # with a supervisor, by (job, epoch)
         self._finished: set[str] = set()
         self._wake = math.inf
-        self._events: list[Event] = []  # not yet told
-        self._steps: dict[str, float] = {}  # progress not yet told
-        self._heard: dict[str, float] = {}  # progress, last report of each job
+        self._events: list[Event] = []  # not yet reported
+        self._steps: dict[str, float] = {}  # progress not yet reported
+        self._last_steps: dict[str, float] = {}  # last progress of each job
         self._at = 0.0  # time of the last moment
         self._clock = RunClock(clock)
-        self._taken_up = False
+        self._is_resumed = False
         self._lock = lock(self._workdir, wait_s)
         self._selector = selectors.DefaultSelector()
         self._closed = False
@@ -91,22 +90,22 @@ class LocalWorld:
         self.close()
 
     def moments(self) -> Iterator[Moment]:
-        """Yield what happens as it happens, until no job can come, run or be woken for."""
+        """Yield events as they happen, until no job can arrive or run and no timer is set."""
         self._clock.start(self._at)
-        if not self._taken_up:
+        if not self._is_resumed:
             for job in self._coming:
                 self._folder(job).exit.unlink(missing_ok=True)  # of an earlier run
         while not self._closed:
-            self._start_waiting()
+            self._start_queued()
             if not self._events and not self._steps and not self._more_can_happen():
-                self._give_up_lapsed()
+                self._fail_lapsed()
                 if not self._events:
                     return
-            self._listen()
+            self._wait()
             if moment := self._next_moment():
                 yield moment
 
-    def take_up(
+    def resume(
         self,
         at: float,
         *,
@@ -116,32 +115,32 @@ class LocalWorld:
         steps: Mapping[str, float],
         wake: float,
     ) -> Moment | None:
-        """Go on at `at` with a run whose process ended; return what became of its gangs since, if any was running.
+        """Continue at time `at` a run whose process ended; return the moment with the ends of its gangs, if any.
 
-        `running` are the starts that had not ended, one for each job, and `steps` the progress that is known.
+        `running` are the starts that had not ended, one for each job, and `steps` the last known progress.
         """
-        self._taken_up, self._at, self._wake = True, at, wake
+        self._is_resumed, self._at, self._wake = True, at, wake
         self._coming = deque(job for job in self._coming if job.job_id not in submitted)
-        self._heard = dict(steps)
+        self._last_steps = dict(steps)
         for job in self._coming:
             self._folder(job).exit.unlink(missing_ok=True)  # of an earlier run
-        ended = {job_id for job_id in submitted if ended_well(self._folder(self._jobs[job_id]))}
+        ended = {job_id for job_id in submitted if has_finished(self._folder(self._jobs[job_id]))}
         self._finished = set(finished) | ended
         gangs = [(start, self._jobs[start.job_id], self._folder(self._jobs[start.job_id])) for start in running]
-        events = became_of(gangs, steps, self._topology, with_losses=self._settings is not None)
+        events = recover_events(gangs, steps, self._topology, with_losses=self._settings is not None)
         for event in events:
             if isinstance(event, Progressed):
-                self._heard.update(zip(event.job_ids, map(float, event.steps), strict=True))
+                self._last_steps.update(zip(event.job_ids, map(float, event.steps), strict=True))
         return Moment.of(at, events) if events else None
 
     def carry_out(self, decision: Decision) -> None:
-        """Do as decided. An order whose epoch is past, or whose job is gone, is ignored."""
+        """Carry out a decision. A decision about an earlier epoch or an ended job is ignored."""
         match decision:
             case Start():
-                self._seat(decision)
+                self._enqueue(decision)
             case Starts():
                 for order in decision.each():
-                    self._seat(order)
+                    self._enqueue(order)
             case Renew(job_ids, until):
                 for job_id in job_ids:
                     self._renew(job_id, until)
@@ -153,31 +152,29 @@ class LocalWorld:
             case Refuse(job_id, why):
                 _log.info("job %r refused: %s", job_id, why)
             case Ask():
-                raise AssertionError("a question to the policy was sent to a world")
-
-    # ---- what users wish -------------------------------------------------------------------------------------
+                raise AssertionError("an ask was sent to a backend")
 
     def watch(self, job_id: str, steps: float) -> None:
-        """A job says by itself how far it is."""
+        """Do nothing: jobs report their progress by themselves."""
 
     def accept(self, wish: Event) -> bool:
-        """Let a wish come true: the core itself orders the end, or the rest, of a job. False when it has ended."""
+        """Return whether a job can be cancelled or paused, which the scheduler then does; False if it has finished."""
         return not (isinstance(wish, JobCancelled | JobPaused) and wish.job_id in self._finished)
 
     def loss(self, job: Job, steps: float) -> float:
-        """Return the loss that a job reported last; nan = none."""
+        """Return the last loss that a job reported; nan if none."""
         return self._folder(job).read_loss()
 
     def close(self) -> None:
         """Stop every gang: TERM, checkpoint, KILL after the grace.
 
-        Interrupted while it waits, it gives them no more time; interrupted again, it leaves that to their supervisors.
+        A first interrupt shortens the grace; after a second one, supervisors stop their gangs alone.
         """
         if self._closed:
             return
         self._closed = True
         self._queue.clear()
-        self._clock.keep(at_once=True)
+        self._clock.save(at_once=True)
         short_s = min(self._grace_s, NO_SAVE_GRACE_S)
         try:
             try:
@@ -187,14 +184,14 @@ class LocalWorld:
                 raise
             finally:
                 for gang in self._launched():
-                    gang.let_go()
+                    gang.disconnect()
         finally:
             self._live.clear()
             self._selector.close()
             os.close(self._lock)
 
     def _stop_all(self, grace_s: float) -> None:
-        """Ask every gang for its end and wait for it; kill what has not ended long after the grace."""
+        """Stop every gang and wait; kill gangs that have not ended 2 s after the grace."""
         for gang in self._launched():
             gang.stop(grace_s)
         self._await_ends(time.monotonic() + grace_s + 2.0)
@@ -214,26 +211,26 @@ class LocalWorld:
     def _more_can_happen(self) -> bool:
         return bool(self._live or self._coming) or self._wake < math.inf
 
-    def _give_up_lapsed(self) -> None:
-        """Only gangs with a lapsed lease are left, and nobody will ever renew them: say so."""
+    def _fail_lapsed(self) -> None:
+        """Fail the remaining gangs, whose leases lapsed and will not be renewed."""
         for gang in self._queue:
             self._events.append(JobFailed(gang.job.job_id, gang.epoch, "its lease ended and was not renewed"))
         self._queue.clear()
 
-    def _listen(self) -> None:
-        """Wait until something happens, and hear what supervisors say."""
-        self._clock.keep()
-        longest_s = self._clock.shortened(LONGEST_WAIT_S)
+    def _wait(self) -> None:
+        """Wait for the next event, and read the output of supervisors."""
+        self._clock.save()
+        longest_s = self._clock.limit_wait(MAX_WAIT_S)
         wait_s = 0.0 if self._events or self._steps else min(max(self._due() - self._now(), 0.0), longest_s)
         for key, _ in self._selector.select(wait_s):
-            self._hear(key.data)
+            self._read(key.data)
 
     def _due(self) -> float:
-        """Return when the next job comes or the core is woken."""
+        """Return the time of the next submission or timer."""
         return min(self._coming[0].submitted if self._coming else math.inf, self._wake)
 
     def _next_moment(self) -> Moment | None:
-        """Return the earliest moment not yet told. What was due is told at the time it was due, so rounds are exact."""
+        """Return the earliest unreported moment. Due events have their due time, so that rounds are exact."""
         due, now = self._due(), self._now()
         if due <= now:
             self._at = max(self._at, due)
@@ -260,37 +257,38 @@ class LocalWorld:
             self._steps = {}
         return events
 
-    def _hear(self, gang: Gang) -> None:
-        over = not gang.has_news()
+    def _read(self, gang: Gang) -> None:
+        """Read the output, progress and loss of a gang."""
+        has_ended = not gang.read_output()
         step = gang.folder.read_progress(gang.job.total_steps)
-        if step is not None and self._heard.get(gang.job.job_id) != step:
-            self._heard[gang.job.job_id] = self._steps[gang.job.job_id] = step
+        if step is not None and self._last_steps.get(gang.job.job_id) != step:
+            self._last_steps[gang.job.job_id] = self._steps[gang.job.job_id] = step
             if self._settings is not None and not math.isnan(loss := gang.folder.read_loss()):
                 self._events.append(Measured(gang.job.job_id, step, loss))
-        if over:
+        if has_ended:
             self._end(gang)
 
     def _end(self, gang: Gang) -> None:
-        """A supervisor has ended, and its gang with it: report what is true of the job."""
+        """Report how a gang ended, after its supervisor has."""
         assert gang.process is not None
         assert gang.process.stdout is not None
         self._selector.unregister(gang.process.stdout)
-        ending = gang.bury()
+        ending = gang.reap()
         del self._live[gang.job.job_id, gang.epoch]
         if ending.finished:
             self._finished.add(gang.job.job_id)
             self._events.append(JobFinished(gang.job.job_id, gang.epoch))
         elif gang.stopping and ending.was_stopped:
             _log.info("job %r stopped, exit code %d", gang.job.job_id, ending.code)
-        elif not gang.stopping and ending.lapsed(self._lease_end(gang)):
+        elif not gang.stopping and ending.has_lapsed(self._lease_end(gang)):
             _log.warning("job %r: its lease ended at %.3f s unrenewed; stopped", gang.job.job_id, gang.until)
             self._queue.append(gang)
         else:
-            reason = ending.reason(gang.folder.last_words())
+            reason = ending.reason(gang.folder.last_line())
             self._events.append(JobFailed(gang.job.job_id, gang.epoch, reason))
 
-    def _seat(self, start: Start) -> None:
-        """Queue the one or two gangs of a start; they are launched when their seats are empty."""
+    def _enqueue(self, start: Start) -> None:
+        """Queue the one or two gangs of a start until their seats are free."""
         pairs = [(start.job_id, start.epoch)]
         if start.partner_id is not None:
             pairs.append((start.partner_id, start.partner_epoch))
@@ -304,18 +302,21 @@ class LocalWorld:
                     lease_id=pairs[0],
                     until=start.until,
                     folder=self._folder(job),
-                    environment=environment_of(job, start, self._topology, self._inherited) | self._wanted(job_id),
+                    environment=self._environment(job, start),
                 )
             )
 
-    def _wanted(self, job_id: str) -> dict[str, str]:
-        """Return the variable that tells a trial what it is to be run with."""
-        return {} if self._settings is None else {"EUNOMIA_SETTINGS": json.dumps(self._settings(job_id))}
+    def _environment(self, job: Job, start: Start) -> dict[str, str]:
+        """Return the environment of a gang, with the settings of a trial."""
+        environment = environment_of(job, start, self._topology, self._inherited)
+        if self._settings is not None:
+            environment["EUNOMIA_SETTINGS"] = json.dumps(self._settings(job.job_id))
+        return environment
 
-    def _start_waiting(self) -> None:
-        """Launch what has its seats to itself now."""
+    def _start_queued(self) -> None:
+        """Launch the queued gangs whose seats are free."""
         for gang in list(self._queue):
-            if gang.job.job_id in self._finished:  # it ended well while it was being stopped
+            if gang.job.job_id in self._finished:  # it finished while it was being stopped
                 self._queue.remove(gang)
                 self._events.append(JobFinished(gang.job.job_id, gang.epoch))
             elif gang.until > self._now() and not any(gang.must_wait_for(other) for other in self._live.values()):
@@ -324,14 +325,14 @@ class LocalWorld:
 
     def _launch(self, gang: Gang) -> None:
         key = gang.job.job_id, gang.epoch
-        self._live[key] = gang  # before there is a process, so that none is forgotten when interrupted
+        self._live[key] = gang  # before the process exists, so that an interrupt cannot lose it
         try:
-            voice = gang.launch(self._lease_end(gang), self._grace_s, self._lock, self._cwd)
+            pipe = gang.launch(self._lease_end(gang), self._grace_s, self._lock, self._cwd)
         except OSError as error:
             del self._live[key]
             self._events.append(JobFailed(*key, f"its supervisor cannot be started: {error}"))
         else:
-            self._selector.register(voice, selectors.EVENT_READ, gang)
+            self._selector.register(pipe, selectors.EVENT_READ, gang)
 
     def _renew(self, job_id: str, until: float) -> None:
         for gang in self._queue:
@@ -350,7 +351,7 @@ class LocalWorld:
     def _lease_end(self, gang: Gang) -> float:
         return lease_end(self._clock.origin, gang.until, self._grace_s)
 
-    def _await_ends(self, give_up: float) -> None:
-        while self._live and time.monotonic() < give_up:
-            for key, _ in self._selector.select(max(give_up - time.monotonic(), 0.0)):
-                self._hear(key.data)
+    def _await_ends(self, deadline: float) -> None:
+        while self._live and time.monotonic() < deadline:
+            for key, _ in self._selector.select(max(deadline - time.monotonic(), 0.0)):
+                self._read(key.data)

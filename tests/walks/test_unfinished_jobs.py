@@ -1,4 +1,4 @@
-"""Jobs that do not finish are told of, and why, where the averages are."""
+"""Jobs that do not finish are counted, with reasons, beside the averages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TOO_SHORT = (*GAVEL, "--set", "mechanism.round_s=0.001")  # a step lasts 1 s at 
 REASON = "rejected: one of its workers had no step to do in 5 rounds in a row (3)"
 
 
-def test_rounds_too_short_for_a_step_are_said_to_reject_every_job(desk: Desk) -> None:
+def test_rounds_too_short_for_a_step_reject_every_job_with_a_reason(desk: Desk) -> None:
     out = desk.simulate(*TOO_SHORT, "--policy", "max_min_fairness", record=False)
-    told = "max_min_fairness: 0 of 3 jobs finished; 3 were rejected"
-    assert desk.stdout.splitlines()[:2] == [told, f"  {REASON}"]
+    counts = "max_min_fairness: 0 of 3 jobs finished; 3 were rejected"
+    assert desk.stdout.splitlines()[:2] == [counts, f"  {REASON}"]
     report = (out / "report.html").read_text(encoding="utf-8")
     assert "max_min_fairness finished 0 of 3 jobs; 3 were rejected." in report
     assert f"max_min_fairness: {REASON}" in report
@@ -29,7 +29,7 @@ def test_a_comparison_names_the_run_that_left_jobs_behind(desk: Desk) -> None:
     assert desk.stdout.splitlines()[:2] == [f"fifo: {cancelled}", f"las: {cancelled}"]
 
 
-def test_when_all_jobs_finish_nothing_else_is_said_of_their_ends(desk: Desk) -> None:
+def test_when_all_jobs_finish_no_reasons_are_shown(desk: Desk) -> None:
     desk.simulate(record=False)
     assert desk.stdout.startswith("all 3 jobs finished\n")
 
@@ -49,8 +49,8 @@ TRIALS = "job_id,submitted_s,scale_factor,job_type,duration_s,app\n" + "".join(
 def test_of_searches_the_terminal_tells_apps_first(desk: Desk) -> None:
     desk.write("jobs.csv", TRIALS)
     desk.simulate("--set", "apps.tuner=halving", record=False)
-    told, head, row, *_ = desk.stdout.splitlines()
-    assert told.startswith("fifo: 2 of 8 jobs finished; 6 were ended by their searches")
+    counts, head, row, *_ = desk.stdout.splitlines()
+    assert counts.startswith("fifo: 2 of 8 jobs finished; 6 were ended by their searches")
     assert head.split()[:5] == ["run", "apps", "mean", "app", "done"]
     assert row.split()[1] == "2/2"
 

@@ -47,7 +47,7 @@ def test_a_command_line_that_cannot_be_read_is_answered_in_json_when_json_is_ask
     assert json.loads(capsys.readouterr().out)["error"]["count"] == 1
 
 
-def test_the_list_of_policies_says_what_each_is_and_a_misspelt_one_is_answered(desk: Desk) -> None:
+def test_the_list_of_policies_describes_each_and_a_misspelt_one_is_answered(desk: Desk) -> None:
     assert desk.type("policies", "--json") == 0
     cards = json.loads(desk.stdout)
     assert {"fifo", "las", "max_min_fairness"} <= {card["name"] for card in cards}

@@ -1,4 +1,4 @@
-"""Searches that pause trials, under policies that pack two gangs together and remember who goes with whom."""
+"""Tuners that pause trials, under policies that pack two gangs and remember the pairs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def together(number: Sequence[float], paired_at: Sequence[float], size: Sequence
 
 def test_a_pair_are_two_of_one_size_with_one_number_of_one_answer() -> None:
     assert together([NO_PAIR, 0.0, 1.0, 0.0, 1.0, NO_PAIR], [60.0] * 6, [1] * 6) == [(1, 3), (2, 4)]
-    assert together([0.0, 0.0, 0.0], [60.0, 90.0, 90.0], [1, 1, 1]) == [(1, 2)]  # the first one rested since 60 s
+    assert together([0.0, 0.0, 0.0], [60.0, 90.0, 90.0], [1, 1, 1]) == [(1, 2)]  # the first one is paused since 60 s
     assert together([0.0, 0.0], [60.0, 90.0], [1, 1]) == []
     assert together([0.0, 0.0], [60.0, 60.0], [1, 2]) == []
     assert together([0.0, 0.0, 0.0], [60.0] * 3, [1, 1, 1]) == []
 
 
-def test_two_answers_of_one_instant_are_told_apart() -> None:
-    """A and B are paired, A rests, B and C are paired at once, and A comes back with the number that it had."""
+def test_two_answers_of_one_instant_are_distinguished() -> None:
+    """A and B are paired, A is paused, B and C are paired at once, and A is resumed with its old number."""
     size = {"scale_factor": np.ones(2)}
     fresh = {name: np.full(2, value) for name, value in REMEMBERED.items()}
     view = View(at=100.0, seed=0, jobs=2, types=("v100",), columns=size, memory=fresh)
@@ -62,9 +62,7 @@ def searches(seed: int) -> str:
 
 
 @pytest.mark.parametrize(("policy", "seeds"), [("gandiva", (12,)), ("gandiva_original", (8,))])
-def test_who_rests_and_comes_back_finds_no_stranger_in_its_pair(
-    policy: str, seeds: Sequence[int], tmp_path: Path
-) -> None:
+def test_a_resumed_job_is_in_no_pair_of_other_jobs(policy: str, seeds: Sequence[int], tmp_path: Path) -> None:
     for seed in seeds:
         (tmp_path / "jobs.csv").write_text(searches(seed), encoding="utf-8")
         result = simulate(

@@ -1,4 +1,4 @@
-"""What others hear of pauses when users change their minds within one instant: only what is true at its end."""
+"""Pauses and resumes within one instant: the scheduler receives only the net change."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Still:
             yield Moment.of(float(at), [Measured("t0", float(at), 0.5)])
 
     def carry_out(self, decision: Decision) -> None:
-        """Nobody decides here."""
+        """Ignore decisions."""
 
     def watch(self, job_id: str, steps: float) -> None:
-        """Everything is said unasked."""
+        """Do nothing: every report is made anyway."""
 
     def accept(self, wish: Event) -> bool:
         """Let a cancellation be the last wish about a job."""
@@ -45,7 +45,7 @@ class Still:
 
 
 class Fickle:
-    """A tuner that wishes what it is told to, second by second."""
+    """A tuner with given requests for each second."""
 
     def __init__(self, wishes: Sequence[Sequence[Word]]):
         self._wishes = list(wishes)
@@ -72,42 +72,42 @@ class Fickle:
         return NOTHING
 
 
-def heard(wishes: Sequence[Sequence[Word]]) -> list[list[Event]]:
-    """Return what the scheduler hears of the trials' pauses and ends, second by second."""
+def received(wishes: Sequence[Sequence[Word]]) -> list[list[Event]]:
+    """Return the pauses, resumes and cancellations that the scheduler receives in each second."""
     world = TunerBackend(Still(len(wishes)), JOBS, {"search": Fickle(wishes)}, lambda job, steps: 0.5)
     words = JobPaused | JobResumed | JobCancelled
     return [[event for event in moment.events if isinstance(event, words)] for moment in world.moments()][1:]
 
 
 def stage(before: str, event: Event) -> str:
-    """Return whether a trial is there, rests or is gone after one word about it."""
+    """Return the stage of a trial after one event: there, paused or gone."""
     if before == "gone" or isinstance(event, JobCancelled):
         return "gone"
-    return "rests" if isinstance(event, JobPaused) else "there"
+    return "paused" if isinstance(event, JobPaused) else "there"
 
 
 words = st.tuples(st.sampled_from((JobPaused, JobResumed, JobCancelled, JobPaused, JobResumed)), st.integers(0, 2))
 
 
 @given(st.lists(st.lists(words, max_size=6), max_size=5))
-def test_what_is_heard_of_a_moment_is_what_was_wished_in_the_end(wishes: list[list[Word]]) -> None:
+def test_the_scheduler_receives_the_net_change_of_a_moment(wishes: list[list[Word]]) -> None:
     truth = belief = {job.job_id: "there" for job in JOBS}
-    for said, told in zip(wishes, heard(wishes), strict=True):
+    for requested, events in zip(wishes, received(wishes), strict=True):
         before = truth
-        for kind, m in said:
+        for kind, m in requested:
             truth = truth | {f"t{m}": stage(truth[f"t{m}"], kind(f"t{m}"))}
-        for event in told:
+        for event in events:
             assert isinstance(event, JobPaused | JobResumed | JobCancelled)
             belief = belief | {event.job_id: stage(belief[event.job_id], event)}
         assert belief == truth
-        pauses = [event.job_id for event in told if not isinstance(event, JobCancelled)]
+        pauses = [event.job_id for event in events if not isinstance(event, JobCancelled)]
         assert sorted(pauses) == [name for name in truth if truth[name] not in (before[name], "gone")]
 
 
-def test_who_goes_on_and_rests_again_at_once_has_rested_all_the_time() -> None:
-    assert heard([[(JobPaused, 0)], [(JobResumed, 0), (JobPaused, 0)]]) == [[JobPaused("t0")], []]
+def test_a_resume_and_a_pause_at_once_change_nothing() -> None:
+    assert received([[(JobPaused, 0)], [(JobResumed, 0), (JobPaused, 0)]]) == [[JobPaused("t0")], []]
 
 
-def test_who_rests_goes_on_and_rests_again_at_once_rests() -> None:
+def test_a_pause_a_resume_and_a_pause_at_once_are_one_pause() -> None:
     three = [(JobPaused, 1), (JobResumed, 1), (JobPaused, 1)]
-    assert heard([three, [(JobResumed, 1)]]) == [[JobPaused("t1")], [JobResumed("t1")]]
+    assert received([three, [(JobResumed, 1)]]) == [[JobPaused("t1")], [JobResumed("t1")]]

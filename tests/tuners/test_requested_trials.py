@@ -1,7 +1,7 @@
-"""Real trials of a search that asks for them one by one, and real jobs whose curves a policy fits as they run.
+"""Real trials of a tuner that requests them one by one, and real jobs whose loss curves a policy fits.
 
-The study behind the search is Optuna's where it is installed; else one that draws at random and prunes nobody takes its
-place behind the same few calls: `create_study`, `ask`, `report`, `should_prune`, `tell`.
+The study is Optuna's if it is installed; else one that draws at random and prunes no trial, with the same calls:
+`create_study`, `ask`, `report`, `should_prune`, `tell`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SPACE = {"step_size": {"low": 0.001, "high": 3.0, "log": True}, "momentum": [0.0
 
 
 class RandomStudy:
-    """A study as Optuna's `Study` is used here; it keeps what it was asked and told."""
+    """A study as Optuna's `Study` is used here; it keeps its calls."""
 
     made: RandomStudy  # the last one
 
     def __init__(self, seed: int):
         self._rng = random.Random(seed)
         self.params: list[Mapping[str, Any]] = []
-        self.told: list[tuple[Mapping[str, Any], float | None]] = []
+        self.results: list[tuple[Mapping[str, Any], float | None]] = []
         RandomStudy.made = self
 
     def ask(self, space: Mapping[str, Any]) -> SimpleNamespace:
@@ -47,7 +47,7 @@ class RandomStudy:
         return SimpleNamespace(params=params, report=lambda loss, step: None, should_prune=lambda: False)
 
     def tell(self, trial: SimpleNamespace, value: float | None = None, state: Enum | None = None) -> None:
-        self.told.append((trial.params, value))
+        self.results.append((trial.params, value))
 
 
 def stand_in() -> ModuleType:
@@ -126,13 +126,15 @@ def test_a_study_is_asked_for_two_real_trials_at_a_time_and_for_five_in_all(optu
     assert end.loss == pytest.approx(min(losses.values()), abs=1e-6)
     assert losses[end.best] == min(losses.values())
     assert first_difference(record) is None
-    if not optuna:  # each ran with what it was given, and the study heard how good that was
+    if not optuna:  # each trial ran with its settings, and the study received its loss
         study = RandomStudy.made
         asked = [(params["step_size"], params["momentum"]) for params in study.params]
         assert np.allclose(sorted(words[:2] for words in said.values() if words), sorted(asked), atol=1e-4)
-        told = {(params["step_size"], params["momentum"]): value for params, value in study.told if value is not None}
-        assert np.allclose(sorted(told.values()), sorted(losses.values()), atol=1e-6)
-        assert sorted(told) == sorted(asked)
+        reported = {
+            (params["step_size"], params["momentum"]): value for params, value in study.results if value is not None
+        }
+        assert np.allclose(sorted(reported.values()), sorted(losses.values()), atol=1e-6)
+        assert sorted(reported) == sorted(asked)
 
 
 def _printed(work: Path, name: str) -> tuple[float, float, float] | None:
@@ -151,16 +153,16 @@ def test_slaq_fits_curves_to_what_real_jobs_tell(tmp_path: Path) -> None:
     assert set(result.jobs["status"].tolist()) == {"finished"}
     assert result.record is not None
     record = Record(result.record.path)
-    told: dict[str, int] = {}
+    reports: dict[str, int] = {}
     known = 0.0
     for _, moment, _ in record.steps():
         for event in moment.events:
             if isinstance(event, Measured):
-                told[event.job_id] = told.get(event.job_id, 0) + 1
+                reports[event.job_id] = reports.get(event.job_id, 0) + 1
             if (memory := getattr(getattr(event, "answer", None), "memory", None)) and "curve_known" in memory:
                 fitted = memory["curve_c"] != 0  # without c it is no curve
                 known = max(known, float(np.max(memory["curve_known"][fitted], initial=0.0)))
-    assert set(told) == {"trial-0", "trial-1", "trial-2"}
-    assert min(told.values()) >= 10
+    assert set(reports) == {"trial-0", "trial-1", "trial-2"}
+    assert min(reports.values()) >= 10
     assert known >= 6  # of 12 steps: a curve that was fitted while its job ran
     assert first_difference(record) is None
