@@ -16,7 +16,7 @@ from typing import Any
 from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.environment_filter import refuse_what_cannot_run
-from eunomia.backends.local.gang import Gang, lease_end
+from eunomia.backends.local.gang import LocalGang, lease_end
 from eunomia.backends.local.job_directory import JobFolder, lock
 from eunomia.backends.local.recovery import became_of, ended_well
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
@@ -70,8 +70,8 @@ class LocalWorld:
         self._topology = topology
         self._workdir, self._cwd, self._grace_s = workdir.resolve(), (cwd or Path.cwd()).resolve(), grace_s
         self._settings = settings
-        self._queue: list[Gang] = []  # started, but their seats are not yet empty or their lease has lapsed
-        self._live: dict[tuple[str, int], Gang] = {}  # (job, epoch): has a supervisor
+        self._queue: list[LocalGang] = []  # started, but their seats are not yet empty or their lease has lapsed
+        self._live: dict[tuple[str, int], LocalGang] = {}  # (job, epoch): has a supervisor
         self._finished: set[str] = set()
         self._wake = math.inf
         self._events: list[Event] = []  # not yet told
@@ -202,7 +202,7 @@ class LocalWorld:
             gang.destroy()
             del self._live[gang.job.job_id, gang.epoch]
 
-    def _launched(self) -> list[Gang]:
+    def _launched(self) -> list[LocalGang]:
         return [gang for gang in self._live.values() if gang.process is not None]
 
     def _folder(self, job: Job) -> JobFolder:
@@ -260,7 +260,7 @@ class LocalWorld:
             self._steps = {}
         return events
 
-    def _hear(self, gang: Gang) -> None:
+    def _hear(self, gang: LocalGang) -> None:
         over = not gang.has_news()
         step = gang.folder.read_progress(gang.job.total_steps)
         if step is not None and self._heard.get(gang.job.job_id) != step:
@@ -270,7 +270,7 @@ class LocalWorld:
         if over:
             self._end(gang)
 
-    def _end(self, gang: Gang) -> None:
+    def _end(self, gang: LocalGang) -> None:
         """A supervisor has ended, and its gang with it: report what is true of the job."""
         assert gang.process is not None
         assert gang.process.stdout is not None
@@ -297,7 +297,7 @@ class LocalWorld:
         for job_id, epoch in pairs:
             job = self._jobs[job_id]
             self._queue.append(
-                Gang(
+                LocalGang(
                     job=job,
                     epoch=epoch,
                     seats=frozenset(start.seats),
@@ -322,7 +322,7 @@ class LocalWorld:
                 self._queue.remove(gang)
                 self._launch(gang)
 
-    def _launch(self, gang: Gang) -> None:
+    def _launch(self, gang: LocalGang) -> None:
         key = gang.job.job_id, gang.epoch
         self._live[key] = gang  # before there is a process, so that none is forgotten when interrupted
         try:
@@ -347,7 +347,7 @@ class LocalWorld:
         if gang := self._live.get((job_id, epoch)):
             gang.stop(self._grace_s if save else min(self._grace_s, NO_SAVE_GRACE_S))
 
-    def _lease_end(self, gang: Gang) -> float:
+    def _lease_end(self, gang: LocalGang) -> float:
         return lease_end(self._clock.origin, gang.until, self._grace_s)
 
     def _await_ends(self, give_up: float) -> None:

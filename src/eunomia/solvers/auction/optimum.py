@@ -16,9 +16,9 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.auction.frames import frames, unfolded
-from eunomia.solvers.auction.layers import sweep
-from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.auction.bitpacked import Packed
+from eunomia.solvers.auction.canonical_states import frames, unfolded
+from eunomia.solvers.auction.dynamic_program import sweep
 from eunomia.solvers.auction.prices import surplus
 
 CLOSE = 1e-9  # of a sum of logarithms: what is nearer is the same

@@ -16,11 +16,11 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
+from eunomia.solvers.auction.bitpacked import Packed, packed
+from eunomia.solvers.auction.branch_and_bound import settled
 from eunomia.solvers.auction.contention import among, contenders, filled, nothing
-from eunomia.solvers.auction.deepening import settled
+from eunomia.solvers.auction.leave_one_out import LeaveOneOut
 from eunomia.solvers.auction.optimum import EXACT, Best, Effort
-from eunomia.solvers.auction.packed import Packed, packed
-from eunomia.solvers.auction.rest import Rest
 
 _log = logging.getLogger(__name__)
 AGAIN = 4000, 200  # times that some bidders are served again, where the fair rows and others' best are not settled
@@ -74,7 +74,7 @@ def searched(bids: Bids, effort: Effort) -> Partial:
     Where the work ends before the fair rows are proven, no proof of others' best is tried, which is no easier.
     """
     rows, worth, everybody = packed(bids), np.ascontiguousarray(bids.worth, dtype=float), np.arange(bids.bidders)
-    rest = Rest(rows, worth, effort)
+    rest = LeaveOneOut(rows, worth, effort)
     fair, work = _fair(rows, worth, everybody, rest, effort)
     share, least = np.ones((2, bids.bidders))
     winners, told = np.flatnonzero(bids.take[fair.row].any(axis=1)), work
@@ -95,7 +95,7 @@ def searched(bids: Bids, effort: Effort) -> Partial:
     return Partial(fair.row, bids.take[fair.row], share, least, fair.objective, fair.bound)
 
 
-def _fair(rows: Packed, worth: Floats, everybody: Ints, rest: Rest, effort: Effort) -> tuple[Best, int]:
+def _fair(rows: Packed, worth: Floats, everybody: Ints, rest: LeaveOneOut, effort: Effort) -> tuple[Best, int]:
     """Return the fair rows and the work that is left."""
     table = rows.begin, rows.take, worth, rows.capacity
     fair = rest.best(everybody, filled(*table, everybody, nothing(*table[:2])))

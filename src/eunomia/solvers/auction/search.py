@@ -16,12 +16,12 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.auction.bitpacked import Packed
 
 PASSES = 3  # over the rows of a node: what one row's going does to others mostly shows in the first
 
 
-class Nodes(NamedTuple):
+class SearchTree(NamedTuple):
     """The nodes between the root and the present one; depth is how many bidders have their row."""
 
     row: Ints  # (depth, place) rows that may be taken, those of a bidder side by side
@@ -65,12 +65,12 @@ def search(
 
 
 @kernel()
-def _root(rows: Packed, loss: Floats, left: Ints, who: Ints, line: Ints, limit: float) -> Nodes:
+def _root(rows: Packed, loss: Floats, left: Ints, who: Ints, line: Ints, limit: float) -> SearchTree:
     """Return room for all nodes, with the first one in it."""
     deep, total = len(who) + 1, 0
     for i in who:
         total += rows.begin[i + 1] - rows.begin[i]
-    nodes = Nodes(
+    nodes = SearchTree(
         np.empty((deep, total), dtype=np.int64),
         np.zeros(deep, dtype=np.int64),
         np.empty((deep, len(left)), dtype=np.int64),
@@ -99,7 +99,7 @@ def _fits(rows: Packed, row: int, left: Ints) -> bool:
 @kernel()
 def _tighten(
     rows: Packed,
-    nodes: Nodes,
+    nodes: SearchTree,
     depth: int,
     loss: Floats,
     price: Floats,
@@ -146,7 +146,7 @@ def _tighten(
 
 @kernel()
 def _measured(
-    rows: Packed, nodes: Nodes, depth: int, loss: Floats, least: Floats, size: Ints, touched: Ints, usable: Ints,
+    rows: Packed, nodes: SearchTree, depth: int, loss: Floats, least: Floats, size: Ints, touched: Ints, usable: Ints,
     most: Ints,
 ) -> int:  # fmt: skip
     """Fill what `_tighten` says, and what bidders can take at most of each class; return how many have rows."""
@@ -176,7 +176,7 @@ def _measured(
 
 @kernel()
 def _branch(
-    rows: Packed, nodes: Nodes, depth: int, loss: Floats, price: Floats, spare: float, size: Ints, touched: Ints
+    rows: Packed, nodes: SearchTree, depth: int, loss: Floats, price: Floats, spare: float, size: Ints, touched: Ints
 ) -> int:
     """Return the row to try: the one that loses least of the bidder or the class that leaves the fewest ways."""
     bidder, fewest, where = np.argmin(size), size.min(), -1
@@ -193,7 +193,7 @@ def _branch(
 
 
 @kernel()
-def _descend(rows: Packed, nodes: Nodes, depth: int, loss: Floats) -> None:
+def _descend(rows: Packed, nodes: SearchTree, depth: int, loss: Floats) -> None:
     """Fill the node below, in which the row is taken that is tried."""
     taken, count, here, below = nodes.taken[depth], 0, nodes.row[depth], nodes.row[depth + 1]
     left, turn = nodes.left[depth + 1], nodes.turn
@@ -208,7 +208,7 @@ def _descend(rows: Packed, nodes: Nodes, depth: int, loss: Floats) -> None:
 
 
 @kernel()
-def _without(nodes: Nodes, depth: int) -> None:
+def _without(nodes: SearchTree, depth: int) -> None:
     """Take the row that was tried out of a node."""
     count = 0
     for row in nodes.row[depth, : nodes.length[depth]]:

@@ -52,7 +52,7 @@ from eunomia.policies.grants.quincy.flow_network import (
     tenant_bounds,
     with_tenants,
 )
-from eunomia.solvers.places import cheapest
+from eunomia.solvers.quincy_flow import cheapest
 
 
 @dataclass(frozen=True)
