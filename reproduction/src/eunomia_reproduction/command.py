@@ -56,8 +56,8 @@ def reproduce(
         table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_tell))
         files = table.write(out, name)
         if as_json:
-            told = {"name": name, "checked": _checked(table), **table.as_dict()}
-            print(json.dumps(told, allow_nan=False))
+            summary = {"name": name, "checked": _checked(table), **table.as_dict()}
+            print(json.dumps(summary, allow_nan=False))
         else:
             _show(table, files)
         if check and not _checked(table):
@@ -113,8 +113,8 @@ def _show(table: FigureTable, files: list[Path]) -> None:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     for line in _reasons(table):
         console.print(line, markup=False, soft_wrap=True)
-    told = f"{len(table.rows)} rows, {_checked(table)} checked, {len(table.outside)} outside"
-    console.print(f"{told}; wrote {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
+    summary = f"{len(table.rows)} rows, {_checked(table)} checked, {len(table.outside)} outside"
+    console.print(f"{summary}; wrote {', '.join(str(path) for path in files)}", markup=False, soft_wrap=True)
 
 
 def _reasons(table: FigureTable) -> list[str]:

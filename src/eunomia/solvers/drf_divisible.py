@@ -1,4 +1,4 @@
-"""Dominant shares of divisible tasks: all users rise alike, and who needs what has run out stays where it is.
+"""Dominant shares of divisible tasks: shares of all users rise together; jobs that need an exhausted resource stop.
 
     dom[m] = max_r d[m,r] / C[r]                              dominant share of one whole task of job m
     job m of user u rises at    x'[m] = S[u] · w[m] / Σ_i w[i] / dom[m]    over the jobs i of u that still rise
@@ -39,7 +39,7 @@ def divided(wishes: Wishes, *, total: Floats, room: Floats, weight: Floats) -> F
     """Return the tasks of each job, (job,), in fractions.
 
     `total` (resource,) is what shares are counted in, and `room` (resource,) what may still be given away, both
-    inf where there is no end; `weight` (user,) is above 0 for who has jobs.
+    inf where there is no end; `weight` (user,) is above 0 for users with jobs.
     """
     got, room = np.zeros(len(wishes.most)), room.astype(float)
     dominant = _dominant(wishes.task, total)
@@ -70,9 +70,9 @@ def _dominant(task: Floats, total: Floats) -> Floats:
 
 def _until_one_runs_out(some: Wishes, dominant: Floats, room: Floats, weight: Floats) -> tuple[Floats, int]:
     """Let all rise from where they are; return what they gain, (job,), and the resource that ends it, -1 = none."""
-    speed = some.weight / dominant  # tasks by the clock of the user, which runs at S / Σ w of who still rises
+    speed = some.weight / dominant  # tasks by the clock of the user, which runs at S / Σ w of the jobs that still rise
     ends = some.most / speed
-    line = np.lexsort((ends, some.user))  # user by user, who ends first in front
+    line = np.lexsort((ends, some.user))  # by user, then by end
     user, end, task = some.user[line], ends[line], some.task[line]
     starts, leaves = np.append(True, user[1:] != user[:-1]), np.append(user[1:] != user[:-1], True)
     pace = weight[user] / _from_here_on(some.weight[line, None], user)[:, 0]  # until this one ends

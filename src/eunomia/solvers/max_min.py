@@ -23,7 +23,7 @@ from eunomia.solvers.pricing.assemble import Edges
 from eunomia.solvers.pricing.final_lp import vertex
 from eunomia.solvers.pricing.rows import NeedRows
 from eunomia.solvers.pricing.search import LevelOptimum, highest
-from eunomia.solvers.pricing.symmetry import glance
+from eunomia.solvers.pricing.symmetry import count_distinct
 from eunomia.solvers.pricing.table import NoServingColumn
 from eunomia.solvers.program import NoOptimum
 from eunomia.solvers.secondary_objective import spent
@@ -31,7 +31,7 @@ from eunomia.solvers.small_programs.dispatch import few_level
 
 __all__ = ["MaxMinResult", "NoOptimum", "highest_level"]
 
-FEW = 300  # distinct rows up to which one linear program is the fastest road
+FEW = 300  # distinct rows up to which one linear program is fastest
 GAP = 1e-9  # relative: what an answer must prove
 PRICED, FULL, FREE = 0, 1, 2
 
@@ -111,7 +111,7 @@ def highest_level(
 
 
 def _rows(rate: Floats, size: Floats, need: Floats, base: Floats | None, age: Floats | None) -> NeedRows:
-    """Return the table by columns. Who needs nothing asks for nothing, however old it is."""
+    """Return the table by columns. A row without a need has demand 0 at any age."""
     asks = np.asarray(need) > 0
     base = None if base is None else np.where(asks, base, 1.0)
     age = None if age is None else np.where(asks, age, 0.0)
@@ -125,7 +125,7 @@ def _rows(rate: Floats, size: Floats, need: Floats, base: Floats | None, age: Fl
 
 
 def _nothing(rows: NeedRows, columns: int) -> MaxMinResult:
-    """Return the level 0, where nobody asks for anything or one cannot be served."""
+    """Return the level 0, where no row has a need or a row cannot be served."""
     codes = np.full(rows.count, -1, dtype=np.int8)
     none = np.empty(0, dtype=np.int64)
     edges = Edges(columns, rows, 0.0, codes, codes, none, np.empty((columns, 0)))
@@ -140,7 +140,7 @@ def _distinct(rows: NeedRows, second: Floats | None) -> Classes | None:
         *(v for v in (rows.a, rows.b, rows.e) if v is not None),
         *([] if second is None else second.T),
     ]
-    if rows.count > FEW and glance(*facts)[0] > FEW // 2:
+    if rows.count > FEW and count_distinct(*facts)[0] > FEW // 2:
         return None
     found = group(*facts)
     return found if len(found) <= FEW else None

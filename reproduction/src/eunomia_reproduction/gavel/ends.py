@@ -30,7 +30,7 @@ def _told(name: str, jct: Mapping[str, float | None]) -> str:
 
 
 def no_jobs(series: str, source: str) -> FigureRow:
-    """Return the row of a run whose `jct` names nobody."""
+    """Return the row of a run whose `jct` names no job."""
     note = "jct names no job, so that none is compared"
     return FigureRow(series=series, quantity="jobs with the same JCT", unit="jobs", source=source, note=note)
 

@@ -1,4 +1,4 @@
-"""A logged run round by round: allocations come from the log, and who then sits where is compared with it."""
+"""A logged run round by round: allocations come from the log, and the resulting placement is compared with it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FromLog:
 
     @property
     def left(self) -> int:
-        """Return how many allocations of the log nobody asked for, but for those without jobs."""
+        """Return how many allocations of the log were never asked for, except those without jobs."""
         return sum(bool(event["allocation"]) for event in self._allocations[self._next :])
 
     def _skip_empty(self, at: float) -> None:
@@ -106,11 +106,11 @@ class LoggedRounds:
         self._logged = [event for event in events if "assign" in event]
         self._sits: Sitting = {}
         self.compared = self.equal = 0
-        self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which somebody runs, there or here
+        self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which any job runs, there or here
         self.first: RoundDifference | None = None
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Take in who sits where; at a new round, compare."""
+        """Record the placement; at a new round, compare."""
         for event in moment.events:
             if isinstance(event, JobFinished):
                 self._part(event.job_id)

@@ -22,7 +22,7 @@ from eunomia.model.view import View
 
 @dataclass(frozen=True)
 class PublishedFifo:
-    """First come, first served, for the comparison only: one object serves one run, since it goes on drawing."""
+    """First come, first served, for the comparison only: one object serves one run, since it keeps drawing."""
 
     seed: int = 0
     _random: Random = field(init=False, repr=False, compare=False)
@@ -56,7 +56,7 @@ class PublishedFifo:
         return Shares(X, fill=False, memory={"number": number.astype(float), "count": np.array(count)})
 
     def _hand_on(self, view: View, row: dict[int, int], queue: list[int], free: Floats) -> None:
-        """Give what a job that ended leaves to the head of the queue; those who sit on are counted on the way."""
+        """Give the devices of a completed job to the head of the queue; count those of continuing jobs."""
         for job, kind in sorted(self._sits.items()):
             if job in row:
                 free[kind] -= view.scale_factor[row[job]]
@@ -66,7 +66,7 @@ class PublishedFifo:
             del self._sits[job]
 
     def _seat(self, view: View, row: dict[int, int], queue: list[int], free: Floats) -> None:
-        """Seat the queue from its head until somebody fits nowhere."""
+        """Seat the queue from its head until a job fits nowhere."""
         by_name = sorted(range(len(view.types)), key=lambda kind: view.types[kind])
         listed = [kind for kind in by_name if free[kind] > 0]
         while queue and listed:

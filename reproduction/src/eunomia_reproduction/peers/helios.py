@@ -6,7 +6,7 @@
 | sjf | `consolidated?order=remaining` |
 | srtf | `consolidated?order=remaining&preempt=true` |
 
-A gang sits on as few machines as it needs or waits, and nobody overtakes a job that waits for that; decided at every
+A gang runs on as few machines as it needs or waits, and no job overtakes a job that waits for that; decided at every
 arrival and end, which is what its steps of one second come to.
 
 Oddities of srtf: a job holds its accelerators for one second more than it lasts (`LINGER_S`), and being stopped costs

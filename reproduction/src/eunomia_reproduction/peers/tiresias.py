@@ -1,10 +1,10 @@
 """Tiresias' event simulator: list scheduling on a counter of accelerators (`count`), or on machines (`yarn`).
 
-Nothing costs time, times are whole seconds, and who is next is decided anew at every arrival and end.
+Nothing costs time, times are whole seconds, and the next job is decided anew at every arrival and end.
 
 | there | here |
 | --- | --- |
-| fifo | `fifo`, nobody overtakes |
+| fifo | `fifo`, no job overtakes |
 | fjf (first job that fits) | `fifo?backfill=skip` |
 | sjf (smallest job first) | `smallest_first` |
 | shortest | `srtf?ties=last` |
@@ -13,8 +13,8 @@ Nothing costs time, times are whole seconds, and who is next is decided anew at 
 | fifo and fjf with yarn | to the letter, `tiresias_yarn.py` |
 
 Oddities: it keeps one sorted list of jobs and sorts it again and again, so equals stay as they stood (`ties=last`).
-gittins learns from a file of its own, yarn-gput1000.csv; where that is not in the folder it is told what the jobs of
-the trace come to, and only reported.
+gittins learns from a file of its own, yarn-gput1000.csv; where that is not in the folder it receives the sizes of the
+jobs of the trace, and only reported.
 """
 
 from __future__ import annotations

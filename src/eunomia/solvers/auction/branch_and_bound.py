@@ -29,26 +29,26 @@ CLASSES, SERVED, WIDTH = (3, 12), 12, 256  # classes drawn, bidders on them that
 
 
 def settled(
-    rows: Packed, worth: Floats, who: Ints, price: Floats, found: Best, rounds: int, work: int
+    rows: Packed, worth: Floats, bidders: Ints, price: Floats, found: Best, rounds: int, work: int
 ) -> tuple[Best, int]:
-    """Return the best rows of `who`, (turn,), from those found, and what is left of `work`, rows to look at.
+    """Return the best rows of `bidders`, (turn,), from those found, and what is left of `work`, rows to look at.
 
     `price` (class,) are prices of the linear relaxation; `rounds` times some bidders are served again.
     """
     loss = np.full(len(worth), np.inf)
-    gain, _ = surplus(rows, worth, price, who, loss)
+    gain, _ = surplus(rows, worth, price, bidders, loss)
     most = float(gain.sum() + dot(price, rows.capacity))
     line = np.lexsort((loss, np.repeat(np.arange(len(rows.begin) - 1), np.diff(rows.begin))))
     found = replace(found, bound=min(found.bound, max(most, found.objective)))
     if not found.proven:
-        found = improved(rows, worth, price, loss, gain, who, line, found, rounds)
+        found = improved(rows, worth, price, loss, gain, bidders, line, found, rounds)
     if not found.proven and work >= PROGRAM and (np.diff(rows.first) <= 1).all():
-        found, work = by_program(rows, worth, who, loss, most, found), work - PROGRAM
+        found, work = by_program(rows, worth, bidders, loss, most, found), work - PROGRAM
     limit = max(most - found.bound, (most - found.objective) * FIRST_LIMIT)
     while not found.proven and work > 0:
         open_ = most - found.objective - CLOSE / 2
         limit = min(limit, open_)
-        least, row, work = search(rows, loss, price, rows.capacity, who, line, limit, work)
+        least, row, work = search(rows, loss, price, rows.capacity, bidders, line, limit, work)
         found = better(found, row, worth) if np.isfinite(least) else found
         if work > 0:
             proven = found.objective if np.isfinite(least) else most - limit
@@ -57,13 +57,13 @@ def settled(
     return found, max(work, 0)
 
 
-def by_program(rows: Packed, worth: Floats, who: Ints, loss: Floats, most: float, found: Best) -> Best:
+def by_program(rows: Packed, worth: Floats, bidders: Ints, loss: Floats, most: float, found: Best) -> Best:
     """Return what the general solver finds in a few nodes among the rows that could be in a better answer.
 
     loss (row,) is what rows fall short at prices at which no answer is worth more than `most`; inf for other bidders.
     """
     program, out = relaxed(rows, worth, whole=True), np.flatnonzero(loss > most - found.objective + CLOSE)
-    away = np.setdiff1d(np.arange(len(rows.begin) - 1), who)
+    away = np.setdiff1d(np.arange(len(rows.begin) - 1), bidders)
     program.change_bounds(out, 0.0, 0.0)
     if len(away):
         program.change_sides(away, 0.0, 0.0)
@@ -72,22 +72,22 @@ def by_program(rows: Packed, worth: Floats, who: Ints, loss: Floats, most: float
     except NoOptimum:  # it stopped before it had any answer
         return found
     row = np.flatnonzero(solved.x > 0.5)
-    found = better(found, row, worth) if _valid(rows, who, row) else found
+    found = better(found, row, worth) if _valid(rows, bidders, row) else found
     return replace(found, bound=max(min(found.bound, solved.bound), found.objective))
 
 
-def _valid(rows: Packed, who: Ints, row: Ints) -> bool:
-    """Say whether these are rows of each of `who` in turn, and fit together."""
+def _valid(rows: Packed, bidders: Ints, row: Ints) -> bool:
+    """Say whether these are rows of each of `bidders` in turn, and fit together."""
     bidder = np.searchsorted(rows.begin, row, side="right") - 1
-    return np.array_equal(bidder, who) and bool((rows.take[row].sum(axis=0) <= rows.capacity).all())
+    return np.array_equal(bidder, bidders) and bool((rows.take[row].sum(axis=0) <= rows.capacity).all())
 
 
 def improved(
-    rows: Packed, worth: Floats, price: Floats, loss: Floats, gain: Floats, who: Ints, line: Ints, found: Best,
+    rows: Packed, worth: Floats, price: Floats, loss: Floats, gain: Floats, bidders: Ints, line: Ints, found: Best,
     rounds: int,
 ) -> Best:  # fmt: skip
     """Return an answer worth no less than the one found; draws are the same for the same bids."""
-    rng, row = np.random.default_rng(len(who)), found.row.copy()
+    rng, row = np.random.default_rng(len(bidders)), found.row.copy()
     for _ in range(rounds):
         if float(worth[row].sum()) >= found.bound - CLOSE:
             break
@@ -96,12 +96,12 @@ def improved(
         some = rng.permutation(there)[:SERVED]
         if len(some) < 2:
             continue
-        some = some[np.argsort(-rows.most[who[some]].sum(axis=1), kind="stable")]
+        some = some[np.argsort(-rows.most[bidders[some]].sum(axis=1), kind="stable")]
         left = rows.capacity - rows.take[row].sum(axis=0) + rows.take[row[some]].sum(axis=0)
         free = rows._replace(capacity=left, full=words_of(rows, left))
-        seen, now = frames(free, who[some]), float(worth[row[some]].sum())
+        seen, now = frames(free, bidders[some]), float(worth[row[some]].sum())
         bar = now + CLOSE / 2 if rng.random() < 0.5 else now - CLOSE / 2  # or another answer that is as good
-        value, chosen, _ = sweep(free, worth, price, who[some], gain[some], loss, line, *seen, bar, WIDTH)
+        value, chosen, _ = sweep(free, worth, price, bidders[some], gain[some], loss, line, *seen, bar, WIDTH)
         if value > bar:
-            row[some] = unfolded(free, worth, who[some], seen, chosen)
+            row[some] = unfolded(free, worth, bidders[some], seen, chosen)
     return better(found, row, worth)

@@ -12,7 +12,7 @@ from eunomia.solvers.auction.bitpacked import Packed
 
 
 class CanonicalStates(NamedTuple):
-    """Before each turn, and after the last: `most` and the interchangeable classes, as `layers.sweep` takes them."""
+    """Arguments of `dynamic_program.sweep` before each turn, and after the last."""
 
     most: Ints  # (turn + 1, class) what bidders to come can take at most
     group: Ints  # (turn + 1, class) classes of the first group, of the second, …
@@ -20,17 +20,17 @@ class CanonicalStates(NamedTuple):
 
 
 @kernel()
-def frames(rows: Packed, who: Ints) -> CanonicalStates:
-    """Return what the bidders `who` can tell apart, served in that order."""
-    turns, classes = len(who), len(rows.capacity)
+def frames(rows: Packed, bidders: Ints) -> CanonicalStates:
+    """Return what these bidders can distinguish, served in that order."""
+    turns, classes = len(bidders), len(rows.capacity)
     most = np.zeros((turns + 1, classes), dtype=np.int64)
     group = np.zeros((turns + 1, classes), dtype=np.int64)
     ends = np.full((turns + 1, classes // 2 + 1), -1, dtype=np.int64)
     label, shared = np.zeros(classes, dtype=np.int64), classes > 1
     for t in range(turns - 1, -1, -1):
-        most[t] = most[t + 1] + rows.most[who[t]]
+        most[t] = most[t + 1] + rows.most[bidders[t]]
         if t > 0 and shared:  # where nothing is alike, nothing is to the bidders before
-            label = _finer(label, rows.alike[who[t]])
+            label = _finer(label, rows.alike[bidders[t]])
             shared = _grouped(label, group[t], ends[t])
     return CanonicalStates(most, group, ends)
 
@@ -68,7 +68,7 @@ def _grouped(label: Ints, group: Ints, ends: Ints) -> bool:
 
 
 @kernel()
-def unfolded(rows: Packed, worth: Floats, who: Ints, seen: CanonicalStates, chosen: Ints) -> Ints:
+def unfolded(rows: Packed, worth: Floats, bidders: Ints, seen: CanonicalStates, chosen: Ints) -> Ints:
     """Return the rows (turn,) that say of the classes themselves what `chosen` says of classes put in order.
 
     -1 stands for a row that is not there: then the classes are not interchangeable to that bidder.
@@ -80,7 +80,7 @@ def unfolded(rows: Packed, worth: Floats, who: Ints, seen: CanonicalStates, chos
         for k in range(len(left)):
             taken[place[k]] = rows.take[row, k]
             left[k] = min(left[k] - rows.take[row, k], seen.most[t + 1, k])
-        found[t] = _row(rows, worth, who[t], taken, worth[row])
+        found[t] = _row(rows, worth, bidders[t], taken, worth[row])
         begin = 0
         for end in seen.ends[t + 1]:
             if end < 0:

@@ -75,7 +75,7 @@ def sweep(
     rows: Packed,
     worth: Floats,
     price: Floats,
-    who: Ints,
+    bidders: Ints,
     gain: Floats,
     loss: Floats,
     line: Ints,
@@ -87,11 +87,11 @@ def sweep(
 ) -> tuple[float, Ints, float]:
     """Return the best value above `known` (-inf: none found), the rows in the frame of each layer, and `lost`.
 
-    who (turn,) bidders in the order in which they are served, gain (turn,) and loss (row,) as `prices.surplus` has
+    bidders (turn,) in the order in which they are served, gain (turn,) and loss (row,) as `prices.surplus` has
     them, line (row,) rows of each bidder with the least loss first, most (turn + 1, class) what later bidders can take
     at most, group and ends (turn + 1, …) the classes that are interchangeable to all of them, -1 = no more.
     """
-    turns, words, room = len(who), len(rows.full), 4 * width + 64
+    turns, words, room = len(bidders), len(rows.full), 4 * width + 64
     size = 1
     while size < 2 * room:
         size *= 2
@@ -110,7 +110,7 @@ def sweep(
         while last < ends.shape[1] and ends[t + 1, last] >= 0:
             last += 1
         for s in range(alive):
-            for row in line[rows.begin[who[t]] : rows.begin[who[t] + 1]]:
+            for row in line[rows.begin[bidders[t]] : rows.begin[bidders[t] + 1]]:
                 reach = bound[s] - loss[row]
                 if reach <= bar:
                     lost = max(lost, reach)

@@ -29,18 +29,18 @@ class LeaveOneOut:
         self.relaxation: Relaxation | None = None
         self.below = np.inf
 
-    def best(self, who: Ints, known: Ints) -> Best:
-        """Return the best rows of the bidders `who`, (turn,); `known` (turn,) are rows that fit together."""
+    def best(self, bidders: Ints, known: Ints) -> Best:
+        """Return the best rows of the bidders, (turn,); `known` (turn,) are rows that fit together."""
         rows, worth, bound = self.rows, self.worth, np.inf
         if self.relaxation is None:
             start, target = self.price if self.near is None else self.near, float(worth[known].sum())
-            self.price = lowered(rows, worth, start, who, target, STEPS)
+            self.price = lowered(rows, worth, start, bidders, target, STEPS)
             self.near = self.price if self.near is None else self.near
-            found = best_rows(rows, worth, who, self.price, known, WIDTHS[0])
+            found = best_rows(rows, worth, bidders, self.price, known, WIDTHS[0])
             if found.proven:
                 return found
             self.relaxation, known, bound = Relaxation(rows, worth), found.row, found.bound
-        self.price = self.relaxation.prices(who)
-        found = best_rows(rows, worth, who, self.price, known, self.effort.widest, MORE * self.below)
-        self.below = ceiling(rows, worth, self.price, who) - found.objective if found.proven else np.inf
+        self.price = self.relaxation.prices(bidders)
+        found = best_rows(rows, worth, bidders, self.price, known, self.effort.widest, MORE * self.below)
+        self.below = ceiling(rows, worth, self.price, bidders) - found.objective if found.proven else np.inf
         return replace(found, bound=max(min(found.bound, bound), found.objective))

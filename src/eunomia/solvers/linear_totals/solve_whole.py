@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # relative: by how much capacities may be overdrawn by roundin
 
 @dataclass(frozen=True, slots=True)
 class LinearOptimum:
-    """Where rows have shares, and the prices at which nobody would rather have others."""
+    """Where rows have shares, and the prices at which no row prefers other columns."""
 
     row: Ints
     column: Ints

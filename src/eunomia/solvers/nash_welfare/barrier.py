@@ -2,9 +2,9 @@
 
     maximise Σ_i w_i log(T_i·x_i)   subject to   Σ_k x_ik + x_i0 = 1,   Σ_i s_i x_ik + q_k + D_k(p) = N_k,   x, q ≥ 0
 
-with D(p) the demand of rows already tallied (`tally.py`). Column 0 of a block here is a row's idle time: T = 0, p = 0.
-Row i's complementarity x z is driven to μ w_i, so that light rows are resolved as sharply as heavy ones. Given a step
-dp of the prices a row moves share from column k to column j by the flow g_jk (c_j − c_k), where
+with D(p) the demand of rows already tallied (`aggregated_rows.py`). Column 0 of a block here is a row's idle time:
+T = 0, p = 0. Row i's complementarity x z is driven to μ w_i, so that light rows are resolved as sharply as heavy ones.
+Given a step dp of the prices a row moves share from column k to column j by the flow g_jk (c_j − c_k), where
 
     g_jk = θ_j θ_k (y² + Σ_l θ_l (T_l − T_j)(T_l − T_k)) / (S (y² + V)),   θ = x / z,   S = Σ θ,   V = Σ θ (T − T̄)²
 

@@ -1,7 +1,7 @@
 """Prices for any number of rows: from samples to boxes of prices to the few rows that a box leaves open.
 
     prices of a sample → a box around them → one pass settles all rows whose edge is sure in the box
-    → rows that the box cannot tell apart are merged (`alike.py`)
+    → rows that the box cannot tell apart are merged (`symmetry.py`)
     → the same again with the open rows and the tally of the settled ones, until so few are open that all are taken
 
 Sampling is a guess and nothing rests on it: the last prices must lie in every box. Where they do not, or where a box
@@ -28,7 +28,7 @@ from eunomia.solvers.program import NoOptimum
 
 FEW = 1536  # rows that are taken all at once
 _SEVERAL = 4 * FEW  # rows that may be
-_SOME = 128  # rows that are worth a look at who is alike
+_SOME = 128  # rows from which merging symmetric rows pays
 _GOAL = 1e-10  # gap per unit of weight at which an interior point ends
 _CLOSE = 1e-9  # where only its prices are wanted
 _ROUGHER = 1e-8  # where the first fails
@@ -39,12 +39,12 @@ _MOST_BOXES = 8  # that prices may leave, or that leave too many open, before al
 _BELIEVED = 3  # boxes that are given up when only a sample says that prices leave them
 _MOST_STEPS = 6  # that correct a sample's prices for one box
 _ENOUGH = 1e-3  # the step, relative, at which a box is drawn
-_TOO_MANY = 0.85  # of the rows, to go on with as open ones
+_TOO_MANY = 0.85  # of the rows: more open ones than this are not solved
 _START_BOX, _START_WIDER = 2e-3, 4.0  # half width around prices that are given; as many times that, when they leave it
 _WIDTH = 2.0  # half width of a box in 1 / √picks; prices of samples are off by less than 1.7
 _SHARP = 1e-8  # half width, relative, of the least box around corrected prices
 _TIED = 1e-6  # the same where rows are tied: prices stay where they are, to what an interior point tells apart
-_TOLD = 1e-10  # of the mean weight per size: prices that rounding tells apart
+_RESOLUTION = 1e-10  # of the mean weight per size: prices that rounding tells apart
 
 
 class _Left(Exception):
@@ -57,7 +57,7 @@ class _Left(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """What a box leaves: the open rows, who of them is alike, and their market."""
+    """What a box leaves: the open rows, which of them are symmetric, and their market."""
 
     chosen: Edges
     open: Ints
@@ -101,9 +101,9 @@ def best_point(
         point = all_at_once(rows, market, start, sharp)
         return fitted(point, rows, market) if sharp else point
     sample, price, box = _begun(rows, market, start, outer)
-    misses, told = 0, _TOLD * rows.weight.sum() / rows.size.sum()
+    misses, resolution = 0, _RESOLUTION * rows.weight.sum() / rows.size.sum()
     for boxes in range(_MOST_BOXES):
-        price, box = market.middle(price, np.maximum(box, told))
+        price, box = market.middle(price, np.maximum(box, resolution))
         inside = _Inside.of(rows, market, price, box, coarse=boxes > 1)
         if len(inside.few) <= _TOO_MANY * len(rows):
             inner, found = _tried(inside, price, market, misses < _BELIEVED, sharp)

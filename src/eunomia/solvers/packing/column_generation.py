@@ -4,7 +4,7 @@
     time of each class ≤ its rows,    size · Y of each column ≤ its capacity,    Y ≥ 0
 
 A demand speaks of one class and of what its rows do faster than a threshold λ; each class has one with λ = 0, and
-`histories` adds others. Rows are few and activities many, so only those alone are there from the start; a pair is
+`per_job_needs` adds others. Rows are few and activities many, so only those alone are there from the start; a pair is
 taken in when the prices say that it pays, and at the end no pair left out does. That is the proof of optimality, and
 the bound is summed from the prices over all activities, in the program or not.
 """

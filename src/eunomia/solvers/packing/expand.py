@@ -1,4 +1,4 @@
-"""Times of classes parted among their rows: who has which column, beside whom, for what share of time.
+"""Times of classes parted among their rows: the column, partner and share of time of each row.
 
 Each row gets an equal part of every activity of its class, so all rows of a class have one effective rate and none is
 busy for longer than the mean. Rows of two classes meet by the north-west corner rule: both classes stand along the
@@ -19,7 +19,7 @@ from eunomia.solvers.classes import Classes
 from eunomia.solvers.packing.activities import ALONE
 from eunomia.solvers.packing.sharing import Shared
 
-_FINE = 2.0**52  # widths of unequal rows are told apart to this part of the whole
+_FINE = 2.0**52  # widths of unequal rows are distinguished to this part of the whole
 
 
 @dataclass(frozen=True, slots=True)

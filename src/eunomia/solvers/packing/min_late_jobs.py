@@ -3,8 +3,8 @@
     minimise Σ_i w[i] z[i]   over z ∈ {0, 1} and the times Y of `sharing` of those kept, with for each class and λ ≥ 0
     Σ_i (f[i] − λ)⁺ (1 − z[i]) ≤ Σ_a (rate[a] − λ)⁺ Y[a]
 
-Rows of one class part what it gets by exactly these conditions (`histories`), and they are linear in z, so those that
-an answer breaks are added until it can be carried out. What that leaves open, such as rows that would share with
+Rows of one class part what it gets by exactly these conditions (`per_job_needs`), and they are linear in z, so those
+that an answer breaks are added until it can be carried out. What that leaves open, such as rows that would share with
 themselves, and problems of very many floors are settled by trying: late is then the smallest set found.
 """
 
@@ -73,7 +73,7 @@ def late_shared_rows(
 
 
 def _found(asked: _Asked) -> tuple[Bools, float]:
-    """Return who is late, (row,), and a weight that no smaller set has."""
+    """Return the late rows, (row,), and a weight that no smaller set has."""
     sorts = group(asked.of, asked.floor, asked.weight)
     late, bound = _searched(asked, sorts) if len(sorts) <= _FEW else (None, 0.0)
     if late is None:
@@ -159,7 +159,7 @@ class _Search:
         return np.where(self.of == each, np.maximum(self.floor - level, 0.0), 0.0)
 
     def demand_more(self, number: Ints, time: Floats) -> bool:
-        """Add the thresholds that the times break for those who are not late; return whether there were any."""
+        """Add the thresholds that the times break for rows that are not late; return whether there were any."""
         known, kept = len(self.threshold), self.count - number
         for each in np.unique(self.of).tolist():
             rates = np.append(self.things.first_rate, self.things.second_rate)

@@ -88,7 +88,7 @@ def highest_shared_level(
     together = float(capacity.sum() / (size[asks] * slope[asks] / best[asks]).sum()) if asks.any() else 1.0
     alone = reach(things, size, count, capacity)[asks] / slope[asks]
     unit = float(alone.min(initial=together))  # near t, or above
-    limit = float(alone.min()) if asks.any() else 0.0  # where nobody asks, t says nothing
+    limit = float(alone.min()) if asks.any() else 0.0  # without needs t means nothing
     worth = worth_of(things, 1 / np.where(best > 0, best, 1.0) if second is None else second, size)
 
     def solve(least_step: float) -> Shared:

@@ -1,11 +1,11 @@
 """Lexicographic water filling when two rows may share a column: levels rise by a tree, over classes of alike rows.
 
-    level[c] = E[c] / (n[c] · need[c])   with E the effective rates of `sharing`; the tree says who rises how fast
+    level[c] = E[c] / (n[c] · need[c])   with E the effective rates of `sharing`; the tree gives the rates of rise
 
 One phase finds the last moment U at which what all classes should have by then, r(U), fits. It comes down from above:
 at a moment that does not fit, max t with E ≥ t · r(U) gives demand prices λ ≥ 0, no point has Σ λ E above what they
 prove, and so no moment is possible after the root of Σ λ r(U) = that. At the last moment a class with λ > 0 is stopped
-for good: what all with a price have together is the most there can be, and nobody falls later. Each phase stops one
+for good: what all with a price have together is the most there can be, and no class falls later. Each phase stops one
 class at least. Rows that are alike have one level, since the levels of the optimum are unique.
 """
 

@@ -4,7 +4,7 @@
     aged     r(t) = a t / (b − e t)   cap is None; increasing and convex up to t = b / e
     capped   r(t) = min(a t, cap)     b and e are None; a = ALWAYS is a constant
 
-The form is told by which arrays are None, which the compiler sees: each form is compiled to a loop of its own.
+Which arrays are None determines the form, which the compiler sees: each form is compiled to a loop of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The highest level of many rows: prices by samples, boxes around them, an exact program for the few rows left.
 
-Columns whose price cannot be told from zero are taken as free: a row then has one free alternative, the fastest of
-them, and their capacity is looked at afterwards, when the level is known. If it does not suffice they have a price
-after all.
+Columns whose price cannot be distinguished from zero are taken as free: a row then has one free alternative, the
+fastest of them, and their capacity is looked at afterwards, when the level is known. If it does not suffice they have a
+price after all.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.pricing.needs import FIXED
 from eunomia.solvers.pricing.rows import NeedRows
 
-_GLANCE = 512  # rows looked at to tell whether few sorts of speeds occur
+_INSPECTED = 512  # rows looked at to tell whether few sorts of speeds occur
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +74,17 @@ class DistinctRows:
         return fast * up + slow * down, u * down
 
 
-def glance(*facts: Floats) -> tuple[int, int]:
-    """Return how many sorts of rows are seen in some, by all facts (row,) together, and in how many rows."""
+def count_distinct(*facts: Floats) -> tuple[int, int]:
+    """Return how many distinct rows a sample has, by all facts (row,) together, and in how many rows."""
     rows = len(facts[0])
-    places = np.linspace(0, max(rows - 1, 0), min(rows, _GLANCE)).astype(np.int64)
+    places = np.linspace(0, max(rows - 1, 0), min(rows, _INSPECTED)).astype(np.int64)
     seen = np.stack([fact[places] for fact in facts], axis=1)
     return len({row.tobytes() for row in seen}), len(places)
 
 
 def few_speeds(rows: NeedRows) -> bool:
     """Return whether few sorts of speeds seem to occur among many rows."""
-    seen, looked_at = glance(*rows.T)
+    seen, looked_at = count_distinct(*rows.T)
     return seen <= looked_at // 4
 
 

@@ -107,7 +107,7 @@ def renewed(rows: NeedRows, limit: Floats, start: Floats) -> tuple[Table, PriceE
         return None
     if rows.b is None and rows.cap is None:
         few = _evenly(rows)
-        if few.count < FEW:  # next to nobody has a need: who has decides, not a sample
+        if few.count < FEW:  # few rows have a need; use all of them, not a sample
             return None
         nothing = np.zeros((3, len(limit)))  # given, so that what these few ask for is not taken for a bound
         table = replace(table_of(few, limit, nothing, np.inf), rows=rows, weight=None)
@@ -145,6 +145,6 @@ def _scarce(table: Table, search: Search, some: NeedRows, value: Floats) -> bool
 
 
 def cheap(table: Table, centre: Centre, spread: float) -> Ints:
-    """Return the open columns whose value cannot be told from zero."""
+    """Return the open columns whose value cannot be distinguished from zero."""
     value = centre.value[table.open]
     return table.open[value <= spread * np.maximum(value, 0.5 / len(table.open))]

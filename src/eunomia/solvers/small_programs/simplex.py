@@ -2,10 +2,10 @@
 
     maximise Σ_j v_j λ_j   subject to   Σ_j d_jk λ_j ≤ N_k,   Σ_j λ_j = 1,   λ ≥ 0
 
-An answer j is worth v_j and uses d_jk of column k. Nobody lists the answers: the one that gains most at the prices of
-the basis is asked for, and enters. The basis has one member for each column of capacity and one more, so a step costs
-next to nothing, and where no answer gains, the prices are the proof (column generation: G. B. Dantzig and P. Wolfe,
-"Decomposition Principle for Linear Programs", Operations Research 8(1), 1960).
+An answer j is worth v_j and uses d_jk of column k. The answers are not enumerated: the one that gains most at the
+prices of the basis is asked for, and enters. The basis has one member for each column of capacity and one more, so a
+step costs next to nothing, and where no answer gains, the prices are the proof (column generation: G. B. Dantzig and P.
+Wolfe, "Decomposition Principle for Linear Programs", Operations Research 8(1), 1960).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def invert(basis: Floats, inverse: Floats, amount: Floats, scratch: Floats) -> b
 def prices(basis: Floats, inverse: Floats, value: Floats, price: Floats, scratch: Floats) -> int:
     """Write what each side of the basis is worth (row,), the last one that of one answer.
 
-    Returns the column whose unused capacity should come back into the basis, for its price is below 0; -1 = none.
+    Returns the column whose unused capacity should re-enter the basis, because its price is below 0; -1 = none.
     """
     size, left = len(value), scratch[0]
     for i in range(size):

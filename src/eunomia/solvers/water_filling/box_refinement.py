@@ -1,6 +1,6 @@
 """The last moment of a crowd too large for the general solver: boxes of prices and moments, each inside the last.
 
-See crowd.py for the idea. `settle` returns the exact answer for all rows, and the mix of each.
+See large_instance.py for the idea. `settle` returns the exact answer for all rows, and the mix of each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eunomia.solvers.water_filling.screen import LARGE, OPEN, screened
 FEW = 160  # rows that go to the general solver as they are
 _SAMPLE = 4_096  # rows of a first sample
 _SPREAD = 2.0  # standard errors of a sample's answer that a box is wide to either side
-_ROUGH = 5.0  # cutting planes go on to this error over the number of all rows
+_ROUGH = 5.0  # cutting planes continue to this error over the number of all rows
 _TIMES = (1.0, 1.0, 2.0, 6.0, 18.0)  # widths of boxes; the second lies around where the first was left
 _PARTED = 0.8  # of the rows, open in a box: too many for it to be of use
 _DOUBT = 0.5  # parts of the error of a guess by which it is outside its bounds before they are in the way
@@ -164,11 +164,11 @@ def _astray(guess: MomentEstimate, crowd: LargeInstance) -> ResolvedRows | None:
         return None
     traded = np.zeros(crowd.columns + 1)
     traded[crowd.column] = beyond
-    nobody, none = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
+    no_edge, none = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
     share = np.empty((0, len(traded)))
     price = np.zeros(len(traded))
     return ResolvedRows(
-        guess.moment, price, guess.worth, 0.0, False, nobody, nobody, none, share, traded, guess.levels, astray=True
+        guess.moment, price, guess.worth, 0.0, False, no_edge, no_edge, none, share, traded, guess.levels, astray=True
     )
 
 
@@ -204,7 +204,7 @@ def settle_few(crowd: LargeInstance, low: float, high: float) -> ResolvedRows:
     some = value > ROUNDING
     price[crowd.column[some]], worth[crowd.column[some]] = last.price[some], value[some]
     traded[crowd.column] = last.traded
-    nobody = np.full(n, OPEN, dtype=np.int8)
+    no_edge = np.full(n, OPEN, dtype=np.int8)
     return ResolvedRows(
-        last.moment, price, worth, last.over, last.later, nobody, nobody.copy(), np.arange(n), share, traded
+        last.moment, price, worth, last.over, last.later, no_edge, no_edge.copy(), np.arange(n), share, traded
     )

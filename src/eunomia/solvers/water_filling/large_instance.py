@@ -6,8 +6,8 @@ with the group. The rows left choose. Prices of a sample, right to 1/√size, gi
 sampled again, a box that is smaller by the part of rows left; until the general solver takes those left as they are.
 An answer inside the box is exact for all rows; one outside moves the box.
 
-Columns without price are one column that costs nothing, with each row's best rate on them: which of them serves whom
-is settled afterwards, when those that are scarce have been filled.
+Columns without price are one column that costs nothing, with each row's best rate on them: which of them serves which
+row is settled afterwards, when those that are scarce have been filled.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sums:
     """What the rows that keep to one edge amount to."""
 
     base: Floats  # (column,) load that does not change
-    full: Floats  # (group + 1,) what those who have stopped have got; the root is first
+    full: Floats  # (group + 1,) what stopped rows have; the root is first
     full_weight: Floats  # (group + 1,)
     rising_weight: Floats  # (group + 1,)
     rising_room: Floats  # (group + 1,) a bound on what they can get

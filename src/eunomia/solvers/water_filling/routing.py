@@ -40,7 +40,7 @@ class Routing:
     def __init__(self, rate: Floats, load: Floats, capacity: Floats, least: Floats, most: Floats):
         """Take rate (row, column), load (row,), capacity, least and most worth (column,), all worth being 1.
 
-        Without capacity a column serves nobody; with an infinite one it has no price. Raises NoOptimum for rows too
+        Without capacity a column serves no row; with an infinite one it has no price. Raises NoOptimum for rows too
         many and too different.
         """
         self.bundles = Bundles(np.where(capacity > 0, rate, 0.0), load)

@@ -1,4 +1,4 @@
-"""From what rows have got to their shares: who stops, who is served by which edge, and all entries when asked for."""
+"""Shares from the levels of rows: the rows that stop, the edge that serves each, and all entries on request."""
 
 from __future__ import annotations
 
@@ -129,11 +129,11 @@ def serve(
     sums: tuple[Floats, Floats, Floats],
     still: Ints,
 ) -> int:
-    """Serve those of the waiting rows that pay and keep to an edge, and list in `still` those who do not pay.
+    """Serve those of the waiting rows that pay and keep to an edge, and list in `still` those that do not pay.
 
     columns: what the ends of edges, left and right (waiting row,), count; one after the last is the fastest of `free`
     for the row. Writes lefts, rights (row,), adds to used (column,), and to full and full_weight (group + 1,) all
-    who pay; lost (group + 1,) is what rounding took from full. Returns how many are listed.
+    that pay; lost (group + 1,) is what rounding took from full. Returns how many are listed.
     """
     left, right, lefts, rights = ends
     full, full_weight, lost = sums
@@ -208,7 +208,7 @@ def _cut(
     column: Ints,
     share: Floats,
 ) -> float:
-    """Cut the entries (row, column, share) so that nobody has more than got · need, its time or the capacity.
+    """Cut the entries (row, column, share) so that no row has more than got · need, its time or the capacity.
 
     got (row,) is lowered to what a row reaches where that is no more than `unsure` (row,) below. Returns by how much
     any other falls short at most, in parts of its best rate.

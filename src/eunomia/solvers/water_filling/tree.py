@@ -1,4 +1,4 @@
-"""Trees of groups: who rises how fast, when weights are split again each time a row stops.
+"""Trees of groups: how fast each row rises when weights are split again each time a row stops.
 
 Every group has a weight, and passes what it gets to its children, groups or rows: by `share` in proportion to the
 weights of those that still rise, by `first` all of it to the first that still rises. As children stop in the order
@@ -258,7 +258,7 @@ def _level(
     v, steeper, first = start, INFINITE, True
     while True:
         full, slope = _full(children, room, weight, v)
-        if slope == 0.0 and first and v > 0.0:  # nobody rises there
+        if slope == 0.0 and first and v > 0.0:  # no row rises there
             v, first = 0.0, False
             continue
         if slope >= steeper or slope == 0.0:

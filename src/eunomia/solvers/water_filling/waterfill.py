@@ -2,11 +2,11 @@
 
     level[i] = Σ_k T[i,k] x[i,k] / a[i]     subject to   Σ_k x[i,k] ≤ 1,   Σ_i s[i] x[i,k] ≤ N[k],   x ≥ 0
 
-T rate, a need, s size, N capacity; who rises how fast is a matter of the tree (tree.py). One phase finds the
+T rate, a need, s size, N capacity; the tree (tree.py) gives how fast each row rises. One phase finds the
 last moment U at which the needs r(U) fit, and prices p of the columns (Σ p N = 1) at which they cost all there is.
 Every later answer costs as much, so no row ever spends more than its cheapest mix. Hence a row whose next bit costs
 something is stopped for good, and a row whose next bit is free keeps to the free columns, whose best rate is from now
-on its room. Each phase takes at least one column from those that go on: there are at most as many phases as columns.
+on its room. Each phase takes at least one column from those that remain: there are at most as many phases as columns.
 
 Inside a phase U comes down from above: any prices give a moment that cannot be passed, the root of
 Σ_i cost_i(p, r_i(U)) = p·N, and the needs at that moment give better prices, until they fit.
@@ -40,7 +40,7 @@ _MOST = 3_000  # distinct rows that it takes where nothing else helps
 
 @dataclass(frozen=True)
 class Filled:
-    """Where every row stopped, and the prices that prove it could not go on."""
+    """Where every row stopped, and the prices that prove it could not rise further."""
 
     level: Floats  # (row,) Σ_k T x / a; 0 for rows that no column serves
     frozen_in: Array  # (row,) the phase, from 1, in which it stopped; 0 for rows that no column serves
@@ -234,4 +234,4 @@ def _last_without(paid: Ints, begun: list[tuple[_Filling, Serving]]) -> tuple[_F
             serving.paid = serving.paid.copy()
             serving.paid[paid] = True
             return filling, serving
-    raise NoOptimum("the columns that nobody pays for cannot serve those who need no other")
+    raise NoOptimum("the free columns cannot serve the rows that need no other")

@@ -26,7 +26,7 @@ _SLACK = 1e-9  # load above capacity, relative, that shares are cut by
 
 
 class Scarce(Exception):
-    """Columns taken for free could not serve all who were sent there."""
+    """Columns taken for free could not serve all rows sent there."""
 
     def __init__(self, columns: Ints):
         super().__init__(columns)
@@ -34,7 +34,7 @@ class Scarce(Exception):
 
 
 class Serving:
-    """The rows not yet served, the columns not yet full, and the shares of all who have been served."""
+    """The rows not yet served, the columns not yet full, and the shares of the served rows."""
 
     def __init__(self, rate: Floats, load: Floats, capacity: Floats, need: Floats, tree: Tree, paid: Bools):
         """Take rate (column, row), load, need (row,), capacity (column,); `paid` columns are never taken for free."""
@@ -92,10 +92,10 @@ class Serving:
         if settled.over > _SLACK:
             raise Scarce(columns[settled.price[:-1] > 0])
         free = columns[settled.price[:-1] == 0]
-        who = self.waiting[settled.rows]
-        rate, need = self.rate[:, who], got[who] * self.need[who]
+        served_rows = self.waiting[settled.rows]
+        rate, need = self.rate[:, served_rows], got[served_rows] * self.need[served_rows]
         inside = need > rate[free].max(axis=0, initial=0.0) * (1 + 1e-12)
-        who, share, rate, need = who[inside], settled.share[inside], rate[:, inside], need[inside]
+        served_rows, share, rate, need = served_rows[inside], settled.share[inside], rate[:, inside], need[inside]
         priced = len(columns) - len(free)
         across = np.ascontiguousarray(rate[columns].T)
         if len(free) and ties(across, settled.price[:-1], need) >= max(priced, 1):
@@ -103,10 +103,10 @@ class Serving:
                 f"more than {priced - 1} rows may change between {priced} columns at no cost: many are alike"
             )
         self._by_edge(settled.left, settled.right, got, free)
-        fastest = free[rate[free].argmax(axis=0)] if len(free) else np.full(len(who), -1)
+        fastest = free[rate[free].argmax(axis=0)] if len(free) else np.full(len(served_rows), -1)
         for j in range(len(columns) + 1):
-            column = fastest if j == len(columns) else np.full(len(who), columns[j])
-            self._note(who, column, share[:, j])
+            column = fastest if j == len(columns) else np.full(len(served_rows), columns[j])
+            self._note(served_rows, column, share[:, j])
         self.columns = free
 
     def _rates(self) -> Floats:
