@@ -66,7 +66,7 @@ def reproduce(request: Request) -> FigureTable:
     seeds = min(request.seeds, len(FIRST_DAYS))
     notes = _notes(path, trace, seeds)
     runs = [_Run(policy, seed) for policy in POLICIES for seed in range(seeds)]
-    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _told, request)
+    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _describe, request)
     shown: dict[str, dict[int, WindowFairness]] = {policy: {} for policy in POLICIES}
     for run, one in found.items():
         shown[run.policy][run.seed] = one
@@ -95,7 +95,7 @@ def _read(file: Path) -> WindowFairness:
     return WindowFairness(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def _told(found: WindowFairness) -> str:
+def _describe(found: WindowFairness) -> str:
     return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
 
 

@@ -89,7 +89,7 @@ def _compare(case: Path, request: Request, found: JobComparison) -> None:
             ours = {job: ours[job] for job in names}
             found.rows += [
                 *compared(series, results.lives, ours, submitted, f"{source}/{PREFIX}{name}.csv", odd=results.odd),
-                *summary.beside(series, (name,), _told(ours, submitted), f"{source}/summary.csv"),
+                *summary.beside(series, (name,), _describe(ours, submitted), f"{source}/summary.csv"),
             ]
     if count is None:
         note = "summary.csv does not say how many jobs are tracked: all from the first with a result to the last are"
@@ -136,7 +136,7 @@ def _check_tracked(path: Path, lives: Collection[str], names: Sequence[str], tra
         raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, fix=fix)])
 
 
-def _told(ours: Mapping[str, Life], submitted: Mapping[str, float]) -> dict[str, float]:
+def _describe(ours: Mapping[str, Life], submitted: Mapping[str, float]) -> dict[str, float]:
     """Return what a summary tells of a run; that a job runs is seen at the end of its first round."""
     seen = [life.start + ROUND_S - submitted[name] for name, life in ours.items()]
     return {**totals(ours, submitted, ours), "avg_responsiveness_s": mean(seen)}

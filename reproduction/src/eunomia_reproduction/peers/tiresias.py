@@ -99,7 +99,7 @@ def _compare(folder: Path, case: Path, request: Request, found: JobComparison) -
                     series, theirs.lives, ours, submitted, f"{source}/{path.name}", checked=checked, odd=theirs.odd
                 ),
                 *summary.beside(
-                    series, (name, placement), _told(ours, sheet), f"{source}/summary.csv", checked=checked
+                    series, (name, placement), _describe(ours, sheet), f"{source}/summary.csv", checked=checked
                 ),
             ]
             if schedule in OURS:
@@ -113,7 +113,7 @@ def _compare(folder: Path, case: Path, request: Request, found: JobComparison) -
     found.notes += summary.notes(f"tiresias {case.name}")
 
 
-def _told(ours: Mapping[str, Life], sheet: PeerSheet) -> dict[str, float]:
+def _describe(ours: Mapping[str, Life], sheet: PeerSheet) -> dict[str, float]:
     """Return what a summary tells of a run."""
     names = sheet.texts["job_id"]
     found = totals(ours, submissions(sheet), names)

@@ -19,7 +19,7 @@ _PROVEN = 1e-9  # relative: beyond rounding
 _WARM = 0.005  # half width of the box around the prices of an earlier answer
 _ASTRAY = 1.5  # half widths of a small sample's box beyond which an earlier answer is out of date
 _MANY = 8 * FEW  # rows from which an earlier answer saves time
-_GLANCED = 256  # of so many rows one is looked at to tell whether an earlier answer serves, more where rows are few
+_SAMPLED = 256  # one row in so many is sampled to check whether an earlier answer serves, more where rows are few
 _BLUR = 4.0  # standard errors of the level of rows drawn evenly, whose sizes and needs may differ as they like
 
 
@@ -129,7 +129,7 @@ def renewed(rows: NeedRows, limit: Floats, start: Floats) -> tuple[Table, PriceE
 
 def _evenly(rows: NeedRows) -> NeedRows:
     """Return one row of each stretch, if it has a need, standing for all of them; always the same."""
-    stretch = min(_GLANCED, rows.count // (4 * FEW))
+    stretch = min(_SAMPLED, rows.count // (4 * FEW))
     count = rows.count // stretch
     places = np.arange(count) * stretch + np.random.default_rng((rows.count, count)).integers(0, stretch, count)
     places = places[rows.a[places] > 0]

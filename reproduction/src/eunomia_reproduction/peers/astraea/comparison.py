@@ -24,7 +24,7 @@ from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
 HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is printed with four decimals
 COUNTED = ("lease_expiry_cnt", "resume_cnt", "total_pending_time")
-TOLD = "tenant_U_over_D_final"
+FAIRNESS_COLUMN = "tenant_U_over_D_final"
 SUMMED = ("job_selection", "user_quota", "lease_s", "variant")
 DRAWN = "dynamic"  # the quota whose backfill is drawn, without a seed
 
@@ -164,7 +164,7 @@ def _summed(series: str, summary: Summary, path: Path, jobs: ArtifactWorkload, o
         "avg_lease_expiries": float(outcome.expiries[ended].mean()) if len(fairness) else math.nan,
     }
     tenants = outcome.by_tenant(jobs.tenants)
-    words = {TOLD: {**tenants, "min": min(tenants.values()), "max": max(tenants.values())}}
+    words = {FAIRNESS_COLUMN: {**tenants, "min": min(tenants.values()), "max": max(tenants.values())}}
     run = (*path.stem.split(".")[1:], "")[:4]
     return summary.beside(series, run, numbers, f"astraea/{path.parent.name}/{summary.path.name}", words=words)
 
