@@ -212,7 +212,7 @@ def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_told_get_non
     before, after = np.array(trace.tenant), np.array(traced.owned(trace, 1).tenant)
     assert trace.submitted_s.max() < traced.UNTIL_S
     assert (after != "").all() and (after[before != ""] == before[before != ""]).all()
-    assert not set(after[before == ""]) & set(traced.TOLD)
+    assert not set(after[before == ""]) & set(traced.FULLY_NAMED)
 
 
 def test_an_interval_is_told_with_its_seeds() -> None:

@@ -68,7 +68,7 @@ class Ticks:
             if now % HOUR_S == 0:
                 self.accounts.turn()
             self._pass_time()
-            self._update_service()
+            self._update_fairness()
             self._end(now)
             self._find_fresh()
             self._arrive(now)
@@ -85,7 +85,7 @@ class Ticks:
         for column in (self.ran, self.lease, self.life):
             column[self.running] += TICK_S
 
-    def _update_service(self) -> None:
+    def _update_fairness(self) -> None:
         """Bring the fairness of jobs and tenants up to date."""
         jobs, present = self.jobs, np.concatenate((self.waiting, self.running))
         size, tenant = jobs.size[present], jobs.tenant[present]
