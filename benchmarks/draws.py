@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.filling.tree import Tree
+from eunomia.solvers.water_filling.tree import Tree
 
 SIZES = (1.0, 2.0, 4.0, 8.0)
 HOUR = 3600.0

@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.solvers.filling.tree import Tree
+from eunomia.solvers.water_filling.tree import Tree
 
 SECONDS = 120.0  # wall time after which a solver, or a sequence of programs, is stopped
 _SETTINGS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats
-from eunomia.solvers.level import highest_level
+from eunomia.solvers.max_min import highest_level
 
 JOBS = (100, 1_000, 5_000)
 TYPES, JOB_TYPES = 3, 26

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.draws import Table, draw
 from eunomia.model.arrays import Floats
-from eunomia.solvers.level import Level, highest_level
+from eunomia.solvers.max_min import MaxMinResult, highest_level
 
 FLUSH = np.ones(1 << 23)  # 64 MiB, more than the caches hold
 
@@ -50,7 +50,7 @@ GOALS = (
 )
 
 
-def solver(name: str, table: Table, seed: int) -> Callable[[], Level]:
+def solver(name: str, table: Table, seed: int) -> Callable[[], MaxMinResult]:
     """Return what is to be measured."""
     rate, size, capacity = table.throughput, table.size, table.capacity
     if name == "makespan":

@@ -18,7 +18,7 @@ from benchmarks.draws import Table, draw
 from benchmarks.level_engine import read, spent
 from benchmarks.unlucky import FAMILIES, Problem, problem
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.proportional import Proportional, fairest_product, strategy_proof
+from eunomia.solvers.proportional import NashWelfareResult, fairest_product, strategy_proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def solver(goal: Goal, table: Table, seed: int) -> Callable[[], object]:
     return lambda: proven(fairest_product(*problem[:3], changed, start=before.price))
 
 
-def proven(found: Proportional) -> None:
+def proven(found: NashWelfareResult) -> None:
     """Raise unless the answer is as good as was promised."""
     if found.gap > 1e-6:
         raise RuntimeError(f"the gap is {found.gap:.1e}")

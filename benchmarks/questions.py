@@ -13,11 +13,11 @@ from benchmarks import sharing
 from benchmarks.draws import HOUR, Table, changed, draw
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.assignment import soonest
-from eunomia.solvers.filling.tree import Tree
-from eunomia.solvers.filling.waterfill import fill
-from eunomia.solvers.level import Level, highest_level
 from eunomia.solvers.linear import best_total
+from eunomia.solvers.max_min import MaxMinResult, highest_level
 from eunomia.solvers.proportional import fairest_product
+from eunomia.solvers.water_filling.tree import Tree
+from eunomia.solvers.water_filling.waterfill import fill
 
 SMALL, MIDDLE, LARGE, MILLION = 2_048, 10_000, 100_000, 1_000_000
 CONIC, LINEAR = "Clarabel", "HiGHS"
@@ -44,7 +44,7 @@ def three(table: Table) -> tuple[Floats, Floats, Floats]:
     return table.throughput, table.size, table.capacity
 
 
-def _of_level(_: Any, level: Level) -> float:
+def _of_level(_: Any, level: MaxMinResult) -> float:
     return level.objective
 
 

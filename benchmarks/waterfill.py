@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats
-from eunomia.solvers.filling.tree import Tree, flat
-from eunomia.solvers.filling.waterfill import _Filling, fill
+from eunomia.solvers.water_filling.tree import Tree, flat
+from eunomia.solvers.water_filling.waterfill import _Filling, fill
 
 ROWS = (300, 1000)  # few enough for the general solver on all rows
 SIZES = ((2_048, 3, 20), (100_000, 3, 5), (1_000_000, 3, 3))  # rows, columns, seeds

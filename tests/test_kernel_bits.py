@@ -19,16 +19,16 @@ from eunomia.kernels import KERNELS, VALUE_SAFE, kernel
 from eunomia.solvers.auction.bids import Bids
 from eunomia.solvers.auction.optimum import EXACT
 from eunomia.solvers.auction.partial import partial_allocation
-from eunomia.solvers.filling.waterfill import fill
-from eunomia.solvers.level import highest_level
 from eunomia.solvers.linear import best_total
-from eunomia.solvers.prices.newton import answers
-from eunomia.solvers.prices.response import classify
-from eunomia.solvers.prices.rows import Rows
+from eunomia.solvers.linear_totals.response import choose
+from eunomia.solvers.max_min import highest_level
+from eunomia.solvers.nash_welfare.response import recount, settle
+from eunomia.solvers.pricing.newton import answers
+from eunomia.solvers.pricing.response import classify
+from eunomia.solvers.pricing.rows import NeedRows
 from eunomia.solvers.proportional import fairest_product
-from eunomia.solvers.smooth.response import recount, settle
 from eunomia.solvers.sums import greatest, inner_product, summed, total
-from eunomia.solvers.totals.response import choose
+from eunomia.solvers.water_filling.waterfill import fill
 
 SOURCE = Path(eunomia.__file__).parent
 # These depend on the library, the processor or the length of an array in their last bit.
@@ -84,7 +84,7 @@ def in_blocks(rng: np.random.Generator) -> list[Any]:
     price, need, base = rng.uniform(0.1, 2, columns), rng.uniform(0, 2, rows), rng.uniform(0, 0.5, rows)
     found: list[Any] = [summed(need, rows), total(need), inner_product(need, size), greatest(need, rows)]
     demand = np.zeros((2, columns))
-    some = Rows(rate, base, size, need, None, None, None)
+    some = NeedRows(rate, base, size, need, None, None, None)
     answers(rate, base, size, need, weight, price, demand)
     found += [demand]
     choice = np.empty(rows, dtype=np.int16)

@@ -34,7 +34,7 @@ ALLOWED = {  # (file, what): why its last digit cannot matter
     ("metrics/statistics.py", "math.atan"): "the quantile made of it is rounded to 40 bits",
     ("tuners/hyperdrive.py", "math.erf"): "the chance made of it is rounded to 30 bits",
     ("placement/seat_order.py", "np.log2"): "says into which bin a key goes, not the order of keys",
-    ("solvers/auction/layers.py", "np.partition"): "finds a value, whose place among equal ones is not asked",
+    ("solvers/auction/dynamic_program.py", "np.partition"): "finds a value, whose place among equal ones is not asked",
     ("reproduction/philly/failures.py", "draw"): "compared with a published table at two digits",
 }
 

@@ -11,7 +11,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Node
 from eunomia.policies.order.drf import Drf
-from eunomia.solvers.dominant import Tasks, dominant_shares, filling
+from eunomia.solvers.drf import Tasks, dominant_shares, filling
 from eunomia.testing.small_worlds import DrawnRates, SmallWorld, play
 
 MANY = 400

@@ -20,7 +20,7 @@ from eunomia.policies.order.optimus import Optimus
 from eunomia.policies.order.slaq import Slaq
 from eunomia.scenario import scenario_from_dict
 from eunomia.setup.run_config import set_up
-from eunomia.solvers.climbing import climb
+from eunomia.solvers.greedy_marginal import climb
 from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, draw, one_type, play
 
 SHAPES = 6

@@ -7,17 +7,17 @@ import pytest
 from benchmarks.draws import draw
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers import level
-from eunomia.solvers.level import Level, highest_level
-from eunomia.solvers.prices.assemble import Edges
-from eunomia.solvers.prices.rows import Rows
-from eunomia.solvers.prices.vertex import vertex
+from eunomia.solvers import max_min
+from eunomia.solvers.max_min import MaxMinResult, highest_level
+from eunomia.solvers.pricing.assemble import Edges
+from eunomia.solvers.pricing.final_lp import vertex
+from eunomia.solvers.pricing.rows import NeedRows
 
 
 @pytest.fixture
 def by_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send small tables down the road of the large ones."""
-    monkeypatch.setattr(level, "_distinct", lambda rows, second: None)
+    monkeypatch.setattr(max_min, "_distinct", lambda rows, second: None)
 
 
 def table(rows: int, columns: int, seed: int, load: float = 8.0) -> tuple[Floats, Floats, Floats, Floats]:
@@ -29,7 +29,7 @@ def table(rows: int, columns: int, seed: int, load: float = 8.0) -> tuple[Floats
     return rate, size, capacity, rng.choice([1.0, 2.0], rows) * (rate @ capacity) / capacity.sum() / size
 
 
-def demand_proven(found: Level, rate: Floats, size: Floats, capacity: Floats, need: Floats) -> None:
+def demand_proven(found: MaxMinResult, rate: Floats, size: Floats, capacity: Floats, need: Floats) -> None:
     """Assert that the shares reach the level and fit, that both proofs meet, and that both forms of x agree."""
     x = found.x
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()
@@ -77,7 +77,7 @@ def test_a_row_served_only_by_a_column_without_capacity_keeps_the_level_at_zero(
 def test_rows_without_a_need_get_nothing() -> None:
     found = highest_level(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2), np.ones(2), np.array([0.0, 1.0]))
     assert not found.x[0].any()
-    np.testing.assert_array_equal(found.binding, [level.FREE, level.FULL])
+    np.testing.assert_array_equal(found.binding, [max_min.FREE, max_min.FULL])
     assert not highest_level(np.ones((2, 1)), np.ones(2), np.ones(1), np.zeros(2)).x.any()
 
 
@@ -87,7 +87,7 @@ def test_twenty_thousand_rows_meet_their_bound(columns: int) -> None:
     found = highest_level(rate, size, capacity, need)
     demand_proven(found, rate, size, capacity, need * found.objective)
     assert found.price @ capacity == pytest.approx(1.0)
-    assert (found.binding == level.PRICED).all()
+    assert (found.binding == max_min.PRICED).all()
 
 
 @pytest.mark.parametrize("load", [0.3, 1.2, 2.0])
@@ -98,7 +98,7 @@ def test_columns_with_room_to_spare_have_no_price(load: float) -> None:
     found = highest_level(rate, size, capacity, need)
     demand_proven(found, rate, size, capacity, need * found.objective)
     assert found.price[2] == 0
-    assert (found.binding != level.PRICED).any()
+    assert (found.binding != max_min.PRICED).any()
 
 
 @pytest.mark.parametrize(("spread", "load", "seed"), [(0.2, 8.0, 1), (0.2, 8.0, 2), (2.0, 8.0, 3), (0.5, 1.0, 4)])
@@ -207,7 +207,7 @@ def test_many_rows_of_few_sorts_are_solved_as_sorts() -> None:
 
 
 def test_a_row_that_gets_nothing_uses_nothing_whatever_its_other_code_says() -> None:
-    rows = Rows(np.ones((2, 1)), np.zeros(1), np.ones(1), np.ones(1), None, None, None)
+    rows = NeedRows(np.ones((2, 1)), np.zeros(1), np.ones(1), np.ones(1), None, None, None)
     left, right = np.array([1], dtype=np.int8), np.array([-1], dtype=np.int8)
     edges = Edges(2, rows, 0.5, left, right, np.empty(0, dtype=np.int64), np.empty((2, 0)))
     np.testing.assert_array_equal(edges.demand(), [0, 0])
@@ -215,7 +215,7 @@ def test_a_row_that_gets_nothing_uses_nothing_whatever_its_other_code_says() -> 
 
 
 def test_the_last_program_serves_a_row_that_only_the_free_column_serves() -> None:
-    rows = Rows(np.array([[0.0]]), np.array([2.0]), np.array([4.0]), np.array([7.78]), None, None, None)
+    rows = NeedRows(np.array([[0.0]]), np.array([2.0]), np.array([4.0]), np.array([7.78]), None, None, None)
     with np.errstate(all="raise"):
         found = vertex(rows, np.array([11.0]), np.zeros((3, 1)), 0.0, 2 / 7.78, 0.1)
     assert found.t == pytest.approx(2 / 7.78)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eunomia.model.arrays import Floats
 from eunomia.model.view import View
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
-from eunomia.solvers.level import highest_level
+from eunomia.solvers.max_min import highest_level
 
 
 def view(throughput: Any, capacity: Any, scale_factor: Any = None, weight: Any = None) -> View:

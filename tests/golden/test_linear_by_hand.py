@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from eunomia.solvers.assignment import assign, soonest
-from eunomia.solvers.face import Face, central, closest
-from eunomia.solvers.late import late_rows
+from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import best_total
+from eunomia.solvers.min_late_jobs import late_rows
+from eunomia.solvers.optimal_face import Face, central, closest
 from eunomia.solvers.program import INF, Infeasible, NoOptimum, Program
-from eunomia.solvers.ratio import best_ratio
 
 ONES = np.ones(2)
 

@@ -14,7 +14,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Start
 from eunomia.model.topology import Node
 from eunomia.policies import build
-from eunomia.solvers.places import cheapest
+from eunomia.solvers.quincy_flow import cheapest
 from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, line_up, one_type, play
 
 

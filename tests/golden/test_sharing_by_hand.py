@@ -16,9 +16,9 @@ import pytest
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import group
-from eunomia.solvers.pairs.expand import expand
-from eunomia.solvers.pairs.histories import highest_shared_level_own
-from eunomia.solvers.pairs.sharing import Shared, highest_shared_level
+from eunomia.solvers.packing.expand import expand
+from eunomia.solvers.packing.per_job_needs import highest_shared_level_own
+from eunomia.solvers.packing.sharing import Shared, highest_shared_level
 from eunomia.throughputs import load
 
 TYPES = ("v100", "p100", "k80")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.filling.tree import Tree
-from eunomia.solvers.filling.waterfill import fill
+from eunomia.solvers.water_filling.tree import Tree
+from eunomia.solvers.water_filling.waterfill import fill
 
 DATA = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 INSTANCES = DATA / "gavel" / "policy_instances.json"

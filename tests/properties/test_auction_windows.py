@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction import deepening, partial
+from eunomia.solvers.auction import branch_and_bound, partial
 from eunomia.solvers.auction.bids import Bids
-from eunomia.solvers.auction.deepening import by_program
+from eunomia.solvers.auction.bitpacked import packed
+from eunomia.solvers.auction.branch_and_bound import by_program
+from eunomia.solvers.auction.leave_one_out import LeaveOneOut
 from eunomia.solvers.auction.optimum import EXACT, Best, Effort, best_rows
-from eunomia.solvers.auction.packed import packed
 from eunomia.solvers.auction.partial import partial_allocation, searched
 from eunomia.solvers.auction.prices import Relaxation, ceiling, surplus
-from eunomia.solvers.auction.rest import Rest
 
 CLOSE = 1e-8
 
@@ -88,7 +88,7 @@ def test_whatever_window_is_searched_first_the_best_is_found(bids: Bids, window:
 @given(natural(), st.sampled_from([1, 64, EXACT.widest]))
 def test_without_one_bidder_after_the_other_every_best_and_bound_is_true(bids: Bids, widest: int) -> None:
     rows, known, everybody = packed(bids), empty_rows(bids), np.arange(bids.bidders)
-    rest = Rest(rows, bids.worth, Effort(widest=widest, work=0))
+    rest = LeaveOneOut(rows, bids.worth, Effort(widest=widest, work=0))
     for away in (-1, *range(bids.bidders)):
         who = everybody[everybody != away]
         found, best = rest.best(who, known[who]), by_table(bids, away)
@@ -140,7 +140,7 @@ def test_one_type_a_row_the_fair_rows_and_all_shares_are_those_of_a_table_over_w
 
 def test_where_layers_fail_and_rows_name_one_class_no_search_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers of one state at most: what is not proven by them is left to the general solver, whatever it costs."""
-    monkeypatch.setattr(deepening, "search", None)
+    monkeypatch.setattr(branch_and_bound, "search", None)
     monkeypatch.setattr(partial, "AGAIN", (0, 0))
     for seed in range(4):
         bids = one_type_a_row(np.random.default_rng(seed), 8, np.array([12, 9, 9]), 4)

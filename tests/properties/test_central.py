@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.central import inside, middle
-from eunomia.solvers.level import highest_level
+from eunomia.solvers.analytic_center import inside, middle
+from eunomia.solvers.max_min import highest_level
 
 NEAR = 3e-6  # of the level: the path is left before its end
 

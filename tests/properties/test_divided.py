@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.divided import Wishes, divided
-from eunomia.solvers.dominant import Tasks, filling
+from eunomia.solvers.drf import Tasks, filling
+from eunomia.solvers.drf_divisible import Wishes, divided
 
 SEEDS = st.integers(0, 2**32 - 1)
 

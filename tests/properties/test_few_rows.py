@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.few.road import few_level, few_total
 from eunomia.solvers.linear import best_total
-from eunomia.solvers.prices.rows import Rows
-from eunomia.solvers.prices.vertex import vertex
+from eunomia.solvers.pricing.final_lp import vertex
+from eunomia.solvers.pricing.rows import NeedRows
+from eunomia.solvers.small_programs.dispatch import few_level, few_total
 
 
 @st.composite
-def crowds(draw: st.DrawFn) -> tuple[Rows, Floats]:
+def crowds(draw: st.DrawFn) -> tuple[NeedRows, Floats]:
     """Up to 40 rows on up to 5 columns, with ties and zeros, straight needs or curved ones."""
     n, K, seed = draw(st.integers(1, 40)), draw(st.integers(1, 5)), draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
@@ -25,10 +25,10 @@ def crowds(draw: st.DrawFn) -> tuple[Rows, Floats]:
     size, a = rng.choice([1.0, 2.0, 4.0, 8.0], n), rng.lognormal(sigma=draw(st.sampled_from([0.3, 4.0])), size=n)
     aged = draw(st.booleans())
     b, e = (rng.uniform(1, 5, n), rng.uniform(0, 2, n)) if aged else (None, None)
-    return Rows(T, np.zeros(n), size, a, b, e, None), rng.integers(1, 30, K).astype(float)
+    return NeedRows(T, np.zeros(n), size, a, b, e, None), rng.integers(1, 30, K).astype(float)
 
 
-def full_speed(rows: Rows) -> float:
+def full_speed(rows: NeedRows) -> float:
     """Return the level at which the first row is at full speed."""
     best = rows.T.max(axis=0)
     base, age = (np.ones(rows.count), np.zeros(rows.count)) if rows.b is None or rows.e is None else (rows.b, rows.e)
@@ -36,7 +36,7 @@ def full_speed(rows: Rows) -> float:
 
 
 @given(crowds())
-def test_the_level_and_its_proof_are_those_of_the_general_solver(crowd: tuple[Rows, Floats]) -> None:
+def test_the_level_and_its_proof_are_those_of_the_general_solver(crowd: tuple[NeedRows, Floats]) -> None:
     rows, capacity = crowd
     top = full_speed(rows)
     found = few_level(rows, capacity, top)
@@ -50,7 +50,7 @@ def test_the_level_and_its_proof_are_those_of_the_general_solver(crowd: tuple[Ro
 
 
 @given(crowds(), st.integers(0, 2**32 - 1))
-def test_what_is_left_over_is_spent_as_the_general_solver_spends_it(crowd: tuple[Rows, Floats], seed: int) -> None:
+def test_what_is_left_over_is_spent_as_the_general_solver_spends_it(crowd: tuple[NeedRows, Floats], seed: int) -> None:
     rows, capacity = crowd
     found = few_level(rows, capacity, full_speed(rows))
     assert found is not None

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.dominant import Tasks, dominant_shares, filling
+from eunomia.solvers.drf import Tasks, dominant_shares, filling
 
 
 def one_by_one(tasks: Tasks, total: Floats, used: Floats, weight: Floats, strict: bool) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.level import highest_level
+from eunomia.solvers.max_min import highest_level
 from eunomia_reproduction.gavel.ecos_emulation import NotSolved, solve
 from eunomia_reproduction.gavel.shared_time import SharedTime
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from tests import oracles
 from tests.oracles import Instance, problems
 
-from eunomia.solvers import level
-from eunomia.solvers.level import Level, highest_level
-from eunomia.solvers.prices.alike import sorts
-from eunomia.solvers.prices.rows import Rows
-from eunomia.solvers.spending import topped_up
+from eunomia.solvers import max_min
+from eunomia.solvers.max_min import MaxMinResult, highest_level
+from eunomia.solvers.pricing.rows import NeedRows
+from eunomia.solvers.pricing.symmetry import sorts
+from eunomia.solvers.secondary_objective import topped_up
 
 
-def many(one: Instance, **more: object) -> Level:
+def many(one: Instance, **more: object) -> MaxMinResult:
     """Return the level by the road of many rows, however few there are."""
-    with mock.patch.object(level, "_distinct", return_value=None):
+    with mock.patch.object(max_min, "_distinct", return_value=None):
         return highest_level(one.rate, one.size, one.capacity, one.need, **more)  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def kinds(draw: st.DrawFn) -> Instance:
     return Instance(rate, size, capacity, need, np.ones(rows))
 
 
-def assert_it_fits(found: Level, one: Instance, need: np.ndarray) -> None:
+def assert_it_fits(found: MaxMinResult, one: Instance, need: np.ndarray) -> None:
     x = found.x
     asked = (one.rate > 0).any(axis=1) & (found.objective > 0)
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()
@@ -77,7 +77,7 @@ def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
     age = np.where(idle, rng.choice([0.0, 1.0, 1e6], len(need)), oldness * base)
     asking = replace(one, need=need)
 
-    def level_of(**more: np.ndarray) -> Level:
+    def level_of(**more: np.ndarray) -> MaxMinResult:
         more["second"] = one.rate
         return highest_level(one.rate, one.size, one.capacity, need, **more) if few else many(asking, **more)
 
@@ -92,7 +92,7 @@ def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
 
 @given(kinds(), st.integers(0, 2**32 - 1))
 def test_what_rows_of_one_sort_get_together_is_dealt_out_so_that_each_has_its_need(one: Instance, seed: int) -> None:
-    rows = Rows(one.rate.T, np.zeros(len(one.need)), one.size, one.need, None, None, None)
+    rows = NeedRows(one.rate.T, np.zeros(len(one.need)), one.size, one.need, None, None, None)
     t = 0.7 * float((one.rate.max(axis=1) / one.need).min())
     alike = sorts(rows, t, t)
     speed, need = alike.merged(t).T, alike.need(t)[0]

@@ -11,14 +11,14 @@ from tests.oracles import Instance
 
 from eunomia.model.arrays import Floats
 from eunomia.solvers import linear
-from eunomia.solvers.face import Face, central, closest
-from eunomia.solvers.late import late_rows
-from eunomia.solvers.linear import Total, best_total
+from eunomia.solvers.fractional_program import best_ratio
+from eunomia.solvers.linear import LinearResult, best_total
+from eunomia.solvers.linear_totals import box_refinement, solve_whole
+from eunomia.solvers.linear_totals.rows import LinearRows
+from eunomia.solvers.linear_totals.symmetry import alike
+from eunomia.solvers.min_late_jobs import late_rows
+from eunomia.solvers.optimal_face import Face, central, closest
 from eunomia.solvers.program import Infeasible
-from eunomia.solvers.ratio import best_ratio
-from eunomia.solvers.totals import narrow, whole
-from eunomia.solvers.totals.alike import alike
-from eunomia.solvers.totals.rows import Rows
 
 KINDS = ("plain", "weighted", "cost", "ceiling", "floor", "too much")
 
@@ -39,7 +39,7 @@ def program(p: Instance, kind: str) -> tuple[Floats, Floats, Floats]:
     return (cost if kind == "cost" else p.rate), p.rate, p.need * level * 0.9 * able
 
 
-def demand_optimal(total: Total, p: Instance, worth: Floats, rate: Floats, floor: Floats) -> None:
+def demand_optimal(total: LinearResult, p: Instance, worth: Floats, rate: Floats, floor: Floats) -> None:
     """Demand what the textbook reaches, a proof of it, and shares that fit to 1e-9."""
     wanted = oracles.best_total(worth, p.size, p.capacity, rate, floor)
     assert wanted is not None
@@ -69,8 +69,8 @@ def test_narrowing_boxes_of_prices_finds_the_same_total(p: Instance, kind: str, 
     worth, rate, floor = program(p, kind)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "FEW", 0)
-        patch.setattr(whole, "FEW", 2)
-        patch.setattr(narrow, "SAMPLE", sample)
+        patch.setattr(solve_whole, "FEW", 2)
+        patch.setattr(box_refinement, "SAMPLE", sample)
         if oracles.best_total(worth, p.size, p.capacity, rate, floor) is None:
             with pytest.raises(Infeasible):
                 best_total(worth, p.size, p.capacity, rate=rate, floor=floor)
@@ -117,7 +117,7 @@ def test_what_a_class_gets_for_its_mean_floor_meets_the_floor_of_each_row(
     upper = int(rng.integers(1, columns + 1))
     floor = ends[upper - 1] + (ends[upper] - ends[upper - 1]) * rng.uniform(1e-6, 1, rows) ** bend
     scaled = rng.choice([0.5, 1.0, 2.0], rows)  # powers of two: no rounding tells the rows apart
-    part = Rows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
+    part = LinearRows(np.ones((columns, rows)), np.ones(rows), np.outer(speed, scaled), floor * scaled, 10.0)
     classes = alike(part)
     assert classes is not None and classes.rows.count is not None and len(classes.rows.size) == 1
     slow = np.where(ends < ends[upper], ends, -1).argmax()  # in order of speed, idling among them

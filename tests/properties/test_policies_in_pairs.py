@@ -16,7 +16,7 @@ from eunomia.model.equal_share import alone_throughput
 from eunomia.model.tenants import Tenant, Tenants
 from eunomia.model.view import View
 from eunomia.policies import build
-from eunomia.solvers.pairs.expand import Entries
+from eunomia.solvers.packing.expand import Entries
 
 PRICE = np.linspace(1.0, 3.0, 3)
 few = settings(max_examples=30, deadline=None)

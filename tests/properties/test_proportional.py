@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests import oracles
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.proportional import Proportional, fairest_product, strategy_proof
+from eunomia.solvers.proportional import NashWelfareResult, fairest_product, strategy_proof
 
 
-def solved(one: oracles.Instance) -> Proportional:
+def solved(one: oracles.Instance) -> NashWelfareResult:
     return fairest_product(one.rate, one.size, one.capacity, one.weight)
 
 

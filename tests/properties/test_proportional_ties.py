@@ -8,23 +8,23 @@ from benchmarks.unlucky import FAMILIES, problem
 from tests import oracles
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.proportional import Proportional, fairest_product
-from eunomia.solvers.smooth import narrow
-from eunomia.solvers.smooth.alike import Alike, merged
-from eunomia.solvers.smooth.barrier import ALONE, MOST_STEPS, interior
-from eunomia.solvers.smooth.response import OPEN
-from eunomia.solvers.smooth.sample import drawn
-from eunomia.solvers.smooth.tally import Rows, settled
+from eunomia.solvers.nash_welfare import box_refinement
+from eunomia.solvers.nash_welfare.aggregated_rows import NashRows, settled
+from eunomia.solvers.nash_welfare.barrier import ALONE, MOST_STEPS, interior
+from eunomia.solvers.nash_welfare.response import OPEN
+from eunomia.solvers.nash_welfare.sample import drawn
+from eunomia.solvers.nash_welfare.symmetry import MergedRows, merged
+from eunomia.solvers.proportional import NashWelfareResult, fairest_product
 
 
 @pytest.fixture
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make samples, boxes and merged rows do the work on tables that are small enough to judge."""
     for name, most in (("FEW", 48), ("_SEVERAL", 96), ("_SOME", 8)):
-        monkeypatch.setattr(narrow, name, most)
+        monkeypatch.setattr(box_refinement, name, most)
 
 
-def check(best: Proportional, rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> None:
+def check(best: NashWelfareResult, rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> None:
     """Check that the answer is feasible, is what it says of itself, and is proven."""
     x, able = best.x, best.level > 0
     assert (x >= 0).all() and (x[rate == 0] == 0).all()
@@ -61,7 +61,7 @@ def test_the_way_through_samples_and_merged_rows_changes_nothing(family: str, mo
         whole = fairest_product(*one)
         with monkeypatch.context() as patch:
             for name, most in (("FEW", 48), ("_SEVERAL", 96), ("_SOME", 8)):
-                patch.setattr(narrow, name, most)
+                patch.setattr(box_refinement, name, most)
             parts = fairest_product(*one)
         weight = one[3].sum()
         assert parts.objective == pytest.approx(whole.objective, abs=(parts.gap + whole.gap + 1e-9) * weight), seed
@@ -100,7 +100,7 @@ def test_the_answer_does_not_depend_on_where_the_input_lies(family: str, columns
         assert again.price.tobytes() == first.price.tobytes()
 
 
-def tied(seed: int, rows: int = 500, columns: int = 4) -> tuple[Rows, Floats]:
+def tied(seed: int, rows: int = 500, columns: int = 4) -> tuple[NashRows, Floats]:
     """Rows alike up to a scale, tied at the prices between all columns with idle time, or between twins."""
     rng = np.random.default_rng(seed)
     column = rng.uniform(1, 3, columns)
@@ -112,7 +112,7 @@ def tied(seed: int, rows: int = 500, columns: int = 4) -> tuple[Rows, Floats]:
         rate[1] = rate[0]
         rate[2:] = rate[0] * rng.uniform(1.1, 5, (columns - 2, 1))
     weight = np.exp(rng.normal(-2.5, 1.5, rows))
-    return Rows(np.ascontiguousarray(rate), np.ones(rows), weight), price
+    return NashRows(np.ascontiguousarray(rate), np.ones(rows), weight), price
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -145,7 +145,7 @@ def test_members_share_what_their_merged_row_has(seed: int) -> None:
     assert value == pytest.approx(settled(rows, price, -price)[0].value(price), abs=1e-6 * rows.weight.sum())
 
 
-def mixed(alike: Alike, rows: Rows, price: Floats) -> tuple[Floats, Floats]:
+def mixed(alike: MergedRows, rows: NashRows, price: Floats) -> tuple[Floats, Floats]:
     """Return shares of the members, and x of the merged rows, at an optimum in which ties are split."""
     few = alike.rows
     wants = settled(few, price, -price)[0].demand(price)
@@ -167,7 +167,7 @@ def test_a_row_of_nearly_all_weight_leaves_the_picks_of_a_sample_to_the_others()
     rng = np.random.default_rng(0)
     weight = rng.uniform(1, 2, 5_000)
     weight[17] = 1e9
-    rows = Rows(rng.uniform(1, 2, (3, 5_000)), np.ones(5_000), weight)
+    rows = NashRows(rng.uniform(1, 2, (3, 5_000)), np.ones(5_000), weight)
     sample = drawn(rows, 500)
     assert len(np.unique(sample.weight)) > 300
     assert sample.weight.max() == 1e9

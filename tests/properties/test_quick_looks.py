@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from eunomia.model.arrays import Floats
-from eunomia.solvers.filling import localise, screen
-from eunomia.solvers.filling.tree import Tree
-from eunomia.solvers.filling.waterfill import Filled, fill
+from eunomia.solvers.water_filling import cutting_planes, screen
+from eunomia.solvers.water_filling.tree import Tree
+from eunomia.solvers.water_filling.waterfill import Filled, fill
 
 ROWS = 60_000
 
@@ -37,7 +37,7 @@ def filled(seed: int, load: float, groups: int, **patched: object) -> tuple[Fill
     tree = tenants(rng, groups)
     with ExitStack() as stack:
         for name, other in patched.items():
-            stack.enter_context(mock.patch.object(screen if hasattr(screen, name) else localise, name, other))
+            stack.enter_context(mock.patch.object(screen if hasattr(screen, name) else cutting_planes, name, other))
         return fill(rate, size, capacity, need, tree=tree), rate, size, capacity
 
 

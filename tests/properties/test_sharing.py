@@ -12,11 +12,11 @@ from tests import oracles
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.pairs.activities import ALONE, Activities
-from eunomia.solvers.pairs.expand import Entries, expand
-from eunomia.solvers.pairs.histories import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.pairs.parting import parted
-from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level
+from eunomia.solvers.packing.activities import ALONE, Activities
+from eunomia.solvers.packing.disaggregation import parted
+from eunomia.solvers.packing.expand import Entries, expand
+from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
+from eunomia.solvers.packing.sharing import Shared, best_shared_total, highest_shared_level
 from eunomia.solvers.program import Infeasible
 
 EXAMPLES = settings(max_examples=40)

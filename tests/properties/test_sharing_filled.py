@@ -14,13 +14,13 @@ from tests.properties.test_waterfill import LevelBook, by_sequence, trees
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.filling.tree import Tree, flat
-from eunomia.solvers.pairs.expand import expand
-from eunomia.solvers.pairs.filling import SharedFilling, fill_shared
-from eunomia.solvers.pairs.histories import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.pairs.late import late_shared_rows
-from eunomia.solvers.pairs.product import largest_shared_product
+from eunomia.solvers.packing.expand import expand
+from eunomia.solvers.packing.min_late_jobs import late_shared_rows
+from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
+from eunomia.solvers.packing.product import largest_shared_product
+from eunomia.solvers.packing.water_filling import SharedFilling, fill_shared
 from eunomia.solvers.proportional import fairest_product
+from eunomia.solvers.water_filling.tree import Tree, flat
 
 
 class PairBook(LevelBook):

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.solvers.filling import narrow, waterfill_many
-from eunomia.solvers.filling.routing import Routing
-from eunomia.solvers.filling.tree import Inner, Tree, flat
-from eunomia.solvers.filling.waterfill import Filled, _Filling, fill
+from eunomia.solvers.water_filling import box_refinement, waterfill_many
+from eunomia.solvers.water_filling.routing import Routing
+from eunomia.solvers.water_filling.tree import Inner, Tree, flat
+from eunomia.solvers.water_filling.waterfill import Filled, _Filling, fill
 
 
 @dataclass(frozen=True)
@@ -363,6 +363,6 @@ def test_the_first_look_at_very_many_rows_leaves_the_levels_as_they_are(
     problem = replace(problem, tree=tree)
     looked = problem.fill()
     demand_valid(problem, looked)
-    monkeypatch.setattr(narrow, "LARGE", 10**9)
+    monkeypatch.setattr(box_refinement, "LARGE", 10**9)
     monkeypatch.setattr(waterfill_many, "LARGE", 10**9)
     np.testing.assert_allclose(looked.level, problem.fill().level, rtol=1e-8)

@@ -41,7 +41,7 @@ def test_jobs_that_the_artifact_drops_are_told(peers: Path, tmp_path: Path) -> N
     found = astraea.reproduce(some_of(peers, tmp_path, "fake500", ["jobs_fake.2das.fair.1800.csv"]), Request())
     assert all(row.within for row in found.rows)
     (note, *_) = found.notes
-    assert "83 of 500 jobs are dropped there without a word: 83 ask for more than their tenant's quota" in note
+    assert "83 of 500 jobs are dropped there silently: 83 ask for more than their tenant's quota" in note
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_a_case_without_the_order_of_its_tenants_is_a_run_that_failed(peers: Pat
     ("file", "text", "told"),
     [
         ("names.lst", b"\xe9tienne\n", r"names\.lst: it is no UTF-8"),
-        ("names.lst", b"bo\n", r"names\.lst: it names nobody who has a share"),
+        ("names.lst", b"bo\n", r"names\.lst: it names no tenant with a share"),
         ("share.csv", b"name,share\nann,0\n", r"share\.csv:2: share is '0\.0': a share is above 0"),
         (
             "trace.csv",

@@ -22,7 +22,7 @@ from eunomia.traces import Trace
 from eunomia.traces.distributions import philly
 from eunomia.traces.table import trace_of
 from eunomia_reproduction.philly import delays, failures, played, reproduce, traced
-from eunomia_reproduction.philly.averages import told
+from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.filled import running_jobs
 from eunomia_reproduction.philly.owners import GPU_HOURS, DrawnOwners
 from eunomia_reproduction.philly.played import Waited
@@ -212,9 +212,9 @@ def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_told_get_non
     before, after = np.array(trace.tenant), np.array(traced.owned(trace, 1).tenant)
     assert trace.submitted_s.max() < traced.UNTIL_S
     assert (after != "").all() and (after[before != ""] == before[before != ""]).all()
-    assert not set(after[before == ""]) & set(traced.TOLD)
+    assert not set(after[before == ""]) & set(traced.FULLY_NAMED)
 
 
 def test_an_interval_is_told_with_its_seeds() -> None:
-    assert told([1.0, 3.0]).endswith("over 2 seeds")
-    assert (told([1.0]), told([])) == ("one seed", "none was drawn")
+    assert range_note([1.0, 3.0]).endswith("over 2 seeds")
+    assert (range_note([1.0]), range_note([])) == ("one seed", "none was drawn")

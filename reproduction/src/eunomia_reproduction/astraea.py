@@ -2,12 +2,12 @@
 
 Z. Ye et al., "ASTRAEA", TPDS 2022: tenant fairness up to 9.42 times that of other schedulers, and no worse a mean JCT.
 As in its evaluation the tenants are Philly's virtual clusters, with the weights of its artifact; `reproduction.week`
-says what is played and how fairness is measured. Its own slice was modified in ways that are not told, so the factor is
-a yardstick, not a target; what must hold is that no rival serves its worst-off tenant better.
+says what is played and how fairness is measured. Its own slice was modified in ways that are not published, so the
+factor is a yardstick, not a target; what must hold is that no rival serves its worst-off tenant better.
 
-A seed is another half of a week of the trace, of which it has ten busy ones, and another draw of who owns the jobs that
-name no virtual cluster. Leases that end together are measured beside those that end one by one, which are the policy's
-own.
+A seed is another half of a week of the trace, of which it has ten busy ones, and another draw of the owners of the jobs
+that name no virtual cluster. Leases that end together are measured beside those that end one by one, which are the
+policy's own.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Run:
     seed: int
 
     def order(self, trace: Path, digest: str) -> RunRequest:
-        """Return what a worker is told. digest: of the trace."""
+        """Return the task of a worker. digest: of the trace."""
         policy, leases = POLICIES[self.policy]
         task = {"first": FIRST_DAYS[self.seed], "days": DAYS, "seed": self.seed, "policy": policy, "leases": leases}
         name = f"{self.policy}, {DAYS} days from day {FIRST_DAYS[self.seed]:g}"
@@ -66,7 +66,7 @@ def reproduce(request: Request) -> FigureTable:
     seeds = min(request.seeds, len(FIRST_DAYS))
     notes = _notes(path, trace, seeds)
     runs = [_Run(policy, seed) for policy in POLICIES for seed in range(seeds)]
-    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _told, request)
+    found, failed = make_all({run: run.order(path, digest) for run in runs}, WORKER, _read, _describe, request)
     shown: dict[str, dict[int, WindowFairness]] = {policy: {} for policy in POLICIES}
     for run, one in found.items():
         shown[run.policy][run.seed] = one
@@ -95,7 +95,7 @@ def _read(file: Path) -> WindowFairness:
     return WindowFairness(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def _told(found: WindowFairness) -> str:
+def _describe(found: WindowFairness) -> str:
     return f"worst-off tenant {found.least:.3f}, mean JCT {found.jct_mean:.0f} s"
 
 
@@ -138,9 +138,9 @@ def _means(shown: Shown) -> list[FigureRow]:
             mean = estimate(np.array([value for _, _, value in values]))
             if mean is None or not np.isfinite(mean.mean):
                 continue
-            told = "one seed" if mean.low is None else f"95 % interval {mean.low:.4g} to {mean.high:.4g}"
+            note = "one seed" if mean.low is None else f"95 % interval {mean.low:.4g} to {mean.high:.4g}"
             quantity, unit, _ = values[0]
-            rows.append(FigureRow(series=name, x="mean", quantity=quantity, unit=unit, measured=mean.mean, note=told))
+            rows.append(FigureRow(series=name, x="mean", quantity=quantity, unit=unit, measured=mean.mean, note=note))
     return rows
 
 
@@ -153,7 +153,7 @@ def _ahead(shown: Shown) -> list[FigureRow]:
         series = f"{OURS} beside {name}"
         rival = not name.startswith(OURS)
         both = {seed: (ours[seed], found) for seed, found in theirs.items() if seed in ours}
-        fairness, told = _factor({seed: (one.least, other.least) for seed, (one, other) in both.items()})
+        fairness, note = _factor({seed: (one.least, other.least) for seed, (one, other) in both.items()})
         rows.append(
             FigureRow(
                 series=series,
@@ -162,15 +162,15 @@ def _ahead(shown: Shown) -> list[FigureRow]:
                 published=PUBLISHED if rival else None,
                 measured=fairness,
                 source=SOURCE if rival else "",
-                note=f"{told}; published: up to that, of a modified trace" if rival else told,
+                note=f"{note}; published: up to that, of a modified trace" if rival else note,
             )
         )
         if rival:
             ahead = sum(one.least >= other.least for one, other in both.values())
             about = {"published": len(both), "measured": ahead, "tolerance": 0.0, "source": SOURCE}
             rows.append(FigureRow(series=series, quantity="seeds ahead", unit="", **about))  # type: ignore[arg-type]
-        jct, told = _factor({seed: (one.jct_mean, other.jct_mean) for seed, (one, other) in both.items()})
-        rows.append(FigureRow(series=series, quantity="jct_mean", unit="times", measured=jct, note=told))
+        jct, note = _factor({seed: (one.jct_mean, other.jct_mean) for seed, (one, other) in both.items()})
+        rows.append(FigureRow(series=series, quantity="jct_mean", unit="times", measured=jct, note=note))
     return rows
 
 
@@ -179,11 +179,11 @@ def _factor(pairs: Mapping[int, tuple[float, float]]) -> tuple[float | None, str
     ours, theirs = ({seed: pair[side] for seed, pair in pairs.items()} for side in (0, 1))
     found = paired(ours, theirs)
     if found is None or found.log_ratio is None:
-        return None, "somebody got nothing at all under a seed"
+        return None, "a tenant got nothing at all under a seed"
     low, high = found.log_ratio.low, found.log_ratio.high
-    told = (
+    note = (
         "one seed"
         if low is None or high is None
         else f"95 % interval {elementary.exp(low):.2f} to {elementary.exp(high):.2f}"
     )
-    return elementary.exp(found.log_ratio.mean), told
+    return elementary.exp(found.log_ratio.mean), note

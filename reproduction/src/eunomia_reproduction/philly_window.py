@@ -2,8 +2,9 @@
 
 The jobs are those of these days, none longer than a day, on so many machines of 8 accelerators that they ask for LOAD
 times what the cluster can do in that time. A job that names no virtual cluster gets one by a draw in proportion to
-those of the others. A stopped job loses 25 s (checkpoint and resume), and nobody renewed in place loses any. A tenant's
-fairness is what it used over min(demand, quota) in the last 24 hours, looked at every hour from the second day on.
+those of the others. A stopped job loses 25 s (checkpoint and resume), and jobs renewed in place lose nothing. A
+tenant's fairness is what it used over min(demand, quota) in the last 24 hours, looked at every hour from the second day
+on.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def played(trace: Trace, first: float, days: float, seed: int, tenants: Mapping[
     """Return the jobs of some days that fit the quota of a known tenant, and machines for them."""
     begin, span = first * DAY_S, days * DAY_S
     there = (trace.submitted_s >= begin) & (trace.submitted_s < begin + span)
-    trace, told = owned(trace.take(np.flatnonzero(there)), "spread", seed)
+    trace, notes = owned(trace.take(np.flatnonzero(there)), "spread", seed)
     seconds = np.minimum(trace.duration_s, DAY_S)
     known = np.isin(trace.tenant, list(tenants))
     work = float((trace.scale_factor * seconds)[known].sum())
@@ -73,8 +74,8 @@ def played(trace: Trace, first: float, days: float, seed: int, tenants: Mapping[
     kept: Ints = np.flatnonzero(known & fits)
     notes = (
         f"{machines} machines of {ACCELERATORS} accelerators",
-        *told,
-        f"{int((~known).sum())} of {len(known)} jobs are of nobody who has a weight and are left out",
+        *notes,
+        f"{int((~known).sum())} of {len(known)} jobs have no tenant with a weight and are left out",
         f"{int((known & ~fits).sum())} ask for more than their tenant's quota and are left out",
         f"{int((trace.duration_s[kept] > DAY_S).sum())} last longer than a day and are cut to that",
     )

@@ -1,4 +1,4 @@
-"""One worker behind the weeks of Philly: a process that plays what it is told, as a worker of a sweep does."""
+"""One worker behind the weeks of Philly: a process that simulates what it is sent, as a worker of a sweep does."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class RunRequest(NamedTuple):
 
     name: str  # what people call it
     key: str  # all that makes its result, but for the source of this package
-    task: Task  # what its worker is told; `file` is added to it, where to write the result
+    task: Task  # sent to its worker; `file` is added to it, where to write the result
 
 
 R = TypeVar("R", bound=Hashable)
@@ -48,10 +48,10 @@ def make_all(
             ended.append(run)
             if "error" in answer:
                 failed[run] = answer["error"]
-                told = f"failed: {answer['error']}"
+                message = f"failed: {answer['error']}"
             else:
-                told = tell(read(files[run]))
-            request.tell(f"{len(ended)} of {len(missing)}: {orders[run].name}: {told}")
+                message = tell(read(files[run]))
+            request.tell(f"{len(ended)} of {len(missing)}: {orders[run].name}: {message}")
 
         if len(missing) < len(files):
             request.tell(f"{len(files) - len(missing)} of {len(files)} runs are there already")

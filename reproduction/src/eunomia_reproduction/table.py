@@ -30,7 +30,7 @@ Number = float | int | None
 
 
 def silent(line: str) -> None:
-    """Tell nobody."""
+    """Ignore the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

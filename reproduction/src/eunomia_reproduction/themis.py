@@ -2,10 +2,10 @@
 
 K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, section 8: the worst ρ of any app
 under two kinds of workload, and how it depends on f and on the length of leases. Its trace is not public. Here apps are
-drawn by the distributions that it tells (generator `searches`); who of their trials goes on is decided by HyperDrive in
-the first workload and by successive halving, with gangs twice as wide, in the second. Apps come as fast as asks for
-about twice what there is, as at the peaks of its trace (460 accelerators wanted of 256). The published values are a
-yardstick, not a target; what must hold is that no rival has a lower worst ρ.
+drawn by the distributions that it publishes (generator `searches`); which of their trials continue is decided by
+HyperDrive in the first workload and by successive halving, with gangs twice as wide, in the second. Apps come as fast
+as asks for about twice what there is, as at the peaks of its trace (460 accelerators wanted of 256). The published
+values are a yardstick, not a target; what must hold is that no rival has a lower worst ρ.
 
 Machines are of 8, 16 and 2 accelerators, in racks; gangs are slowed by where they sit (`placement = "themis"`). Whoever
 is stopped loses 45 s. Rivals take jobs, not apps: each by its own rule, asked whenever something changes.
@@ -159,11 +159,11 @@ def _mean(
     values = [float(value) for summary in by_seed if (value := summary[quantity]) is not None]
     mean = estimate(np.array(values))
     if mean is None:
-        told = "no app finished"
+        note = "no app finished"
     elif mean.low is None:
-        told = "one seed"
+        note = "one seed"
     else:
-        told = f"mean of {len(values)} seeds, 95 % interval {mean.low:.4g} to {mean.high:.4g}"
+        note = f"mean of {len(values)} seeds, 95 % interval {mean.low:.4g} to {mean.high:.4g}"
     return FigureRow(
         series=series,
         x=x,
@@ -172,7 +172,7 @@ def _mean(
         published=published,
         measured=None if mean is None else mean.mean,
         source=SOURCE if published is not None else "",
-        note=told,
+        note=note,
     )
 
 

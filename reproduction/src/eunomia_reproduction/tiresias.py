@@ -3,7 +3,8 @@
 J. Gu et al., "Tiresias: A GPU Cluster Manager for Distributed Deep Learning", NSDI 2019, section 6.2: 480 jobs scaled
 down from a trace that is not public. Here they are drawn: sizes and durations as on Philly, models evenly from the ten
 of table 2, arrivals so that their work is LOADS times what the cluster can do while they come. With a reference folder
-its trace of 480 jobs is played too. The published factor is a yardstick, not a target; what must hold is who is ahead.
+its trace of 480 jobs is played too. The published factor is a yardstick, not a target; what must hold is the order of
+the policies.
 
 A stopped job loses 60 s. Seats do not change how fast a gang goes: consolidation costs waiting and gains nothing.
 """
@@ -142,12 +143,12 @@ def _factor(fifo: Mapping[int, float], other: Mapping[int, float]) -> tuple[floa
     assert found is not None
     assert found.log_ratio is not None  # every JCT is above 0
     low, high = found.log_ratio.low, found.log_ratio.high
-    told = (
+    note = (
         "one seed"
         if low is None or high is None
         else f"95 % interval {elementary.exp(low):.2f} to {elementary.exp(high):.2f}"
     )
-    return elementary.exp(found.log_ratio.mean), told
+    return elementary.exp(found.log_ratio.mean), note
 
 
 def _measure(work: Work, policy: str) -> Measures:

@@ -17,16 +17,16 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.blocks import Groups, blocks_of, lifted
+from eunomia.solvers.linear_totals.rows import LinearRows
+from eunomia.solvers.linear_totals.solve_whole import optimum
 from eunomia.solvers.program import Infeasible, NoOptimum, Program
-from eunomia.solvers.totals.rows import Rows
-from eunomia.solvers.totals.whole import optimum
 
 FEW = 300  # rows up to which the general solver is the fastest road
 GAP = 1e-9  # relative: what an answer must prove
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class LinearResult:
     """An optimum, as the places where a row has a share, and its proof."""
 
     shape: tuple[int, int]
@@ -65,7 +65,7 @@ def best_total(
     rate: Floats | None = None,
     floor: Floats | None = None,
     scale: float = 0.0,
-) -> Total:
+) -> LinearResult:
     """Solve the program above; worth, rate (row, column), size, floor (row,), capacity (column,).
 
     `scale` is the size of what worths are differences of, if they are: the gap is relative to no less. A negative
@@ -91,7 +91,7 @@ def _usable(worth: Floats, capacity: Floats, rate: Floats, floor: Floats) -> Boo
 
 def _by_program(
     worth: Floats, size: Floats, capacity: Floats, rate: Floats | None = None, floor: Floats | None = None
-) -> Total:
+) -> LinearResult:
     """Solve it by the general solver, alike rows as one."""
     rate = np.zeros_like(worth) if rate is None else rate
     floor = np.zeros(len(size)) if floor is None else floor
@@ -119,7 +119,7 @@ def at_prices(
     floor: Floats,
     price: Floats,
     floor_price: Floats,
-) -> Total:
+) -> LinearResult:
     """Return the dense point x (row, column) with what the prices prove."""
     gain = worth + floor_price[:, None] * rate - size[:, None] * price  # (row, column)
     gain = np.where(capacity > 0, gain, -np.inf)
@@ -131,17 +131,17 @@ def at_prices(
 
 def _by_prices(
     worth: Floats, size: Floats, capacity: Floats, rate: Floats | None = None, floor: Floats | None = None
-) -> Total:
+) -> LinearResult:
     """Solve it by narrowing boxes of prices; columns without capacity are left out."""
     kept = np.flatnonzero(capacity > 0)
     by_column, ceiling = _by_column(worth, kept), _ceiling(worth, size, floor is not None)
     if rate is None or floor is None:
         floor = np.zeros(len(size))
-        rows = Rows(by_column, size, np.empty((len(kept), 0)), np.empty(0), ceiling)
+        rows = LinearRows(by_column, size, np.empty((len(kept), 0)), np.empty(0), ceiling)
     else:
         asked = (floor > 0) | (rate < 0).any(axis=1)
         floor = _reachable(floor, rate[:, kept])
-        rows = Rows(by_column, size, _by_column(rate, kept), np.where(asked, floor, -np.inf), ceiling)
+        rows = LinearRows(by_column, size, _by_column(rate, kept), np.where(asked, floor, -np.inf), ceiling)
     found = optimum(rows, capacity[kept])
     price = np.zeros(len(capacity))
     price[kept] = found.price
@@ -180,10 +180,12 @@ def proven(
     row: Ints,
     column: Ints,
     share: Floats,
-) -> Total:
+) -> LinearResult:
     """Put a point and prices together, with the bound that the prices prove."""
     terms = worth[row, column] * share
     floors = floor_price * floor
     bound = float(dot(price, capacity) + time_price.sum() - floors.sum())
     scale = max(float(np.abs(terms).sum()), float(dot(price, capacity) + time_price.sum() + np.abs(floors).sum()))
-    return Total(worth.shape, row, column, share, float(terms.sum()), bound, scale, price, time_price, floor_price)
+    return LinearResult(
+        worth.shape, row, column, share, float(terms.sum()), bound, scale, price, time_price, floor_price
+    )

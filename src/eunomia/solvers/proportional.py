@@ -23,12 +23,12 @@ from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
+from eunomia.solvers.nash_welfare.aggregated_rows import NashRows
+from eunomia.solvers.nash_welfare.box_refinement import best_point, rougher_point
+from eunomia.solvers.nash_welfare.leave_one_out import totals_without
+from eunomia.solvers.nash_welfare.market import NashMarket, Point, made_to_fit, totals
+from eunomia.solvers.nash_welfare.response import expand, listed
 from eunomia.solvers.program import NoOptimum
-from eunomia.solvers.smooth.market import Market, Point, made_to_fit, totals
-from eunomia.solvers.smooth.narrow import best_point, rougher_point
-from eunomia.solvers.smooth.response import expand, listed
-from eunomia.solvers.smooth.tally import Rows
-from eunomia.solvers.smooth.without import totals_without
 
 GAP = 1e-6  # per unit of total weight; answers are usually within 1e-10
 _OVERUSE = 1e-10  # of a capacity: passed over
@@ -36,7 +36,7 @@ _PAYMENT = 1e-4  # relative error of a payment that is let pass
 
 
 @dataclass(frozen=True)
-class Proportional:
+class NashWelfareResult:
     """The fairest product and its certificate. `objective` = Σ w log level, at most `bound` for any x.
 
     price (column,) is what one unit of a column is worth, in weight; 0 where it is not scarce.
@@ -49,7 +49,7 @@ class Proportional:
     _weight: float
     _row: Ints  # (able row,) of those that get something
     _column: Ints  # (open column,) of those that have something
-    _rows: Rows
+    _rows: NashRows
     _point: Point
     _keep: Floats  # (open column,) what is kept of shares: 1 but for the rounding of a column that is full
 
@@ -89,7 +89,7 @@ class Proportional:
 
 def fairest_product(
     rate: Floats, size: Floats, capacity: Floats, weight: Floats, *, start: Floats | None = None
-) -> Proportional:
+) -> NashWelfareResult:
     """Solve the program above. rate (row, column), size, weight (row,), capacity (column,); all ≥ 0, sizes > 0.
 
     A row whose rate is 0 wherever there is capacity, or whose weight is 0, gets nothing and is left out of the product.
@@ -99,13 +99,15 @@ def fairest_product(
     row, column, rows = _able(rate, size, capacity, weight)
     if len(row) == 0:
         empty = Point.empty()
-        return Proportional(0.0, 0.0, np.zeros(len(capacity)), rate.shape, 0.0, row, column, rows, empty, np.ones(0))
-    market = Market.of(capacity[column], float(rows.weight.sum()))
+        return NashWelfareResult(
+            0.0, 0.0, np.zeros(len(capacity)), rate.shape, 0.0, row, column, rows, empty, np.ones(0)
+        )
+    market = NashMarket.of(capacity[column], float(rows.weight.sum()))
     warm = None if start is None else np.maximum(start[column], 1e-9 * market.scale())
     point, keep, objective, bound = _proven(rows, market, warm)
     price = np.zeros(len(capacity))
     price[column] = np.where(point.price * market.capacity < 1e-12 * market.weight, 0.0, point.price)
-    return Proportional(objective, bound, price, rate.shape, market.weight, row, column, rows, point, keep)
+    return NashWelfareResult(objective, bound, price, rate.shape, market.weight, row, column, rows, point, keep)
 
 
 def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -122,7 +124,7 @@ def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats)
     payments = np.ones(len(size))
     if len(best._row):
         rows = best._rows
-        market = Market.of(capacity[best._column], float(rows.weight.sum()))
+        market = NashMarket.of(capacity[best._column], float(rows.weight.sum()))
         others = best.objective - rows.weight * elementary.log(best.level[best._row])
         without = totals_without(rows, market, best._point)
         payments[best._row] = rounded(np.minimum(elementary.exp((others - without) / rows.weight), 1.0))
@@ -132,7 +134,7 @@ def strategy_proof(rate: Floats, size: Floats, capacity: Floats, weight: Floats)
     return best.x * payments[:, None], payments
 
 
-def _able(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple[Ints, Ints, Rows]:
+def _able(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple[Ints, Ints, NashRows]:
     """Return the rows that can get something, the columns that can serve one, and those rows on those columns."""
     wanted = (capacity > 0) & (rate.max(axis=0, initial=0.0) > 0)
     column = np.flatnonzero(wanted)
@@ -140,10 +142,10 @@ def _able(rate: Floats, size: Floats, capacity: Floats, weight: Floats) -> tuple
     row = np.flatnonzero((part.max(axis=1, initial=0.0) > 0) & (weight > 0))
     whole = len(row) == len(size)
     by_column = np.ascontiguousarray((part if whole else part[row]).T)
-    return row, column, Rows(by_column, size if whole else size[row], weight if whole else weight[row])
+    return row, column, NashRows(by_column, size if whole else size[row], weight if whole else weight[row])
 
 
-def _proven(rows: Rows, market: Market, start: Floats | None) -> tuple[Point, Floats, float, float]:
+def _proven(rows: NashRows, market: NashMarket, start: Floats | None) -> tuple[Point, Floats, float, float]:
     """Return a point, what to keep of its shares (column,) so that they fit, what that reaches at least, and its bound.
 
     Raises NoOptimum unless the last two meet.
@@ -173,7 +175,7 @@ def _proven(rows: Rows, market: Market, start: Floats | None) -> tuple[Point, Fl
     raise NoOptimum(f"proportional fairness: {why}")
 
 
-def _levels(rows: Rows, point: Point, keep: Floats) -> Floats:
+def _levels(rows: NashRows, point: Point, keep: Floats) -> Floats:
     """Return what each row gets (row,)."""
     share, level = np.zeros(len(rows)), np.zeros(len(rows))
     expand(rows.rate, rows.size, rows.weight, point.price, point.chosen, share, level)
@@ -192,7 +194,7 @@ def _shares(point: Point, share: Floats, keep: Floats) -> tuple[Ints, Ints, Floa
     return row[:count], column[:count], part[:count]
 
 
-def _keep(point: Point, rows: Rows, market: Market) -> Floats:
+def _keep(point: Point, rows: NashRows, market: NashMarket) -> Floats:
     """Return 1 for each column that is not over-full, else its capacity over what is used of it (column,)."""
     used = point.tally.demand(point.price) + dot(point.x[1:], rows.size[point.open])
     full = used / market.capacity

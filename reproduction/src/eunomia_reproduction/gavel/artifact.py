@@ -19,8 +19,8 @@ from eunomia.model.policy import ROUNDS, Policy, PolicyInfo
 from eunomia.model.view import View
 from eunomia.policies.shares.finish_time_fairness import FinishTimeFairness
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness, fair_need
-from eunomia.solvers.central import middle
-from eunomia.solvers.level import highest_level
+from eunomia.solvers.analytic_center import middle
+from eunomia.solvers.max_min import highest_level
 from eunomia_reproduction.gavel.ecos_emulation import NotSolved, solve
 from eunomia_reproduction.gavel.packing import PublishedGandiva
 from eunomia_reproduction.gavel.published_fifo import PublishedFifo

@@ -76,8 +76,10 @@ def _hours(runs: Runs, cells: Sequence[FigureRun]) -> float | None:
 
 def _point(curve: Published, x: float, cells: Sequence[FigureRun], runs: Runs, request: Request) -> FigureRow:
     each = [_hours(runs, _seeded(cells, seed)) for seed in range(request.seeds)]
-    told = {"seeds": [hours for hours in each if hours is not None], "draws": _all_hours(runs, cells)}
-    note = "; ".join(f"{min(h):.1f} … {max(h):.1f} h over {len(h)} {what}" for what, h in told.items() if len(h) > 1)
+    hours_by_source = {"seeds": [hours for hours in each if hours is not None], "draws": _all_hours(runs, cells)}
+    note = "; ".join(
+        f"{min(h):.1f} … {max(h):.1f} h over {len(h)} {what}" for what, h in hours_by_source.items() if len(h) > 1
+    )
     return FigureRow(
         series=curve.name,
         x=int(x),

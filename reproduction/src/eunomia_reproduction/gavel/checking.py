@@ -1,4 +1,4 @@
-"""What a run and a log must be like before one is played: all that is wrong with it is told at once."""
+"""What a run and a log must be like before one is played: all errors are reported at once."""
 
 from __future__ import annotations
 

@@ -158,10 +158,10 @@ def _point(curve: Published, x: float, cell: FigureRun, runs: Runs, seeds: int) 
     of_all = estimate(np.array(_of_seeds(cell, runs, seeds)))
     if of_all is None or of_all.low is None or of_all.high is None:
         return [row]
-    told = f"95 % interval {of_all.low:.2f} … {of_all.high:.2f} h over {seeds} seeds"
+    note = f"95 % interval {of_all.low:.2f} … {of_all.high:.2f} h over {seeds} seeds"
     return [
         row,
-        replace(row, quantity=f"average JCT, mean of {seeds} seeds", measured=of_all.mean, tolerance=None, note=told),
+        replace(row, quantity=f"average JCT, mean of {seeds} seeds", measured=of_all.mean, tolerance=None, note=note),
     ]
 
 

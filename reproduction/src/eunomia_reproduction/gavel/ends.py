@@ -19,18 +19,18 @@ def ends_of(one: Run, played: GavelRun) -> tuple[int, int, str]:
     if not different:
         return len(ended), len(ended), ""
     name = min(different, key=int)
-    note = f"first to differ: job {name}, {_told(name, one.jct)} there, {_told(name, played.jct)} here"
+    note = f"first to differ: job {name}, {_describe(name, one.jct)} there, {_describe(name, played.jct)} here"
     return len(ended), len(ended) - len(different), note
 
 
-def _told(name: str, jct: Mapping[str, float | None]) -> str:
+def _describe(name: str, jct: Mapping[str, float | None]) -> str:
     if name not in jct:
         return "not ended"
     return "dropped" if jct[name] is None else f"{jct[name]} s"
 
 
 def no_jobs(series: str, source: str) -> FigureRow:
-    """Return the row of a run whose `jct` names nobody."""
+    """Return the row of a run whose `jct` names no job."""
     note = "jct names no job, so that none is compared"
     return FigureRow(series=series, quantity="jobs with the same JCT", unit="jobs", source=source, note=note)
 

@@ -77,7 +77,7 @@ class FigureRun:
 
     @property
     def name(self) -> str:
-        """Return what the run is called while it goes on."""
+        """Return the name of the run for progress messages."""
         load = f"{self.jobs} jobs" if self.rate == float("inf") else f"{self.rate:g} jobs/h"
         return f"{self.policy}, {load}, {'gangs' if self.multi else 'singles'}, seed {self.seed}"
 

@@ -1,4 +1,4 @@
-"""A logged run round by round: allocations come from the log, and who then sits where is compared with it."""
+"""A logged run round by round: allocations come from the log, and the resulting placement is compared with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eunomia.model.view import View
 from eunomia_reproduction.gavel.objectives import Objective
 
 Members = tuple[str, ...]  # a job, or two that share
-Sitting = dict[Members, tuple[int, ...]]  # accelerators, numbered by type in alphabetical order
+GangDevices = dict[Members, tuple[int, ...]]  # accelerators, numbered by type in alphabetical order
 
 
 class Diverged(Exception):
@@ -55,7 +55,7 @@ class FromLog:
 
     @property
     def left(self) -> int:
-        """Return how many allocations of the log nobody asked for, but for those without jobs."""
+        """Return how many allocations of the log were never asked for, except those without jobs."""
         return sum(bool(event["allocation"]) for event in self._allocations[self._next :])
 
     def _skip_empty(self, at: float) -> None:
@@ -104,13 +104,13 @@ class LoggedRounds:
     def __init__(self, rounds: GavelMechanism, events: Sequence[Mapping[str, Any]]):
         self._mechanism = rounds
         self._logged = [event for event in events if "assign" in event]
-        self._sits: Sitting = {}
+        self._running: GangDevices = {}
         self.compared = self.equal = 0
-        self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which somebody runs, there or here
+        self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which any job runs, there or here
         self.first: RoundDifference | None = None
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        """Take in who sits where; at a new round, compare."""
+        """Record the placement; at a new round, compare."""
         for event in moment.events:
             if isinstance(event, JobFinished):
                 self._part(event.job_id)
@@ -121,14 +121,14 @@ class LoggedRounds:
                         self._part(name)
                 case Start():
                     members = (decision.job_id,) + ((decision.partner_id,) if decision.partner_id else ())
-                    self._sits[tuple(sorted(members, key=int))] = decision.seats
+                    self._running[tuple(sorted(members, key=int))] = decision.seats
         if self._mechanism.clock.opened > self.compared:
             self.compared = self._mechanism.clock.opened
             self._compare(moment.at)
 
     def _part(self, name: str) -> None:
-        for members in [members for members in self._sits if name in members]:
-            del self._sits[members]
+        for members in [members for members in self._running if name in members]:
+            del self._running[members]
 
     def close(self, stopped: str = "") -> None:
         """The run is over, or it `stopped` for this reason: what the log has beyond our last round differs."""
@@ -136,17 +136,17 @@ class LoggedRounds:
             self.compared += 1
             if there := _seated(event["assign"]):
                 members = _first(there)
-                text = f"{_told(members, there)} there, and there is no such round here"
+                text = f"{_describe(members, there)} there, and there is no such round here"
                 self._differ(event["t"], stopped or text, there)
         if stopped and self.first is None:
             self.compared += 1
             self._differ(self._mechanism.clock.ended_at, stopped)
 
     def _compare(self, at: float) -> None:
-        here: Sitting = {members: tuple(sorted(seats)) for members, seats in self._sits.items()}
+        here: GangDevices = {members: tuple(sorted(seats)) for members, seats in self._running.items()}
         if self.compared > len(self._logged):
             if here:
-                self._differ(at, f"the log has no such round, and {_told(_first(here), here)} here")
+                self._differ(at, f"the log has no such round, and {_describe(_first(here), here)} here")
             return
         event = self._logged[self.compared - 1]
         there = _seated(event["assign"])
@@ -154,17 +154,17 @@ class LoggedRounds:
             self._differ(at, f"it begins at {event['t']:.6f} s there", there)
         elif here != there:
             members = _first({m for m in here.keys() | there.keys() if here.get(m) != there.get(m)})
-            self._differ(at, f"{_told(members, there)} there, {here.get(members)} here", there)
+            self._differ(at, f"{_describe(members, there)} there, {here.get(members)} here", there)
         else:
             self.equal += bool(there)
 
-    def _differ(self, at: float, text: str, there: Sitting | None = None) -> None:
+    def _differ(self, at: float, text: str, there: GangDevices | None = None) -> None:
         self.rounds += not there
         if self.first is None:
             self.first = RoundDifference(self.compared, at, text)
 
 
-def _seated(assign: Mapping[str, Sequence[int]]) -> Sitting:
+def _seated(assign: Mapping[str, Sequence[int]]) -> GangDevices:
     return {_members(key): tuple(sorted(seats)) for key, seats in assign.items()}
 
 
@@ -173,5 +173,5 @@ def _first(some: Iterable[Members]) -> Members:
     return min(some, key=lambda members: [int(name) for name in members])
 
 
-def _told(members: Members, sitting: Sitting) -> str:
-    return f"{' and '.join(members)} on {sitting.get(members)}"
+def _describe(members: Members, devices: GangDevices) -> str:
+    return f"{' and '.join(members)} on {devices.get(members)}"

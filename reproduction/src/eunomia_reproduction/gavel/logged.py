@@ -22,11 +22,11 @@ def of_log(one: Run, reference: Reference) -> list[FigureRow]:
     """
     setup, events = set_up_run(one, reference), reference.logs[one.id]
     adviser = FromLog(events, Objective.of(one.family, setup.policy))
-    heard: list[LoggedRounds] = []
+    collectors: list[LoggedRounds] = []
 
     def watch(rounds: GavelMechanism) -> LoggedRounds:
-        heard.append(LoggedRounds(rounds, events))
-        return heard[0]
+        collectors.append(LoggedRounds(rounds, events))
+        return collectors[0]
 
     stopped, ended, equal, first = "", len(one.jct), 0, ""
     try:
@@ -35,9 +35,9 @@ def of_log(one: Run, reference: Reference) -> list[FigureRow]:
             stopped = f"the log holds {adviser.left} allocations more than are asked for"
     except Diverged as error:
         stopped = first = str(error)
-    heard[0].close(stopped)
+    collectors[0].close(stopped)
     series = f"{one.id} log"
-    rows = [_of_rounds(series, heard[0]), no_jobs(series, LOGS)]
+    rows = [_of_rounds(series, collectors[0]), no_jobs(series, LOGS)]
     if one.jct:
         rows[1] = FigureRow(
             series=series, quantity="jobs with the same JCT", unit="jobs", published=ended, measured=equal,

@@ -25,7 +25,7 @@ KEPT = 1.0  # least sum over types and both jobs of the parts of their speeds
 
 @dataclass(frozen=True)
 class PublishedGandiva:
-    """Equal time, in pairs where the cluster is too small; one object serves one run, since it goes on drawing."""
+    """Equal time, in pairs where the cluster is too small; one object serves one run, since it keeps drawing."""
 
     seed: int = 0
     _random: Random = field(init=False, repr=False, compare=False)

@@ -76,9 +76,9 @@ def of_run(one: Run, reference: Reference) -> list[FigureRow]:
     rows = [_equal_jobs(one, played), _equal_drops(one, played), *_quantities(one, played)]
     if levels and one.said.get("trace"):
         steady = play(set_up_run(one, reference, {"point": "closest"}))
-        told = "the optimum with the fewest moves"
+        note = "the optimum with the fewest moves"
         rows += [
-            replace(row, series=f"{row.series} point=closest", tolerance=None, note=told)
+            replace(row, series=f"{row.series} point=closest", tolerance=None, note=note)
             for row in _quantities(one, steady)
         ]
     return rows

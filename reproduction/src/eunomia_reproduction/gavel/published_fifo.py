@@ -22,11 +22,11 @@ from eunomia.model.view import View
 
 @dataclass(frozen=True)
 class PublishedFifo:
-    """First come, first served, for the comparison only: one object serves one run, since it goes on drawing."""
+    """First come, first served, for the comparison only: one object serves one run, since it keeps drawing."""
 
     seed: int = 0
     _random: Random = field(init=False, repr=False, compare=False)
-    _sits: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)  # job: type
+    _running: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)  # job: type
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="fifo_published",
@@ -47,26 +47,26 @@ class PublishedFifo:
         number, count = _numbered(view)
         row = {job: m for m, job in enumerate(number.tolist())}
         free = view.capacity.copy()
-        queue = [job for job in row if job not in self._sits]
+        queue = [job for job in row if job not in self._running]
         self._hand_on(view, row, queue, free)
         self._seat(view, row, queue, free)
         X = np.zeros((view.jobs, len(view.types)))
-        for job, kind in self._sits.items():
+        for job, kind in self._running.items():
             X[row[job], kind] = 1.0
         return Shares(X, fill=False, memory={"number": number.astype(float), "count": np.array(count)})
 
     def _hand_on(self, view: View, row: dict[int, int], queue: list[int], free: Floats) -> None:
-        """Give what a job that ended leaves to the head of the queue; those who sit on are counted on the way."""
-        for job, kind in sorted(self._sits.items()):
+        """Give the devices of a completed job to the head of the queue; count those of continuing jobs."""
+        for job, kind in sorted(self._running.items()):
             if job in row:
                 free[kind] -= view.scale_factor[row[job]]
                 continue
             if queue and view.scale_factor[row[queue[0]]] <= free[kind] and view.throughput[row[queue[0]], kind] > 0:
                 self._take(view, row, queue.pop(0), kind, free)
-            del self._sits[job]
+            del self._running[job]
 
     def _seat(self, view: View, row: dict[int, int], queue: list[int], free: Floats) -> None:
-        """Seat the queue from its head until somebody fits nowhere."""
+        """Seat the queue from its head until a job fits nowhere."""
         by_name = sorted(range(len(view.types)), key=lambda kind: view.types[kind])
         listed = [kind for kind in by_name if free[kind] > 0]
         while queue and listed:
@@ -81,7 +81,7 @@ class PublishedFifo:
                     listed.pop(drawn)
 
     def _take(self, view: View, row: dict[int, int], job: int, kind: int, free: Floats) -> None:
-        self._sits[job] = kind
+        self._running[job] = kind
         free[kind] -= view.scale_factor[row[job]]
 
 

@@ -47,11 +47,11 @@ def measure(cells: Iterable[FigureRun], request: Request) -> Runs:
     throughputs = throughputs_in(request)
     todo = sorted(dict.fromkeys(cells), key=lambda cell: -cell.weight)
     orders = {cell: RunRequest(cell.name, _key(cell, throughputs), _task(cell, throughputs)) for cell in todo}
-    shown, failed = make_all(orders, WORKER, _read, _told, request)
+    shown, failed = make_all(orders, WORKER, _read, _describe, request)
     return Runs(shown=shown, failed=failed)
 
 
-def _told(one: FigurePoint) -> str:
+def _describe(one: FigurePoint) -> str:
     return f"{one.jct_h:.2f} h ({one.cpu_s:.0f} s)"
 
 

@@ -88,7 +88,7 @@ def set_up_run(one: Run, reference: Reference, more: Mapping[str, Any] | None = 
 def play(
     setup: RunConfig, adviser: PolicyRunner | None = None, watch: Callable[[GavelMechanism], Observer] | None = None
 ) -> GavelRun:
-    """Run it to the end of its window, asking its policy or somebody else; an observer may watch the rounds."""
+    """Run it to the end of its window, asking its policy or another one; an observer may watch the rounds."""
     adviser = adviser or InlinePolicyRunner(setup.policy)
     scheduler = setup.scheduler()
     mechanism = cast(GavelMechanism, scheduler.mechanism)
@@ -118,7 +118,7 @@ def play(
 
 
 def _jct(mechanism: GavelMechanism) -> dict[str, float | None]:
-    """Return when each job ended, since its submission, by the clock's books."""
+    """Return when each job ended, since its submission, by the round clock."""
     jobs, n = mechanism.clock.jobs, len(mechanism.clock.jobs)
     fate, times = jobs.outcome[:n], jobs.ended[:n] - mechanism.state.jobs.submitted[:n]
     ended = np.flatnonzero((fate == DONE) | (fate == DROPPED)).tolist()

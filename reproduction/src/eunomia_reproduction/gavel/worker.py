@@ -1,4 +1,4 @@
-"""One worker behind the figures: a process that makes the runs it is told, and writes what each one showed.
+"""One worker behind the figures: a process that makes the requested runs, and writes what each one showed.
 
 It reads and answers lines of JSON, as a worker of a sweep does.
 """

@@ -10,7 +10,7 @@ all with leases of 300 s that end together. Oddities, made of the trace before t
 
 - a job is seen at the first beginning of a round that is not before its submission: submissions are rounded up;
 - service is credited in whole rounds and an end is seen at the end of its round: work is rounded up to whole rounds.
-  The scheduler still believes what is declared, which decides who is shorter;
+  The scheduler still believes what is declared, which decides which job is shorter;
 - its Tiresias fills queues and then returns the plain order of Las.
 
 The JCT counts from the submission as it was. Only the tracked jobs have results, jobs that follow each other in the
@@ -89,7 +89,7 @@ def _compare(case: Path, request: Request, found: JobComparison) -> None:
             ours = {job: ours[job] for job in names}
             found.rows += [
                 *compared(series, results.lives, ours, submitted, f"{source}/{PREFIX}{name}.csv", odd=results.odd),
-                *summary.beside(series, (name,), _told(ours, submitted), f"{source}/summary.csv"),
+                *summary.beside(series, (name,), _describe(ours, submitted), f"{source}/summary.csv"),
             ]
     if count is None:
         note = "summary.csv does not say how many jobs are tracked: all from the first with a result to the last are"
@@ -106,7 +106,7 @@ def _count(summary: Summary) -> float | None:
     """Return how many jobs a case tracks, the same under all policies: the most that its summary says."""
     found = []
     for name in POLICY:
-        with suppress(InvalidInput):  # that of one run, which is told where its numbers are compared
+        with suppress(InvalidInput):  # of one run: reported where its numbers are compared
             found.append(summary.number((name,), "n"))
     return max((count for count in found if count is not None), default=None)
 
@@ -117,12 +117,12 @@ def tracked(names: Sequence[str], results: Iterable[Collection[str]], count: flo
     Without a count they are all from the first job with a result to the last. `names` are the jobs of the trace.
     """
     everybody = list(results)
-    told = np.array([sum(name in one for one in everybody) for name in names])
+    tracked_counts = np.array([sum(name in one for one in everybody) for name in names])
     if count is None:
-        there = np.flatnonzero(told)
+        there = np.flatnonzero(tracked_counts)
         return list(names[there[0] : there[-1] + 1]) if len(there) else []
     size = min(max(int(count), 1), len(names))
-    before = np.concatenate(([0], np.cumsum(told)))
+    before = np.concatenate(([0], np.cumsum(tracked_counts)))
     first = int(np.argmax(before[size:] - before[: len(before) - size]))
     return list(names[first : first + size])
 
@@ -136,7 +136,7 @@ def _check_tracked(path: Path, lives: Collection[str], names: Sequence[str], tra
         raise InvalidInput([Problem(file=str(path), column="job_id", rule=rule, fix=fix)])
 
 
-def _told(ours: Mapping[str, Life], submitted: Mapping[str, float]) -> dict[str, float]:
+def _describe(ours: Mapping[str, Life], submitted: Mapping[str, float]) -> dict[str, float]:
     """Return what a summary tells of a run; that a job runs is seen at the end of its first round."""
     seen = [life.start + ROUND_S - submitted[name] for name, life in ours.items()]
     return {**totals(ours, submitted, ours), "avg_responsiveness_s": mean(seen)}

@@ -6,7 +6,7 @@
 | sjf | `consolidated?order=remaining` |
 | srtf | `consolidated?order=remaining&preempt=true` |
 
-A gang sits on as few machines as it needs or waits, and nobody overtakes a job that waits for that; decided at every
+A gang runs on as few machines as it needs or waits, and no job overtakes a job that waits for that; decided at every
 arrival and end, which is what its steps of one second come to.
 
 Oddities of srtf: a job holds its accelerators for one second more than it lasts (`LINGER_S`), and being stopped costs
@@ -74,13 +74,13 @@ def _compare(case: Path, request: Request, found: JobComparison) -> None:
             ours = lives(lasting, nodes, policy, Leases(), world=CostlyStops(lasting, _stop_cost))
             found.rows += [
                 *compared(series, theirs.lives, ours, submitted, f"{source}/{path.name}", odd=theirs.odd),
-                *summary.beside(series, (name, PLACEMENT), _told(ours, sheet, held), f"{source}/summary.csv"),
+                *summary.beside(series, (name, PLACEMENT), _describe(ours, sheet, held), f"{source}/summary.csv"),
             ]
     tell_others(found, "helios", case, POLICY)
     found.notes += summary.notes(f"helios {case.name}")
 
 
-def _told(ours: Mapping[str, Life], sheet: PeerSheet, held: Held) -> dict[str, float]:
+def _describe(ours: Mapping[str, Life], sheet: PeerSheet, held: Held) -> dict[str, float]:
     """Return what a summary tells of a run."""
     names, size, work = sheet.texts["job_id"], sheet.numbers["num_gpu"], sheet.numbers["duration"]
     found = totals(ours, submissions(sheet), names)

@@ -27,7 +27,7 @@ class JobComparison:
 
     @contextmanager
     def trying(self, name: str) -> Iterator[None]:
-        """Keep what is wrong with the files of one run or case, and go on with the next."""
+        """Keep what is wrong with the files of one run or case, and continue with the next."""
         try:
             yield
         except InvalidInput as error:
@@ -38,8 +38,8 @@ class JobComparison:
         if self.failed and not self.rows:
             problems = [problem for error in self.failed.values() for problem in error.problems]
             raise InvalidInput(problems, sum(error.count for error in self.failed.values()))
-        told = {name: " | ".join(str(error).splitlines()) for name, error in self.failed.items()}
-        self.rows, self.failed = [*failures(told), *self.rows], {}
+        messages = {name: " | ".join(str(error).splitlines()) for name, error in self.failed.items()}
+        self.rows, self.failed = [*failures(messages), *self.rows], {}
         return self
 
 
@@ -63,7 +63,7 @@ def compared(
     unknown = [name for name in published if name not in measured]
     if unknown:
         rule = f"it has results of {len(unknown)} jobs that were not run, such as {unknown[0]!r}"
-        fix = "give trace and results of one run; who asks for more than there is, or than its quota, is never run"
+        fix = "give trace and results of one run; a job larger than the cluster or its quota never runs"
         raise InvalidInput([Problem(file=source, column="job_id", rule=rule, fix=fix)])
     odd = odd or {}
     missing = [name for name, life in measured.items() if name not in published and not math.isnan(life.end)]

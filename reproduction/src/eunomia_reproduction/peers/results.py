@@ -52,9 +52,11 @@ def published(
         if waits:
             follows[waits] = follows["jct"] - (work if held is None else held(work, size, stopped[row]))
         for column, value in follows.items():
-            told = sheet.numbers[column][row] if column in sheet.numbers else value
-            if abs(told - value) > half_a_digit(repr(told)):
-                odd[names[row]] = f"{column} {told:.10g} there, where {value:.10g} follows from its times and the trace"
+            reported = sheet.numbers[column][row] if column in sheet.numbers else value
+            if abs(reported - value) > half_a_digit(repr(reported)):
+                odd[names[row]] = (
+                    f"{column} {reported:.10g} there, where {value:.10g} follows from its times and the trace"
+                )
     return Results(lives, odd)
 
 

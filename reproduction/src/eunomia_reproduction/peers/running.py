@@ -25,7 +25,7 @@ from eunomia.throughputs import load
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What became of a job, in seconds since the run began; nan = it never did, or nobody tells."""
+    """Times of a job, in seconds since the run began; nan = it never happened, or is unknown."""
 
     start: float  # the first
     end: float

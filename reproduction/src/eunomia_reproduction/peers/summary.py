@@ -18,7 +18,7 @@ Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class Summary:
-    """A file with a line a run. What of it nobody asked for is told by `notes`."""
+    """A file with a line a run. `notes` reports the lines that were not requested."""
 
     path: Path
     names: Key  # columns that say which run it is
@@ -85,9 +85,9 @@ class Summary:
         if not pairs:
             return []
         off = [
-            f"{name} {told} there, {value:.10g} here"
-            for name, told, value in pairs
-            if not abs(value - float(told)) <= half_a_digit(told)
+            f"{name} {reported} there, {value:.10g} here"
+            for name, reported, value in pairs
+            if not abs(value - float(reported)) <= half_a_digit(reported)
         ]
         return [
             FigureRow(
@@ -157,10 +157,12 @@ def _number(path: Path, row: int, line: Mapping[str, str], column: str) -> float
     return value
 
 
-def _words(path: Path, row: int, column: str, told: str, known: Mapping[str, float]) -> list[tuple[str, str, float]]:
+def _words(
+    path: Path, row: int, column: str, reported: str, known: Mapping[str, float]
+) -> list[tuple[str, str, float]]:
     """Return (name, number as written, ours) of `NAME=NUMBER NAME=NUMBER …`. Raises InvalidInput for anything else."""
     problems, found = Problems(str(path)), []
-    for word in told.split():
+    for word in reported.split():
         name, _, value = word.rpartition("=")
         if name not in known:
             rule, fix = "it names nothing that the case has", f"it has {', '.join(known)}"

@@ -1,10 +1,10 @@
 """Tiresias' event simulator: list scheduling on a counter of accelerators (`count`), or on machines (`yarn`).
 
-Nothing costs time, times are whole seconds, and who is next is decided anew at every arrival and end.
+Nothing costs time, times are whole seconds, and the next job is decided anew at every arrival and end.
 
 | there | here |
 | --- | --- |
-| fifo | `fifo`, nobody overtakes |
+| fifo | `fifo`, no job overtakes |
 | fjf (first job that fits) | `fifo?backfill=skip` |
 | sjf (smallest job first) | `smallest_first` |
 | shortest | `srtf?ties=last` |
@@ -13,8 +13,8 @@ Nothing costs time, times are whole seconds, and who is next is decided anew at 
 | fifo and fjf with yarn | to the letter, `tiresias_yarn.py` |
 
 Oddities: it keeps one sorted list of jobs and sorts it again and again, so equals stay as they stood (`ties=last`).
-gittins learns from a file of its own, yarn-gput1000.csv; where that is not in the folder it is told what the jobs of
-the trace come to, and only reported.
+gittins learns from a file of its own, yarn-gput1000.csv; where that is not in the folder it receives the sizes of the
+jobs of the trace, and only reported.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _compare(folder: Path, case: Path, request: Request, found: JobComparison) -
                     series, theirs.lives, ours, submitted, f"{source}/{path.name}", checked=checked, odd=theirs.odd
                 ),
                 *summary.beside(
-                    series, (name, placement), _told(ours, sheet), f"{source}/summary.csv", checked=checked
+                    series, (name, placement), _describe(ours, sheet), f"{source}/summary.csv", checked=checked
                 ),
             ]
             if schedule in OURS:
@@ -113,7 +113,7 @@ def _compare(folder: Path, case: Path, request: Request, found: JobComparison) -
     found.notes += summary.notes(f"tiresias {case.name}")
 
 
-def _told(ours: Mapping[str, Life], sheet: PeerSheet) -> dict[str, float]:
+def _describe(ours: Mapping[str, Life], sheet: PeerSheet) -> dict[str, float]:
     """Return what a summary tells of a run."""
     names = sheet.texts["job_id"]
     found = totals(ours, submissions(sheet), names)

@@ -2,15 +2,15 @@
 
 dlas: three lists. At every arrival, end and expected change of lists, newcomers join the end of the first; a running
 job that has reached its list's limit joins the end of the next; with a knob K a job that has waited K times as long as
-it ran joins the end of the first. Gangs that fit run, list by list; then who waits goes behind who runs in each list.
+it ran joins the end of the first. Gangs that fit run, list by list; in each list waiting jobs move behind running ones.
 
 Oddities: a change by accelerator-seconds is expected as if those had so far been as many as the seconds, so that gangs
 come late (`late`), and at the whole second before; all waits since the last promotion count, not the last alone.
 
 gittins, patched so that it starts: one list, sorted again and again by the authors' index, the least first.
 
-Oddities: the index of who waits is that of seconds, not of accelerator-seconds; it is looked at again after 3250 s, and
-then later and later, as the sum of all times so far.
+Oddities: the index of waiting jobs is that of seconds, not of accelerator-seconds; it is looked at again after 3250 s,
+and then later and later, as the sum of all times so far.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Lists:
     info: ClassVar[PolicyInfo] = _info("tiresias_lists", list=0.0, place=-1.0, waited=0.0, ran_before=0.0)
 
     def decide(self, view: View) -> Grants:
-        """Return who starts and who stops at this event."""
+        """Return the jobs that start and stop at this event."""
         where, place, waited, ran_before = (view.memory[name].copy() for name in self.info.remembers)
         size = view.scale_factor if self.by_service else np.ones(view.jobs, dtype=np.int64)
         holds, ran = view.on_type >= 0, view.run_time - ran_before
@@ -78,7 +78,7 @@ class Lists:
         return _granted(view, line, runs, again_at, {**memory, "asked_at": np.array([view.at])})
 
     def _next_change(self, runs: Bools, where: Ints, ran: Floats, waited: Floats, size: Ints) -> float:
-        """Return in how many seconds the simulator expects somebody to change lists."""
+        """Return in how many seconds the simulator expects a job to change lists."""
         down = np.floor((LIMITS[where] - (ran if self.late else ran * size)) / size)[runs]
         up = np.floor(ran * self.knob - waited)[~runs & (where > 0) & (ran > 0)]
         return float(min(down[down > 0].min(initial=math.inf), up[up > 0].min(initial=math.inf)))
@@ -93,7 +93,7 @@ class LeastIndexFirst:
     info: ClassVar[PolicyInfo] = _info("tiresias_least_index", place=-1.0)
 
     def decide(self, view: View) -> Grants:
-        """Return who starts and who stops at this event."""
+        """Return the jobs that start and stop at this event."""
         samples = np.array(self.samples)
         holds, place = view.on_type >= 0, view.memory["place"]
         attained = np.where(holds, view.run_time * view.scale_factor, view.run_time)
@@ -107,7 +107,7 @@ class LeastIndexFirst:
 
 
 def _fitting(view: View, line: Ints) -> Bools:
-    """Return who runs, (job,), if gangs are counted off in that order."""
+    """Return which jobs run, (job,), if gangs are counted off in that order."""
     left, runs = int(view.capacity.sum()), np.zeros(view.jobs, dtype=bool)
     for m in line.tolist():
         runs[m] = view.scale_factor[m] <= left
@@ -116,7 +116,7 @@ def _fitting(view: View, line: Ints) -> Bools:
 
 
 def _granted(view: View, line: Ints, runs: Bools, again_at: float, memory: dict[str, Floats]) -> Grants:
-    """Return the answer that seats who runs and waits now anywhere, and stops who does not run."""
+    """Return the answer that places waiting jobs chosen to run anywhere, and stops the jobs not chosen."""
     holds = view.on_type >= 0
     stop, start = np.flatnonzero(holds & ~runs), line[(runs & ~holds)[line]]
     floor = FreeCapacity(view.topology, (view.holder == -1) | np.isin(view.holder, stop))

@@ -36,7 +36,7 @@ class FirstMachines:
     )
 
     def decide(self, view: View) -> Grants:
-        """Return who starts now, and where."""
+        """Return the jobs that start now, and where."""
         free, started, seats = view.holder == -1, [], []
         for m in np.flatnonzero(view.on_type < 0).tolist():
             found = _first_machines(view.topology, free, int(view.scale_factor[m]))

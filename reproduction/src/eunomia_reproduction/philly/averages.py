@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.metrics.statistics import estimate
 
 
-def told(values: Sequence[float]) -> str:
+def range_note(values: Sequence[float]) -> str:
     """Return the interval of the average over seeds, one value for each that has one."""
     found = estimate(np.array(values))
     if found is None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from eunomia.model.arrays import Floats
-from eunomia_reproduction.philly.averages import told
+from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.played import Waited
 from eunomia_reproduction.philly.tries import size_class
 from eunomia_reproduction.table import FigureRow
@@ -85,7 +85,7 @@ def _row(
         published=published,
         measured=_mean(values),
         source=TABLE_2,
-        note=told(_known(values)),
+        note=range_note(_known(values)),
     )
 
 

@@ -22,7 +22,7 @@ from eunomia.backends.simulated.job_outcomes import (
 from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats, Ints
 from eunomia.traces.distributions import philly
-from eunomia_reproduction.philly.averages import told
+from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.table import FigureRow
 
 JOBS = 96_260
@@ -75,7 +75,7 @@ def statuses(found: Sequence[FailureSample]) -> list[FigureRow]:
             unit="of all",
             published=published,
             measured=float(np.mean([one.status[place] for one in found])),
-            note=told([float(one.status[place]) for one in found]),
+            note=range_note([float(one.status[place]) for one in found]),
             tolerance=POINT / published,
             source=TABLE_6,
         )
@@ -99,7 +99,7 @@ def reasons(found: Sequence[FailureSample], seeds: int) -> list[FigureRow]:
                     measured=float(np.percentile(np.concatenate(times), percent)),
                     tolerance=NEAR_MEDIAN if percent == 50 else None,
                     source=TABLE_7,
-                    note=told([float(np.percentile(mine, percent)) for mine in times]),
+                    note=range_note([float(np.percentile(mine, percent)) for mine in times]),
                 )
             )
         jobs = sum(one.jobs[row] for one in found)
@@ -125,7 +125,7 @@ def _mix(name: str, published: Ints, trials: Floats, jobs: float) -> list[Figure
             measured=float(trials[:, column].sum() / trials.sum()) if len(seen) else None,
             tolerance=NEAR_SIZE * float(published.sum() / published[column]) if checked and published[column] else None,
             source=TABLE_7,
-            note=told((seen[:, column] / seen.sum(axis=1)).tolist()),
+            note=range_note((seen[:, column] / seen.sum(axis=1)).tolist()),
         )
         for column, size in enumerate(SIZES)
     ]

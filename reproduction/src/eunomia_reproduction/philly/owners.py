@@ -1,4 +1,4 @@
-"""Who owns the jobs of a synthetic workload: four of Philly's virtual clusters at a time, as unevenly loaded as there.
+"""Owners of the jobs of a synthetic workload: four of Philly's virtual clusters at a time, as unevenly loaded as there.
 
 Counted in the trace (data/traces/philly): the GPU-time of the 57,202 jobs that passed and were submitted from
 2017-10-03 to 2017-11-14, by virtual cluster and size. Of jobs that did not pass the trace names few owners. Weights are

@@ -17,7 +17,7 @@ PLAYS = {  # load, and the part of the cluster in use from which on jobs are pre
 ORDERED = "at load 1.4"  # at less, few gangs wait
 OF_THE_TRACE = {"from the trace": DESCRIBED, "from the trace without preemption": NEVER}
 NOTES = (
-    "Tables 6 and 7 are inputs of the generator: that they come back says that it draws what it was given.",
+    "Tables 6 and 7 are inputs of the generator: finding them again says that it draws what it was given.",
     "a job whose virtual cluster cannot take it within its quota waits for fair share, even where it may borrow; tries "
     "are counted as Table 2 has more waits than there were jobs",
     "racks, quotas, owners and load are modelled; Table 2 depends on all of them, and nothing was fitted to it",

@@ -33,7 +33,7 @@ NODES = [
 ]
 SINCE_S = 4_235_580.0  # 2017-10-03
 UNTIL_S = SINCE_S + 21 * 86_400.0
-TOLD = ("0e4a51", "2869ce", "7f04ca", "ee9e8c")  # whose jobs the trace names whether they passed or not
+FULLY_NAMED = ("0e4a51", "2869ce", "7f04ca", "ee9e8c")  # whose jobs the trace names whether they passed or not
 LIKE = "data/traces/philly"
 
 
@@ -50,9 +50,9 @@ def owned(trace: Trace, seed: int) -> Trace:
     """Return the trace with an owner for every job."""
     rng, tenant, size = np.random.default_rng(seed), np.array(trace.tenant), size_class(trace.scale_factor)
     passed = np.array([status == "finished" for status in trace.status])
-    known = passed & (tenant != "") & ~np.isin(tenant, TOLD)
+    known = passed & (tenant != "") & ~np.isin(tenant, FULLY_NAMED)
     if (tenant == "").any() and not known.any():
-        rule = f"no job that passed names a virtual cluster other than {', '.join(sorted(TOLD))}"
+        rule = f"no job that passed names a virtual cluster other than {', '.join(sorted(FULLY_NAMED))}"
         raise InvalidInput([Problem(file="the trace", column="vc", rule=rule, fix="give the whole trace")])
     for one in np.unique(size[tenant == ""]).tolist():
         nameless = np.flatnonzero((tenant == "") & (size == one))

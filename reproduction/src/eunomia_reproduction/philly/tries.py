@@ -45,7 +45,7 @@ class Tallied:
         self._inner, self._after_s = inner, after_s
 
     def decide(self, view: View) -> Grants:
-        """Return what `inner` decides; note who began to try, or tried anew, and stays without a place."""
+        """Return what `inner` decides; note the jobs that began to try, or tried again, and have no place."""
         answer = self._inner.decide(view)
         before, after = view.memory, answer.memory
         begun = (after["holding"] > 0) & ((before["holding"] <= 0) | (after["tries"] > before["tries"]))

@@ -53,7 +53,7 @@ class Ending:
 
 
 @dataclass(slots=True, eq=False)
-class Gang:
+class LocalGang:
     """A gang that has seats, or waits until earlier gangs have left them."""
 
     job: Job
@@ -93,7 +93,7 @@ class Gang:
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
-    def must_wait_for(self, other: Gang) -> bool:
+    def must_wait_for(self, other: LocalGang) -> bool:
         """Whether `other`, a live gang, has the same job, or the same seats with another lease."""
         same_seats = not self.seats.isdisjoint(other.seats) and self.lease_id != other.lease_id
         return self.job.job_id == other.job.job_id or same_seats

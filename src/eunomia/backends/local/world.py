@@ -16,7 +16,7 @@ from typing import Any
 from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.environment_filter import check_runnable
-from eunomia.backends.local.gang import Gang, lease_end
+from eunomia.backends.local.gang import LocalGang, lease_end
 from eunomia.backends.local.job_directory import JobFolder, lock
 from eunomia.backends.local.recovery import has_finished, recover_events
 from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
@@ -69,8 +69,8 @@ class LocalWorld:
         self._topology = topology
         self._workdir, self._cwd, self._grace_s = workdir.resolve(), (cwd or Path.cwd()).resolve(), grace_s
         self._settings = settings
-        self._queue: list[Gang] = []  # decided to start, but their seats are not free or their lease has lapsed
-        self._live: dict[tuple[str, int], Gang] = {}  # with a supervisor, by (job, epoch)
+        self._queue: list[LocalGang] = []  # decided to start, but their seats are not free or their lease has lapsed
+        self._live: dict[tuple[str, int], LocalGang] = {}  # with a supervisor, by (job, epoch)
         self._finished: set[str] = set()
         self._wake = math.inf
         self._events: list[Event] = []  # not yet reported
@@ -199,7 +199,7 @@ class LocalWorld:
             gang.destroy()
             del self._live[gang.job.job_id, gang.epoch]
 
-    def _launched(self) -> list[Gang]:
+    def _launched(self) -> list[LocalGang]:
         return [gang for gang in self._live.values() if gang.process is not None]
 
     def _folder(self, job: Job) -> JobFolder:
@@ -257,7 +257,7 @@ class LocalWorld:
             self._steps = {}
         return events
 
-    def _read(self, gang: Gang) -> None:
+    def _read(self, gang: LocalGang) -> None:
         """Read the output, progress and loss of a gang."""
         has_ended = not gang.read_output()
         step = gang.folder.read_progress(gang.job.total_steps)
@@ -268,7 +268,7 @@ class LocalWorld:
         if has_ended:
             self._end(gang)
 
-    def _end(self, gang: Gang) -> None:
+    def _end(self, gang: LocalGang) -> None:
         """Report how a gang ended, after its supervisor has."""
         assert gang.process is not None
         assert gang.process.stdout is not None
@@ -295,7 +295,7 @@ class LocalWorld:
         for job_id, epoch in pairs:
             job = self._jobs[job_id]
             self._queue.append(
-                Gang(
+                LocalGang(
                     job=job,
                     epoch=epoch,
                     seats=frozenset(start.seats),
@@ -323,7 +323,7 @@ class LocalWorld:
                 self._queue.remove(gang)
                 self._launch(gang)
 
-    def _launch(self, gang: Gang) -> None:
+    def _launch(self, gang: LocalGang) -> None:
         key = gang.job.job_id, gang.epoch
         self._live[key] = gang  # before the process exists, so that an interrupt cannot lose it
         try:
@@ -348,7 +348,7 @@ class LocalWorld:
         if gang := self._live.get((job_id, epoch)):
             gang.stop(self._grace_s if save else min(self._grace_s, NO_SAVE_GRACE_S))
 
-    def _lease_end(self, gang: Gang) -> float:
+    def _lease_end(self, gang: LocalGang) -> float:
         return lease_end(self._clock.origin, gang.until, self._grace_s)
 
     def _await_ends(self, deadline: float) -> None:

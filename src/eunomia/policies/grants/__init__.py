@@ -1,1 +1,1 @@
-"""Policies that say who sits where."""
+"""Policies that choose the devices of each job."""

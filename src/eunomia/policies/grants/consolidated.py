@@ -39,10 +39,10 @@ from eunomia.placement.grants_builder import FREE, LOST, GrantsBuilder, held_by
 class Consolidated:
     """Gangs wait for seats close together, in the order of a queue.
 
-    `order=submission` serves who came first, `order=remaining` who will be done first. With `preempt` the next in line
-    may interrupt those behind it.
+    `order=submission` serves jobs by submission, `order=remaining` the shortest remaining time first. With `preempt`
+    the next in line may interrupt those behind it.
 
-    Use it when gangs must not be spread over more machines than they need, and a queue should decide who is next.
+    Use it when gangs must not be spread over more machines than they need, and a queue should decide which job is next.
 
     The worst-off is a wide gang behind narrow ones: they leave holes on many machines, and it needs whole ones. Without
     `preempt` everybody behind it waits with it.
@@ -68,7 +68,7 @@ class Consolidated:
         also_needs(self, {"remaining"} if self.order == "remaining" else ())
 
     def decide(self, view: View) -> Grants:
-        """Return seats for gangs that start, and with `preempt` who stops for them."""
+        """Return seats for gangs that start, and with `preempt` the jobs to stop for them."""
         line = self._line(view)
         if self.preempt:
             stop, starting = self._counted(view, line)

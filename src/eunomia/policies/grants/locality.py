@@ -3,7 +3,7 @@
     while a gang fits:  start the waiting job m that needs the fewest nodes over its least,
                         argmin_m  nodes(m, now) / ⌈ z[m] / largest node ⌉,  ties by submission
 
-on the type it is fastest on among those where it is best placed. Nobody is stopped. z scale factor (job,).
+on the type it is fastest on among those where it is best placed. No job is stopped. z scale factor (job,).
 
 Example (examples/two_jobs.json). Text takes two v100s of the machine of three. That leaves one v100 on each of two
 machines: image could be there on two machines, which is twice the least, or on one machine of k80s, which is the least.
@@ -31,7 +31,7 @@ from eunomia.placement.grants_builder import FREE, GrantsBuilder
 
 @dataclass(frozen=True, slots=True)
 class Locality:
-    """Who can sit closest runs first.
+    """Jobs with the best placement run first.
 
     Use it when gangs slow down a lot on several machines, and a job must not be stopped once it runs.
 

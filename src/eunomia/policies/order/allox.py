@@ -34,8 +34,8 @@ from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import runnable
+from eunomia.solvers.allox_matching import served_first
 from eunomia.solvers.assignment import soonest
-from eunomia.solvers.machines import served_first
 
 SINGLES_ONLY = "AlloX matches jobs of a single accelerator; gangs=work admits gangs"
 _NEVER = 1e15  # seconds; run time on a type that cannot run the job

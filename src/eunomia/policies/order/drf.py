@@ -32,7 +32,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.decayed_usage import whole_shares
 from eunomia.policies.order.type_choice import NEEDS, by_fastest, runnable
-from eunomia.solvers.dominant import Tasks, filling
+from eunomia.solvers.drf import Tasks, filling
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.rounding import rounded
 from eunomia.model.view import View
 from eunomia.placement.selection import replanned
-from eunomia.solvers.climbing import climb
+from eunomia.solvers.greedy_marginal import climb
 
 NEEDS = frozenset({"shapes", "shape_throughput", "capacity"})
 _NONE = np.iinfo(np.int64).max  # accelerators of a missing shape: more than any other

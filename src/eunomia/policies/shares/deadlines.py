@@ -15,7 +15,7 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs
-from eunomia.solvers.late import late_rows
+from eunomia.solvers.min_late_jobs import late_rows
 
 NEEDS = frozenset({"deadline", "remaining"})
 

@@ -43,7 +43,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import tickets
 from eunomia.policies.shares.share_inputs import clip_shares, speeds
-from eunomia.solvers.divided import Wishes, divided
+from eunomia.solvers.drf_divisible import Wishes, divided
 
 _ROUNDING = 1e-9  # of a resource's total
 

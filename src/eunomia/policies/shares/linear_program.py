@@ -15,14 +15,14 @@ from eunomia.model.arrays import Floats
 from eunomia.model.view import View
 from eunomia.policies.shares.max_min_program import seats
 from eunomia.policies.shares.options import LinearPoint
-from eunomia.solvers.face import Face, central, closest
-from eunomia.solvers.linear import Total
+from eunomia.solvers.linear import LinearResult
+from eunomia.solvers.optimal_face import Face, central, closest
 
 
 def choose_optimum(
     view: View,
     worth: Floats,
-    optimum: Total,
+    optimum: LinearResult,
     point: LinearPoint,
     *,
     rate: Floats | None = None,

@@ -22,9 +22,9 @@ from eunomia.model.products import row_dots
 from eunomia.model.view import View
 from eunomia.policies.shares.options import Point
 from eunomia.policies.shares.share_inputs import build_answer, relative_speed
-from eunomia.solvers.central import inside
-from eunomia.solvers.face import central, closest, of_level
-from eunomia.solvers.level import highest_level
+from eunomia.solvers.analytic_center import inside
+from eunomia.solvers.max_min import highest_level
+from eunomia.solvers.optimal_face import central, closest, of_level
 
 
 def level_shares(

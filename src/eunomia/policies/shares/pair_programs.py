@@ -24,16 +24,16 @@ from eunomia.model.products import dot
 from eunomia.model.view import View
 from eunomia.policies.shares.share_inputs import clip_shares, divide
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.filling.tree import Tree
-from eunomia.solvers.late import Late
-from eunomia.solvers.pairs.activities import activities
-from eunomia.solvers.pairs.expand import Entries, expand
-from eunomia.solvers.pairs.filling import fill_shared
-from eunomia.solvers.pairs.histories import best_shared_total_own, highest_shared_level_own
-from eunomia.solvers.pairs.late import late_shared_rows
-from eunomia.solvers.pairs.product import largest_shared_product
-from eunomia.solvers.pairs.sharing import Shared, best_shared_total, highest_shared_level, worth_of
-from eunomia.solvers.ratio import Tried, climb
+from eunomia.solvers.fractional_program import Tried, climb
+from eunomia.solvers.min_late_jobs import LateRows
+from eunomia.solvers.packing.activities import activities
+from eunomia.solvers.packing.expand import Entries, expand
+from eunomia.solvers.packing.min_late_jobs import late_shared_rows
+from eunomia.solvers.packing.per_job_needs import best_shared_total_own, highest_shared_level_own
+from eunomia.solvers.packing.product import largest_shared_product
+from eunomia.solvers.packing.sharing import Shared, best_shared_total, highest_shared_level, worth_of
+from eunomia.solvers.packing.water_filling import fill_shared
+from eunomia.solvers.water_filling.tree import Tree
 
 MANY = 200  # most classes by kind and need; beyond, classes are by kind, and needs differ within a class
 
@@ -165,7 +165,7 @@ def filled(view: View, T: Floats, need: Floats, tree: Tree) -> PackedShares:
     return PackedShares(optimum.level[of], optimum.served[of], optimum.own[of], optimum.price, optimum.gap, entries)
 
 
-def late_jobs(view: View, T: Floats, floor: Floats) -> Late:
+def late_jobs(view: View, T: Floats, floor: Floats) -> LateRows:
     """Return the jobs whose floors, (job,) steps/s, are dropped: the least total weight under space sharing."""
     classes, rate, beside, size = _classes(view, T)
     return late_shared_rows(rate, beside, size, classes.of, view.capacity, floor, view.weight)

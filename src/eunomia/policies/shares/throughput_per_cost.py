@@ -36,8 +36,8 @@ from eunomia.model.view import View
 from eunomia.policies.shares import deadlines, linear_program, pair_programs
 from eunomia.policies.shares.options import LinearPoint, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS, build_answer, divide, relative_speed, speeds
+from eunomia.solvers.fractional_program import best_ratio
 from eunomia.solvers.linear import best_total
-from eunomia.solvers.ratio import best_ratio
 
 
 def prices(view: View) -> Floats:

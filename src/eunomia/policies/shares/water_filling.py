@@ -35,8 +35,8 @@ from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.options import Placement, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, equal_share
-from eunomia.solvers.filling.tree import Tree, flat
-from eunomia.solvers.filling.waterfill import Filled, fill
+from eunomia.solvers.water_filling.tree import Tree, flat
+from eunomia.solvers.water_filling.waterfill import Filled, fill
 
 
 def filled(view: View, T: Floats, tree: Tree) -> Filled:

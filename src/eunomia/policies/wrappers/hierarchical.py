@@ -42,7 +42,7 @@ from eunomia.policies.shares.options import Placement, Types, check_options
 from eunomia.policies.shares.share_inputs import NEEDS
 from eunomia.policies.shares.water_filling import answer_of, filled, paired_answer
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy, join
-from eunomia.solvers.filling.tree import Inner, Tree
+from eunomia.solvers.water_filling.tree import Inner, Tree
 
 _SPLIT: dict[str, Inner] = {"fairness": "share", "fifo": "first"}
 

@@ -18,7 +18,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 class Bids:
     """The tables of all bidders, one below the other."""
 
-    bidder: Ints  # (row,) ascending from 0; nobody is left out
+    bidder: Ints  # (row,) ascending from 0; every bidder has a row
     take: Ints  # (row, class) at least 0
     worth: Floats  # (row,) finite
     capacity: Ints  # (class,) at least 0

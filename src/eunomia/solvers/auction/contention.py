@@ -1,4 +1,4 @@
-"""Who can win at all: auctions where all have their best at once, and bidders of whom others always come first.
+"""Bidders that can win: auctions whose best rows all fit together, and bidders that others always precede.
 
 Bidder i comes before j where both bid for the same things and each of them is worth at least as much more than nothing
 to i as to j. At most m bidders of such a table win something at once, m what is offered over the least that one of them
@@ -28,20 +28,20 @@ def nothing(begin: Ints, take: Ints) -> Ints:
 
 
 @kernel()
-def filled(begin: Ints, take: Ints, worth: Floats, capacity: Ints, who: Ints, row: Ints) -> Ints:
+def filled(begin: Ints, take: Ints, worth: Floats, capacity: Ints, bidders: Ints, row: Ints) -> Ints:
     """Return rows that fit together and are worth no less than `row`, (turn,), which fit together too.
 
-    Of the bidders `who` the one whom its best row helps most takes the best that fits beside all others', and so on.
+    The bidder that its best row helps most takes the best row that fits beside those of all others, and so on.
     """
-    left, row, helped = capacity.copy(), row.copy(), np.empty(len(who))
-    for t in range(len(who)):
+    left, row, helped = capacity.copy(), row.copy(), np.empty(len(bidders))
+    for t in range(len(bidders)):
         left -= take[row[t]]
-        helped[t] = worth[begin[who[t]] : begin[who[t] + 1]].max() - worth[row[t]]
+        helped[t] = worth[begin[bidders[t]] : begin[bidders[t] + 1]].max() - worth[row[t]]
     for t in np.argsort(-helped, kind="mergesort"):
         if helped[t] == 0:
             continue
         left += take[row[t]]
-        for other in range(begin[who[t]], begin[who[t] + 1]):
+        for other in range(begin[bidders[t]], begin[bidders[t] + 1]):
             if worth[other] > worth[row[t]] and (take[other] <= left).all():
                 row[t] = other
         left -= take[row[t]]
@@ -49,7 +49,7 @@ def filled(begin: Ints, take: Ints, worth: Floats, capacity: Ints, who: Ints, ro
 
 
 def contenders(bids: Bids, empty: Ints) -> Ints:
-    """Return the bidders, ascending, of whom some best answer gives something to no others.
+    """Return bidders, ascending, such that some best answer gives nothing to all others.
 
     empty (bidder,) is the row of each that takes nothing. All rows are useful.
     """

@@ -2,9 +2,9 @@
 
     maximise Σ_i v_i,b(i)   subject to   Σ_i n_i,b(i),k ≤ C_k for each class k
 
-Bidders are served layer by layer (`layers`) with wider and wider layers until nothing that could be better was let go.
-Where it is known about how far below the bound the best lies, only what is that good is looked for at first. Where
-that does not come to an end, `deepening` goes on.
+Bidders are served layer by layer (`dynamic_program`) with wider and wider layers until nothing that could be better was
+let go. Where it is known about how far below the bound the best lies, only what is that good is looked for at first.
+Where that does not finish, `branch_and_bound` continues.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.auction.frames import frames, unfolded
-from eunomia.solvers.auction.layers import sweep
-from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.auction.bitpacked import Packed
+from eunomia.solvers.auction.canonical_states import frames, unfolded
+from eunomia.solvers.auction.dynamic_program import sweep
 from eunomia.solvers.auction.prices import surplus
 
 CLOSE = 1e-9  # of a sum of logarithms: what is nearer is the same
@@ -54,20 +54,20 @@ class Best:
 
 
 def best_rows(
-    rows: Packed, worth: Floats, who: Ints, price: Floats, known: Ints, widest: int, window: float = np.inf
+    rows: Packed, worth: Floats, bidders: Ints, price: Floats, known: Ints, widest: int, window: float = np.inf
 ) -> Best:
-    """Return the best rows of the bidders `who`, (turn,).
+    """Return the best rows of the bidders, (turn,).
 
     `price` (class,) sets how well layers can be judged, `known` (turn,) are rows that fit together, `widest` is the
     most states of a layer, and `window` how far below the bound of these prices the best is believed to be, if known.
     """
     loss = np.empty(len(worth))
-    gain, chosen = surplus(rows, worth, price, who, loss)
+    gain, chosen = surplus(rows, worth, price, bidders, loss)
     found = Best(known, float(worth[known].sum()), float(gain.sum() + dot(price, rows.capacity)))
     if not found.proven and (rows.take[chosen].sum(axis=0) <= rows.capacity).all():
         found = better(found, chosen, worth)
     if not found.proven:
-        found = _by_layers(rows, worth, who, price, loss, gain, found, widest, window)
+        found = _by_layers(rows, worth, bidders, price, loss, gain, found, widest, window)
     return replace(found, bound=max(found.bound, found.objective))
 
 
@@ -78,12 +78,12 @@ def better(found: Best, row: Ints, worth: Floats) -> Best:
 
 
 def _by_layers(
-    rows: Packed, worth: Floats, who: Ints, price: Floats, loss: Floats, gain: Floats, found: Best, widest: int,
+    rows: Packed, worth: Floats, bidders: Ints, price: Floats, loss: Floats, gain: Floats, found: Best, widest: int,
     window: float,
 ) -> Best:  # fmt: skip
     """Search the windows, then widen the layers until the answer is proven, or that is too much work."""
-    order = np.argsort(-rows.most[who].sum(axis=1), kind="stable")  # who takes most leaves the fewest ways to go on
-    turn, first = who[order], found.bound
+    order = np.argsort(-rows.most[bidders].sum(axis=1), kind="stable")  # largest bidder first: fewest states
+    turn, first = bidders[order], found.bound
     seen = frames(rows, turn)
     line = np.lexsort((loss, np.repeat(np.arange(len(rows.begin) - 1), np.diff(rows.begin))))
 

@@ -2,7 +2,7 @@
 
     pf = argmax Π_i V_i(n_i),   c_i = Π_{j≠i} V_j(pf_j) / max Π_{j≠i} V_j(n_j),   i gets the part c_i of pf_i.
 
-Everything is reckoned in logarithms. Reference: R. Cole, V. Gkatzelis and G. Goel, "Mechanism Design for Fair Division:
+Everything is computed in logarithms. Reference: R. Cole, V. Gkatzelis and G. Goel, "Mechanism Design for Fair Division:
 Allocating Divisible Items without Payments", EC 2013.
 """
 
@@ -16,11 +16,11 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.auction.bids import Bids
+from eunomia.solvers.auction.bitpacked import Packed, packed
+from eunomia.solvers.auction.branch_and_bound import settled
 from eunomia.solvers.auction.contention import among, contenders, filled, nothing
-from eunomia.solvers.auction.deepening import settled
+from eunomia.solvers.auction.leave_one_out import LeaveOneOut
 from eunomia.solvers.auction.optimum import EXACT, Best, Effort
-from eunomia.solvers.auction.packed import Packed, packed
-from eunomia.solvers.auction.rest import Rest
 
 _log = logging.getLogger(__name__)
 AGAIN = 4000, 200  # times that some bidders are served again, where the fair rows and others' best are not settled
@@ -30,7 +30,7 @@ LONG = 200_000_000  # rows looked at: some seconds
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Who wins what, and which part of it they keep."""
+    """The winning rows, and the part of them that each bidder keeps."""
 
     row: Ints  # (bidder,) rows of the proportionally fair answer
     take: Ints  # (bidder, class) what those take
@@ -48,8 +48,8 @@ class Partial:
 def partial_allocation(bids: Bids, effort: Effort = EXACT) -> Partial:
     """Return the fair rows and every bidder's share; worths are logarithms, and every bidder may take nothing.
 
-    Where all have their best at once nobody is in anybody's way, and nothing is searched for; where they have not, only
-    bidders are searched among that can win.
+    Where the best rows of all bidders fit together there is nothing to search; otherwise only bidders that can win are
+    searched.
     """
     kept = bids.useful()
     bids = replace(bids, bidder=bids.bidder[kept], take=bids.take[kept], worth=bids.worth[kept])
@@ -74,11 +74,11 @@ def searched(bids: Bids, effort: Effort) -> Partial:
     Where the work ends before the fair rows are proven, no proof of others' best is tried, which is no easier.
     """
     rows, worth, everybody = packed(bids), np.ascontiguousarray(bids.worth, dtype=float), np.arange(bids.bidders)
-    rest = Rest(rows, worth, effort)
+    rest = LeaveOneOut(rows, worth, effort)
     fair, work = _fair(rows, worth, everybody, rest, effort)
     share, least = np.ones((2, bids.bidders))
-    winners, told = np.flatnonzero(bids.take[fair.row].any(axis=1)), work
-    for n, i in enumerate(winners.tolist()):  # who takes nothing costs nobody anything
+    winners, work_before = np.flatnonzero(bids.take[fair.row].any(axis=1)), work
+    for n, i in enumerate(winners.tolist()):  # a bidder that takes nothing costs the others nothing
         others, row = everybody[everybody != i], np.delete(fair.row, i)
         alone = rest.best(others, filled(rows.begin, rows.take, worth, rows.capacity, others, row))
         if not alone.proven and effort.work > 0:
@@ -89,13 +89,13 @@ def searched(bids: Bids, effort: Effort) -> Partial:
             elementary.exp(worth[row].sum() - alone.objective),
             elementary.exp(worth[row].sum() - alone.bound),
         )
-        if told - work > LONG:
-            told = work
+        if work_before - work > LONG:
+            work_before = work
             _log.warning("auction: %d of %d optima", 2 + n, 1 + len(winners))
     return Partial(fair.row, bids.take[fair.row], share, least, fair.objective, fair.bound)
 
 
-def _fair(rows: Packed, worth: Floats, everybody: Ints, rest: Rest, effort: Effort) -> tuple[Best, int]:
+def _fair(rows: Packed, worth: Floats, everybody: Ints, rest: LeaveOneOut, effort: Effort) -> tuple[Best, int]:
     """Return the fair rows and the work that is left."""
     table = rows.begin, rows.take, worth, rows.capacity
     fair = rest.best(everybody, filled(*table, everybody, nothing(*table[:2])))

@@ -14,7 +14,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.products import dot
-from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.auction.bitpacked import Packed
 from eunomia.solvers.program import INF, Program
 from eunomia.solvers.sums import inner_product, total
 
@@ -46,30 +46,30 @@ class Relaxation:
         self.bidders, self.away = len(rows.begin) - 1, np.empty(0, dtype=np.int64)
         self.program = relaxed(rows, worth)
 
-    def prices(self, who: Ints) -> Floats:
-        """Return the prices (class,) at which L of the bidders `who` is lowest."""
-        away = np.setdiff1d(np.arange(self.bidders), who)
-        for bidders, side in ((self.away, 1.0), (away, 0.0)):
-            if len(bidders):
-                self.program.change_sides(bidders, side, side)
+    def prices(self, bidders: Ints) -> Floats:
+        """Return the prices (class,) at which L of these bidders is lowest."""
+        away = np.setdiff1d(np.arange(self.bidders), bidders)
+        for changed, side in ((self.away, 1.0), (away, 0.0)):
+            if len(changed):
+                self.program.change_sides(changed, side, side)
         self.away = away
         return np.maximum(self.program.solve().row_price[self.bidders :], 0.0)
 
 
-def ceiling(rows: Packed, worth: Floats, price: Floats, who: Ints) -> float:
-    """Return L of the bidders `who`: no rows of theirs are worth more together."""
-    return float(surplus(rows, worth, price, who, np.empty(len(worth)))[0].sum() + dot(price, rows.capacity))
+def ceiling(rows: Packed, worth: Floats, price: Floats, bidders: Ints) -> float:
+    """Return L of these bidders: no rows of theirs are worth more together."""
+    return float(surplus(rows, worth, price, bidders, np.empty(len(worth)))[0].sum() + dot(price, rows.capacity))
 
 
 @kernel()
-def surplus(rows: Packed, worth: Floats, price: Floats, who: Ints, loss: Floats) -> tuple[Floats, Ints]:
-    """Return what each of `who` gains at these prices, and by which row; fill `loss` (row,), what rows fall short.
+def surplus(rows: Packed, worth: Floats, price: Floats, bidders: Ints, loss: Floats) -> tuple[Floats, Ints]:
+    """Return what each of `bidders` gains at these prices, and by which row; fill `loss` (row,), what rows fall short.
 
     Where two rows gain alike the one that takes less is named.
     """
-    best, chosen = np.empty(len(who)), np.empty(len(who), dtype=np.int64)
-    for t in range(len(who)):
-        begin, end = rows.begin[who[t]], rows.begin[who[t] + 1]
+    best, chosen = np.empty(len(bidders)), np.empty(len(bidders), dtype=np.int64)
+    for t in range(len(bidders)):
+        begin, end = rows.begin[bidders[t]], rows.begin[bidders[t] + 1]
         best[t], chosen[t] = -np.inf, begin
         for row in range(begin, end):
             gain = worth[row]
@@ -84,13 +84,13 @@ def surplus(rows: Packed, worth: Floats, price: Floats, who: Ints, loss: Floats)
 
 
 @kernel()
-def lowered(rows: Packed, worth: Floats, price: Floats, who: Ints, target: float, steps: int) -> Floats:
+def lowered(rows: Packed, worth: Floats, price: Floats, bidders: Ints, target: float, steps: int) -> Floats:
     """Return prices with an L that is lower, if some are found; `target` is what the bound may come down to."""
     now, best = price.copy(), price.copy()
     loss, left = np.empty(len(worth)), np.empty(len(price))
     lowest, pace, stalled = np.inf, 0.5, 0
     for _ in range(steps):
-        gain, chosen = surplus(rows, worth, now, who, loss)
+        gain, chosen = surplus(rows, worth, now, bidders, loss)
         bound = total(gain) + inner_product(now, rows.capacity)
         if bound < lowest - 1e-12:
             stalled = 0 if bound < lowest - 1e-3 * (lowest - target) else stalled + 1

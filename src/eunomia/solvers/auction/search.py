@@ -1,9 +1,9 @@
-"""Row by row, depth first: the rows that lose least against the prices, where machines are told apart.
+"""Row by row, depth first: the rows that lose least against the prices, where machines are distinguished.
 
 Rows that fit together are worth L(λ), less what each falls short of its bidder's best at these prices, less λ·left for
-what nobody takes: their loss. A node has rows that may still be taken and what is left. A row leaves it that does not
+what no row takes: their loss. A node has rows that may still be taken and what is left. A row leaves it that does not
 fit, or with which the loss cannot stay below the limit, where each other bidder loses its least and a class loses what
-all that may still take of it together cannot reach. The search goes on where there are the fewest ways to: at the
+all that may still take of it together cannot reach. The search branches where there are the fewest ways to: at the
 bidder with the fewest rows, or the class that the fewest rows take of; first with the row that loses least, then
 without it.
 """
@@ -16,12 +16,12 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
-from eunomia.solvers.auction.packed import Packed
+from eunomia.solvers.auction.bitpacked import Packed
 
 PASSES = 3  # over the rows of a node: what one row's going does to others mostly shows in the first
 
 
-class Nodes(NamedTuple):
+class SearchTree(NamedTuple):
     """The nodes between the root and the present one; depth is how many bidders have their row."""
 
     row: Ints  # (depth, place) rows that may be taken, those of a bidder side by side
@@ -29,48 +29,54 @@ class Nodes(NamedTuple):
     left: Ints  # (depth, class) what is left
     spent: Floats  # (depth,) the loss of the rows taken
     taken: Ints  # (depth,) the row that is tried
-    turn: Ints  # (row,) whose it is: a place in `who`
+    turn: Ints  # (row,) whose it is: an index in `bidders`
 
 
 @kernel()
 def search(
-    rows: Packed, loss: Floats, price: Floats, left: Ints, who: Ints, line: Ints, limit: float, work: int
+    rows: Packed, loss: Floats, price: Floats, left: Ints, bidders: Ints, line: Ints, limit: float, work: int
 ) -> tuple[float, Ints, int]:
     """Return the least loss below `limit` (inf: there is none), its rows (turn,), and what is left of `work`.
 
-    loss (row,) at the prices, left (class,) what `who` (turn,) may take, line (row,) the rows of each bidder in the
+    loss (row,) at the prices, left (class,) what `bidders` (turn,) may take, line (row,) the rows of each bidder in the
     order in which equals are tried, work: rows to look at. Nothing is proven where none of it is left.
     """
-    nodes = _root(rows, loss, left, who, line, limit)
-    best, chosen = np.inf, np.full(len(who), -1, dtype=np.int64)
-    least, size, touched = np.empty(len(who)), np.empty(len(who), dtype=np.int64), np.zeros(len(left), dtype=np.int64)
+    nodes = _root(rows, loss, left, bidders, line, limit)
+    best, chosen = np.inf, np.full(len(bidders), -1, dtype=np.int64)
+    least, size, touched = (
+        np.empty(len(bidders)),
+        np.empty(len(bidders), dtype=np.int64),
+        np.zeros(len(left), dtype=np.int64),
+    )
     usable, most = np.zeros(len(left), dtype=np.int64), np.zeros(len(left), dtype=np.int64)
     depth = 0
     while depth >= 0 and work > 0:
         bound, looked = _tighten(rows, nodes, depth, loss, price, limit, least, size, touched, usable, most)
         work -= looked
-        if bound < limit and depth == len(who):
+        if bound < limit and depth == len(bidders):
             best = limit = bound
             for d in range(depth):
                 chosen[nodes.turn[nodes.taken[d]]] = nodes.taken[d]
-        if bound >= limit or depth == len(who):
+        if bound >= limit or depth == len(bidders):
             depth -= 1
             if depth >= 0:
                 _without(nodes, depth)
             continue
-        nodes.taken[depth] = _branch(rows, nodes, depth, loss, price, limit - bound, size[: len(who) - depth], touched)
+        nodes.taken[depth] = _branch(
+            rows, nodes, depth, loss, price, limit - bound, size[: len(bidders) - depth], touched
+        )
         _descend(rows, nodes, depth, loss)
         depth += 1
     return best, chosen, work
 
 
 @kernel()
-def _root(rows: Packed, loss: Floats, left: Ints, who: Ints, line: Ints, limit: float) -> Nodes:
+def _root(rows: Packed, loss: Floats, left: Ints, bidders: Ints, line: Ints, limit: float) -> SearchTree:
     """Return room for all nodes, with the first one in it."""
-    deep, total = len(who) + 1, 0
-    for i in who:
+    deep, total = len(bidders) + 1, 0
+    for i in bidders:
         total += rows.begin[i + 1] - rows.begin[i]
-    nodes = Nodes(
+    nodes = SearchTree(
         np.empty((deep, total), dtype=np.int64),
         np.zeros(deep, dtype=np.int64),
         np.empty((deep, len(left)), dtype=np.int64),
@@ -79,8 +85,8 @@ def _root(rows: Packed, loss: Floats, left: Ints, who: Ints, line: Ints, limit: 
         np.full(len(loss), -1, dtype=np.int64),
     )
     nodes.left[0] = left
-    for t in range(len(who)):
-        for row in line[rows.begin[who[t]] : rows.begin[who[t] + 1]]:
+    for t in range(len(bidders)):
+        for row in line[rows.begin[bidders[t]] : rows.begin[bidders[t] + 1]]:
             nodes.turn[row] = t
             if loss[row] < limit and _fits(rows, row, left):
                 nodes.row[0, nodes.length[0]] = row
@@ -99,7 +105,7 @@ def _fits(rows: Packed, row: int, left: Ints) -> bool:
 @kernel()
 def _tighten(
     rows: Packed,
-    nodes: Nodes,
+    nodes: SearchTree,
     depth: int,
     loss: Floats,
     price: Floats,
@@ -146,7 +152,7 @@ def _tighten(
 
 @kernel()
 def _measured(
-    rows: Packed, nodes: Nodes, depth: int, loss: Floats, least: Floats, size: Ints, touched: Ints, usable: Ints,
+    rows: Packed, nodes: SearchTree, depth: int, loss: Floats, least: Floats, size: Ints, touched: Ints, usable: Ints,
     most: Ints,
 ) -> int:  # fmt: skip
     """Fill what `_tighten` says, and what bidders can take at most of each class; return how many have rows."""
@@ -176,7 +182,7 @@ def _measured(
 
 @kernel()
 def _branch(
-    rows: Packed, nodes: Nodes, depth: int, loss: Floats, price: Floats, spare: float, size: Ints, touched: Ints
+    rows: Packed, nodes: SearchTree, depth: int, loss: Floats, price: Floats, spare: float, size: Ints, touched: Ints
 ) -> int:
     """Return the row to try: the one that loses least of the bidder or the class that leaves the fewest ways."""
     bidder, fewest, where = np.argmin(size), size.min(), -1
@@ -193,7 +199,7 @@ def _branch(
 
 
 @kernel()
-def _descend(rows: Packed, nodes: Nodes, depth: int, loss: Floats) -> None:
+def _descend(rows: Packed, nodes: SearchTree, depth: int, loss: Floats) -> None:
     """Fill the node below, in which the row is taken that is tried."""
     taken, count, here, below = nodes.taken[depth], 0, nodes.row[depth], nodes.row[depth + 1]
     left, turn = nodes.left[depth + 1], nodes.turn
@@ -208,7 +214,7 @@ def _descend(rows: Packed, nodes: Nodes, depth: int, loss: Floats) -> None:
 
 
 @kernel()
-def _without(nodes: Nodes, depth: int) -> None:
+def _without(nodes: SearchTree, depth: int) -> None:
     """Take the row that was tried out of a node."""
     count = 0
     for row in nodes.row[depth, : nodes.length[depth]]:

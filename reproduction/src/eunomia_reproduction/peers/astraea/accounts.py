@@ -19,7 +19,7 @@ def deserved_rate(size: Ints, tenant: Ints, quota: Ints) -> Floats:
 class UsageAccounts:
     """Accelerator-seconds by tenant over the last 24 whole hours, (tenant,) each.
 
-    Oddity: an hour counts when it is over, so during the first one nobody has used anything.
+    Oddity: an hour counts when it is over, so during the first one no tenant has used anything.
     """
 
     def __init__(self, quota: Ints):
@@ -38,7 +38,7 @@ class UsageAccounts:
 
     @property
     def fairness(self) -> Floats:
-        """What they used over what they deserved; 1 for who deserved nothing."""
+        """What they used over what they deserved; 1 for tenants that deserved nothing."""
         return ratio(self._sums[0], self._sums[2], unknown=1.0)
 
     def turn(self) -> None:

@@ -22,9 +22,9 @@ from eunomia_reproduction.peers.running import Life
 from eunomia_reproduction.peers.summary import Summary, totals
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
-HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is told with four decimals
+HALF_A_DIGIT = 5e-5 * (1 + 1e-6)  # fairness is printed with four decimals
 COUNTED = ("lease_expiry_cnt", "resume_cnt", "total_pending_time")
-TOLD = "tenant_U_over_D_final"
+FAIRNESS_COLUMN = "tenant_U_over_D_final"
 SUMMED = ("job_selection", "user_quota", "lease_s", "variant")
 DRAWN = "dynamic"  # the quota whose backfill is drawn, without a seed
 
@@ -66,7 +66,7 @@ def _compare(case: Path, request: Request, found: JobComparison) -> None:
     for path in results:
         with found.trying(_series(path)):
             if options(path, upstream=False).quota == DRAWN:
-                note = "not compared: it draws, without a seed, whom it lends to"
+                note = "not compared: it draws, without a seed, the tenants it lends to"
                 found.notes.append(f"{_series(path)}: {note}")
             else:
                 runs.append(path)
@@ -164,7 +164,7 @@ def _summed(series: str, summary: Summary, path: Path, jobs: ArtifactWorkload, o
         "avg_lease_expiries": float(outcome.expiries[ended].mean()) if len(fairness) else math.nan,
     }
     tenants = outcome.by_tenant(jobs.tenants)
-    words = {TOLD: {**tenants, "min": min(tenants.values()), "max": max(tenants.values())}}
+    words = {FAIRNESS_COLUMN: {**tenants, "min": min(tenants.values()), "max": max(tenants.values())}}
     run = (*path.stem.split(".")[1:], "")[:4]
     return summary.beside(series, run, numbers, f"astraea/{path.parent.name}/{summary.path.name}", words=words)
 
@@ -174,13 +174,13 @@ def _vanished(outcome: TickOutcome) -> int:
 
 
 def _dropped(case: str, jobs: ArtifactWorkload) -> list[str]:
-    """Say aloud whom the artifact drops without a word."""
-    nobodys = int((jobs.tenant < 0).sum())
-    wide = int((~jobs.admitted()).sum()) - nobodys
-    if not wide + nobodys:
+    """Report the jobs that the artifact silently drops."""
+    without_share = int((jobs.tenant < 0).sum())
+    wide = int((~jobs.admitted()).sum()) - without_share
+    if not wide + without_share:
         return []
     total = len(jobs.names)
     return [
-        f"astraea {case}: {wide + nobodys} of {total} jobs are dropped there without a word: {wide} ask for more than "
-        f"their tenant's quota, {nobodys} are of tenants without a share; averages are over the others"
+        f"astraea {case}: {wide + without_share} of {total} jobs are dropped there silently: {wide} ask for more than "
+        f"their tenant's quota, {without_share} are of tenants without a share; averages are over the others"
     ]

@@ -33,12 +33,12 @@ class ArtifactWorkload:
     accelerators: int
 
     def quotas(self) -> Ints:
-        """Return whole accelerators by tenant, (tenant,); what rounding down leaves over is nobody's."""
+        """Return whole accelerators by tenant, (tenant,); what rounding down leaves over is unassigned."""
         said = {name: Tenant(weight=share) for name, share in zip(self.tenants, self.share.tolist(), strict=True)}
         return Tenants.of((), said).quota(self.accelerators).astype(np.int64)
 
     def admitted(self) -> Bools:
-        """Return who is not dropped without a word: its tenant has a share, and a quota as wide as it is, (job,)."""
+        """Return whether each job, (job,), is kept: its tenant has a share, and a quota as wide as the job."""
         known = self.tenant >= 0
         return known & (self.size <= self.quotas()[self.tenant])
 
@@ -104,7 +104,7 @@ def _tenants(case: Path) -> tuple[list[str], Floats]:
         problem = Problem(file=str(path), rule=f"it is no UTF-8: {error.reason}", fix="save it as UTF-8")
         raise InvalidInput([problem]) from None
     if not names:
-        rule, fix = "it names nobody who has a share in share.csv", "write the name of one tenant a line"
+        rule, fix = "it names no tenant with a share in share.csv", "write the name of one tenant a line"
         raise InvalidInput([Problem(file=str(path), rule=rule, fix=fix)])
     return names, np.array([share[name] for name in names])
 

@@ -82,7 +82,7 @@ def at_once(jobs: ArtifactWorkload, sheet: PeerSheet) -> int:
     size = np.array([width.get(name, 0) for name in sheet.texts["job_id"]])[whole]
     at = np.concatenate((end, end - lasts))
     change = np.concatenate((-size, size))
-    order = np.lexsort((change, at))  # who ends makes room first
+    order = np.lexsort((change, at))  # ends before starts
     return max(int(np.cumsum(change[order]).max(initial=0)), 1)
 
 

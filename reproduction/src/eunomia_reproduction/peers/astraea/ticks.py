@@ -1,15 +1,15 @@
 """The artifact's clock, to the letter: every ten seconds all is looked at, in a fixed order.
 
-Who is next, how much each tenant may hold, and who sits down are the formulas of `policies.grants.astraea`. The rest is
-as the artifact does it, odd or not:
+The next job, how much each tenant may hold, and the placement are the formulas of `policies.grants.astraea`. The rest
+is as the artifact does it, odd or not:
 
 - a job is seen at the first tick after its submission, and its accelerators are held to the tick after its end, though
-  its end is told to the second;
+  its end is recorded to the second;
 - when a job leaves the list of running ones, the next in that list is not looked at before the next tick;
 - jobs of tenants without a share, and those that are wider than their tenant's quota, vanish;
 - how long jobs last it could learn from a file, but never reads it: the chance to end within a lease is always 1;
 - a lease that ended and is given anew at once costs nothing; checkpoints and resumes are counted, never charged;
-- places do not matter: on nodes of 8 accelerators a gang sits wherever enough are free, spread if need be.
+- places do not matter: on nodes of 8 accelerators a gang is placed wherever enough are free, spread if need be.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Ticks:
             if now % HOUR_S == 0:
                 self.accounts.turn()
             self._pass_time()
-            self._reckon()
+            self._update_fairness()
             self._end(now)
             self._find_fresh()
             self._arrive(now)
@@ -85,7 +85,7 @@ class Ticks:
         for column in (self.ran, self.lease, self.life):
             column[self.running] += TICK_S
 
-    def _reckon(self) -> None:
+    def _update_fairness(self) -> None:
         """Bring the fairness of jobs and tenants up to date."""
         jobs, present = self.jobs, np.concatenate((self.waiting, self.running))
         size, tenant = jobs.size[present], jobs.tenant[present]
@@ -138,7 +138,7 @@ class Ticks:
         self.saved_at[come] = now
         self.waiting = np.concatenate((self.waiting, come))
 
-    # ---- who gets seats ----------------------------------------------------------------------------------------------
+    # ---- placement ---------------------------------------------------------------------------------------------------
 
     def _allocate(self, now: int) -> None:
         jobs, held = self.jobs, self._by_tenant(self.running)

@@ -36,7 +36,7 @@ NODES = [Node(type="t4", accelerators=4)] * 16
 POLICIES = ("tiresias", "optimus")
 NEAR = 0.02  # of a mean JCT, where step times are not quite the same
 OTHER_TIMES = (
-    "SciPy is not installed, so times of placements that nobody measured are interpolated otherwise than there"
+    "SciPy is not installed, so times of placements that were not measured are interpolated otherwise than there"
 )
 ALONE = "ncf"  # runs on one accelerator only
 
@@ -106,7 +106,7 @@ def _jct(path: Path, published: PeerSheet, workload: str, policy: str) -> dict[s
 
 
 def _strangers(path: Path, published: PeerSheet, known: Collection[str]) -> dict[str, InvalidInput]:
-    """Return, by their names, the workloads of the results that nobody can run."""
+    """Return, by their names, the workloads of the results that cannot be run."""
     rule, fix = "there is no such workload", f"it is one of {', '.join(known)}"
     return {
         f"pollux {name}": InvalidInput([Problem(file=str(path), column="workload", value=name, rule=rule, fix=fix)])

@@ -1,10 +1,10 @@
 """The schedulers of Pollux' artifact other than Pollux, to the letter: asked every minute, they grant seats.
 
 Tiresias: two queues. A job enters the first when it comes, and the end of the second when it has had 16 h of
-accelerator time; who comes first in the line and fits runs, wider ones are passed over; nobody is promoted again.
+accelerator time; the first jobs in the queue that fit run, wider ones are passed over; no job is promoted again.
 
-Optimus with an oracle: every job gets one accelerator, in order of submission; then one by one whoever gains most by
-another one, (seconds per step now - with one more) · steps left, gets it. Who gets another number than it has moves.
+Optimus with an oracle: every job gets one accelerator, in order of submission; then one by one the job that gains most
+by another one, (seconds per step now - with one more) · steps left, gets it. A job whose number changes moves.
 
 Both give seats on the machine with the most free accelerators, and on the next such until the gang is whole.
 """
@@ -48,7 +48,7 @@ class TwoQueues:
     info: ClassVar[PolicyInfo] = _info("two_queues", {"service"}, remembers={"demoted": -1.0})
 
     def decide(self, view: View) -> Grants:
-        """Return who starts and who stops this minute."""
+        """Return the jobs that start and stop this minute."""
         demoted = view.memory["demoted"].copy()
         demoted[(demoted < 0) & (view.service >= self.threshold)] = view.at
         line = np.lexsort((np.arange(view.jobs), demoted))
@@ -74,7 +74,7 @@ class OracleOptimus:
     info: ClassVar[PolicyInfo] = _info("oracle_optimus", set())
 
     def decide(self, view: View) -> Grants:
-        """Return who starts, moves and stops this minute."""
+        """Return the jobs that start, move and stop this minute."""
         trainings = self.present()
         count = self._counts(trainings, int(view.capacity.sum()))
         held = np.bincount(view.holder[view.holder >= 0], minlength=view.jobs)

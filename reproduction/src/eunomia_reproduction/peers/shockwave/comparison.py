@@ -1,7 +1,7 @@
 """Our policies in the rounds of Shockwave's simulator, beside its own results and beside 32 real accelerators.
 
-Many optima are equally good, and which of them a solver returns decides who runs a round earlier; so only means are
-asked to be near. Where a policy offers the central point of its optima, which interior-point solvers such as theirs
+Many optima are equally good, and which of them a solver returns decides which jobs run a round earlier; so only means
+are asked to be near. Where a policy offers the central point of its optima, which interior-point solvers such as theirs
 return, both are shown. With the shares of that system's own solver (ECOS) every job of the runs of max-min, OSSP and
 max-sum ends at the same hundredth of a second, so the rounds themselves differ in nothing.
 

@@ -16,7 +16,7 @@ SAMPLES = {"ResNet-18": 50000, "ResNet-50": 100000, "Transformer": 10000, "LM": 
 LARGEST = {"ResNet-18": 256, "ResNet-50": 128, "Transformer": 128, "LM": 80, "Recommendation": 8192}
 SMALLEST = {"ResNet-18": 16, "ResNet-50": 16, "Transformer": 16, "LM": 5, "Recommendation": 512}
 
-# Epochs at which `gns` doubles the batch: by model, first batch and accelerators. Who is not here keeps its batch.
+# Epochs at which `gns` doubles the batch: by model, first batch and accelerators. Other jobs keep their batch.
 DOUBLES: dict[tuple[str, int, int], tuple[int, ...]] = {
     ("ResNet-18", 16, 1): (31, 41, 51, 71),
     ("ResNet-18", 32, 1): (21, 31, 51),

@@ -1,9 +1,9 @@
 """Shockwave's fork of Gavel's simulator: its rounds to the letter, on one type of accelerators.
 
-What it changed: rounds of 120 s, at least 1,000 s between two questions to the policy, 20 s lost in a round by who did
-not run in the round before (unless the round is its short last one), batch sizes that change, and no job is dropped.
-As in Gavel a round lasts until the last of its jobs has done its steps, who is new waits for the next question with its
-accelerators idle, and narrow jobs overtake wide ones.
+What it changed: rounds of 120 s, at least 1,000 s between two questions to the policy, 20 s lost in a round by jobs
+that did not run in the round before (unless the round is its short last one), batch sizes that change, and no job is
+dropped. As in Gavel a round lasts until the last of its jobs has done its steps, a new job waits for the next question
+with its accelerators idle, and narrow jobs overtake wide ones.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ShockwaveRounds:
     _stale: bool = True
 
     def run(self, trainings: Sequence[BatchScalingJob]) -> float:
-        """Run jobs, in order of submission, until all are done or nobody is left; return the time then."""
+        """Run jobs, in order of submission, until all are done or no job is left; return the time then."""
         coming, now, began, first = list(trainings), 0.0, 0.0, True
         ended: float | None = None
         while coming or self._active:
@@ -114,7 +114,7 @@ class ShockwaveRounds:
             self.completed[account.training.name] = account.finish
 
     def _open(self, now: float) -> None:
-        """Choose who runs next, and plan how far each of them gets."""
+        """Choose the jobs that run next, and plan how far each of them gets."""
         if self._stale and (self._last_reset == 0.0 or now - self._last_reset >= SOLVE_GAP_S):
             self._ask(now)
         left = self.capacity

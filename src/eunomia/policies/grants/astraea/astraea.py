@@ -8,7 +8,7 @@ Whenever accelerators come free or a job is submitted, pending jobs and those wh
     phase 1    tenants: those that hold less than a fifth of their quotas, then the least used ÷ entitled (LTGF window)
     phase 2    jobs of a tenant: starving ones, then the least ρ; a job that does not fit holds up those behind it
 
-A job that is chosen again goes on where it is for another lease, at no cost. While no job waits that is every job: with
+A job that is chosen again keeps its devices for another lease, at no cost. While no job waits that is every job: with
 `quota=fair` the policy is not asked then, and leases end again where they would have ended once a job waits. A job that
 never ran may end leases of its tenant that are younger than `delay_s`, the most over-served first; those jobs are
 checkpointed, and wait.
@@ -22,7 +22,7 @@ Example (examples/two_jobs.json). Of three accelerators the quota of each tenant
 used any in the last hours, so speech, which is named first, is served first: text takes the v100, image gets a k80.
 
 The paper counts 5 s for a checkpoint and 20 s for a resume: `[overheads] checkpoint_s = 5, restore_s = 20` charges them
-to whoever comes back.
+to jobs that resume.
 
 Reference: Z. Ye, P. Sun, W. Gao, T. Zhang, X. Wang, S. Yan and Y. Luo, "ASTRAEA: A Fair Deep Learning Scheduler for
 Multi-Tenant GPU Clusters", TPDS 33(11), 2022, and its published artifact.
@@ -65,7 +65,7 @@ from eunomia.policies.grants.astraea.tenant_order import (
 )
 
 QuotaRule = Literal["fair", "static", "dynamic"]
-BACK_S = 10.0  # seconds after which a job that was put out may come back
+BACK_S = 10.0  # seconds after which a job that was put out may be placed again
 LEASE_S = 900.0
 
 
@@ -122,7 +122,7 @@ class Astraea:
         promises(self, renews=self.quota == "fair")
 
     def decide(self, view: View) -> Grants:
-        """Return seats for those who start or go on, and who stops."""
+        """Return seats for jobs that start or continue, and the jobs to stop."""
         seen = TenantOrder.of(view, self.window_h)
         starving = (view.on_type < 0) & (view.wait >= self.starvation_s)
         leased_at = given_at(view)
@@ -172,7 +172,7 @@ class Astraea:
         return KEYS[self.selection](known)
 
     def _again_at(self, view: View, seated: Ints, leased_at: Floats, put_out: bool) -> float:
-        """Return when somebody begins to starve, a lease may end for a new job, or who was put out is back."""
+        """Return when a job begins to starve, a lease may end for a new job, or a preempted job is pending again."""
         waits = view.on_type < 0
         waits[seated] = False
         coming: Floats = view.at - view.wait[waits] + self.starvation_s
@@ -192,7 +192,7 @@ def _lease(view: View) -> float:
 def _devices(view: View, seen: TenantOrder, rows: Rows, put_out: Ints, line: list[int]) -> tuple[Ints, Ints]:
     """Return entry of `rows` and device, by seat. Jobs are placed in order of `line`, each on the fewest nodes.
 
-    The devices of `put_out` and of ended leases are free, but for those of jobs that go on where they are.
+    The devices of `put_out` and of ended leases are free, but for those of jobs that keep their devices.
     """
     stays, place = np.zeros(view.jobs, dtype=bool), np.full(view.jobs, -1)
     stays[rows.job] = seen.over[rows.job] & (view.on_type[rows.job] == rows.type)

@@ -63,7 +63,7 @@ def classes(fairness: Floats) -> Floats:
 def chances(past: Floats, used: Floats, more: Floats) -> Floats:
     """Return P, (job,): of the jobs that ended and used more than this one has, the part that used at most `more`.
 
-    All in accelerator-seconds; 1 where nobody used more.
+    All in accelerator-seconds; 1 where no job used more.
     """
     ended = np.sort(past)
     below, within = (np.searchsorted(ended, amount, side="right") for amount in (used, used + more))

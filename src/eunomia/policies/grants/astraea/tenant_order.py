@@ -35,7 +35,7 @@ class TenantOrder:
     over: Bools  # (job,) its lease has ended
     too_wide: Bools  # (job,) never ran, and its tenant's quota could never hold it
     never_ran: Bools  # (job,)
-    held: Ints  # (tenant,) accelerators under leases that go on
+    held: Ints  # (tenant,) accelerators under leases that continue
     free: Ints  # (type,) accelerators that may be given now, those of ended leases included
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Gandiva as published: who runs in this slice of time, in which pairs, and on which machines."""
+"""Gandiva as published: the jobs that run in a time slice, their pairs, and their machines."""

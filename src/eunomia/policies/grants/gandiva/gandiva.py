@@ -14,7 +14,7 @@
 T throughput (job, type), T[m|n, j] of m beside n. The paper tries pairs and looks whether they pay; here that is
 believed before. Turns are taken on all machines of a type, not on each machine by itself.
 
-Example (examples/two_jobs.json). Two jobs fit on three accelerators, so nobody shares or waits. Text has run for 7560 s
+Example (examples/two_jobs.json). Two jobs fit on three accelerators, so no job shares or waits. Text has run for 7560 s
 and image not at all: image is first and takes its fastest type, the v100. Text gets a k80.
 
 Reference: W. Xiao et al., "Gandiva: Introspective Cluster Scheduling for Deep Learning", OSDI 2018, sections 3 and 4.

@@ -1,7 +1,7 @@
 """Which gangs and pairs run in this slice of time, and on which type.
 
-A gang whose slice lasts goes on; then come those that have run least. Two gangs of one size run as a pair, on the same
-accelerators, where that pays.
+A gang whose slice lasts keeps running; then come those that have run least. Two gangs of one size run as a pair, on the
+same accelerators, where that pays.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     no place         a job within its quota holds the free accelerators of its best place; after hold_s it releases
                      them, tries ← tries + 1, and pauses for backoff_s
     used ≥ 90 %      for a job within its quota that has no place, jobs of virtual clusters over theirs are preempted,
-                     the youngest first, until it has one; those whose accelerators it does not get go on
+                     the youngest first, until it has one; those whose accelerators it does not get keep running
     a job waits for  fair share      while  used[v] + z[m] > quota[v]
                      fragmentation   while  used[v] + z[m] ≤ quota[v]
 
@@ -28,8 +28,8 @@ Example (examples/two_jobs.json). Each of the two virtual clusters owns 1 of 3 a
 both jobs are within their quotas. Text came first and takes its fastest type, the v100. Image gets a k80.
 
 Reference: M. Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads", USENIX ATC
-2019, sections 2 and 3. Three tries a level, who stops first, and that only jobs within their quota hold seats are this
-project's choice.
+2019, sections 2 and 3. Three tries a level, which job stops first, and that only jobs within their quota hold seats are
+this project's choice.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Philly:
     Use it when teams own parts of a cluster, idle parts shall be lent, and gangs slow down when they are spread.
 
     The worst-off is a wide gang: narrow ones overtake it, and what it collects it has to let go of when others do not
-    leave in time. Who has borrowed is stopped when the cluster is nearly full.
+    leave in time. Jobs that borrowed are stopped when the cluster is nearly full.
     """
 
     hold_s: float = 150.0
@@ -116,7 +116,7 @@ class Philly:
         promises(self, renews=not self.prerun_s)
 
     def decide(self, view: View) -> Grants:
-        """Return seats for gangs that start or move, who stops, and why the others wait."""
+        """Return seats for gangs that start or move, the jobs to stop, and why the others wait."""
         if not self.prerun_s:
             return self._decide(view, np.zeros(view.jobs, dtype=bool))
         before = PreRun.split(view, self.pool)
@@ -218,7 +218,7 @@ class RetryState:
         return np.minimum(tries, 2).astype(np.int64)
 
     def begin(self, jobs: Ints, now: float, hold_s: float, backoff_s: float) -> None:
-        """Start the turns of these jobs, which found no place; those whose turn has begun go on collecting.
+        """Start the turns of these jobs, which found no place; jobs whose turn has begun continue collecting.
 
         A job that may hold nothing has no reason to pause, so its turn takes as long as both.
         """

@@ -85,7 +85,7 @@ class PreRun:
         )
 
     def _seat(self, refused: Iterable[int]) -> PoolStarts:
-        """Give the free seats of the pool to those who have to run there first, by submission."""
+        """Give the free seats of the pool to jobs that have to run there first, by submission."""
         topology, waits = self.rest.topology, self.first.copy()
         waits[list(refused)] = False
         found = []

@@ -127,7 +127,7 @@ class QueuePass:
                 self.marks[devices] = ticket
 
     def renew(self, jobs: Ints) -> None:
-        """Let gangs whose leases have ended go on where they are, unless they have left."""
+        """Let gangs whose leases have ended continue on their devices, unless they have left."""
         for job in jobs.tolist():
             if job not in self._gone:
                 self.placed[job] = (int(self.view.on_type[job]), self._devices_of(job))

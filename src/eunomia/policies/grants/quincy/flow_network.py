@@ -116,13 +116,13 @@ class Costs:
         level = np.where((size == 1)[:, None] & (pools.level == MACHINE), SLOT, pools.level)
         there = transfer * size[:, None] * (_relative(view)[jobs[:, None], level, pools.type] - 1.0)
         there[np.ix_(size == 1, pools.level != MACHINE)] = np.inf  # one accelerator is always on one machine
-        sits = view.on_type >= 0
-        here, rows = np.zeros(view.jobs), np.flatnonzero(sits)
+        running = view.on_type >= 0
+        here, rows = np.zeros(view.jobs), np.flatnonzero(running)
         at = np.argmax(pools.held(view, rows) == size[rows, None], axis=1)  # the smallest pool that holds all of it
         here[rows] = there[rows, at] - theta * size[rows] * (view.at - view.started[rows] + look_s)
         if not preempt:
-            wait[sits] = -np.inf
-        return cls(wait, there, here, sits & preempt)
+            wait[running] = -np.inf
+        return cls(wait, there, here, running & preempt)
 
 
 def _relative(view: View) -> Floats:

@@ -52,7 +52,7 @@ from eunomia.policies.grants.quincy.flow_network import (
     tenant_bounds,
     with_tenants,
 )
-from eunomia.solvers.places import cheapest
+from eunomia.solvers.quincy_flow import cheapest
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Quincy:
         also_needs(self, {"tenant", "tenants"} if self.fair else ())
 
     def decide(self, view: View) -> Grants:
-        """Return seats for gangs that start or move, and who stops."""
+        """Return seats for gangs that start or move, and the jobs to stop."""
         pools, goes_on = Pools.of(view.topology), (view.on_type >= 0) & (not self.preempt)
         open_ = (view.holder != LOST) & ~held_by(view.holder, goes_on)
         capacity = whole_dot(np.bincount(view.topology.node[open_], minlength=view.topology.nodes), pools.inside)

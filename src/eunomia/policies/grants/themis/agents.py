@@ -77,7 +77,7 @@ class AuctionState:
     offered: Bools  # (device,) free, or held by a lease that has ended
     ended: Bools  # (job,) holds devices, but its lease has ended
     wants: Bools  # (job,) devices, and the cluster could give them to it
-    held: Bools  # (job,) holds devices under a lease that goes on
+    held: Bools  # (job,) holds devices under a lease that continues
     here: Floats  # (job,) seconds still needed where it runs
     work: Floats  # (job,) accelerator-seconds still needed on its fastest type
     least: Floats  # (app,) seconds that the longest of its jobs, paused ones too, still needs on its fastest type

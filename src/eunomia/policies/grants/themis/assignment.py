@@ -46,13 +46,13 @@ def waiting_for(view: View, text: str) -> Reasons:
 
 
 def nothing_offered(view: View) -> Grants:
-    """Return the answer where all devices are under leases that go on."""
+    """Return the answer where all devices are under leases that continue."""
     why = waiting_for(view, "all seats are leased to others")
     return Grants(Rows(NO_INTS, NO_INTS), NO_INTS, NO_INTS, np.empty(0), why=why)
 
 
 def postponed(view: View, ended: Bools, due: float) -> Grants:
-    """Return the answer shortly after an auction: leases that have ended go on until the next one, `due`."""
+    """Return the answer shortly after an auction: leases that have ended continue until the next one, `due`."""
     return renewal(view, ended, due, again_at=due, why=waiting_for(view, "the next auction is about to be held"))
 
 
@@ -131,8 +131,8 @@ class Assignment:
         last[view.app[job]] = HOLDS
         certificate = None
         if proof is not None:
-            told = "proportionally fair among the bidders"
-            certificate = Certificate(objective=proof.objective, bound=proof.bound, scale=1.0, point=told)
+            description = "proportionally fair among the bidders"
+            certificate = Certificate(objective=proof.objective, bound=proof.bound, scale=1.0, point=description)
         return self.given.build(
             stop=np.flatnonzero(loses),
             why=self._why(bidders, kept_for),

@@ -8,17 +8,17 @@
 
 ρ = T_sh / T_id: when the app will finish, counted from its submission, over how long it would take on a private part
 1/N of the cluster, N the average number of apps during its life; paused jobs count with all that they have left. At
-most 1 is fair. Every grant is a lease; a winner of its own accelerators goes on without a restart. What cannot be
+most 1 is fair. Every grant is a lease; a winner of its own accelerators continues without a restart. What cannot be
 divided is a gang: `randomized` keeps each of the gangs won on average c times, `floor` rounds down, `lease` keeps all
 for the part c of `lease_s`, or none for less than a minute. An app places its jobs by weight, of equals the one that
 has done least first. The next auction is held `batch_s` later at the soonest: what comes free meanwhile is offered
-together, and leases that end go on. An app that has held nothing for `patience_s` has one gang placed before the
+together, and leases that end continue. An app that has held nothing for `patience_s` has one gang placed before the
 auction, the longest wait first; while too little is free for it, what is free of its fastest type is kept.
 
 Example (examples/two_jobs.json). Both apps of one job want the v100: text has 12600 / 2 = 6300 s left there, image
 12600 / 4 = 3150 s. With two apps T_id is twice that. Neither holds seats, so what tells them apart is ρ if they had all
 they want: (7560 + 6300) / 12600 = 1.1 for text, which waited 7560 s, and 3150 / 6300 = 0.5 for image. With f = 0.8 only
-text bids. It harms nobody, keeps what it wins, and starts on the v100. Image gets what is left, a k80.
+text bids. It harms no other bid, keeps what it wins, and starts on the v100. Image gets what is left, a k80.
 
 Reference: K. Mahajan et al., "Themis: Fair and Efficient GPU Cluster Scheduling", NSDI 2020, sections 3 to 5.
 """
@@ -56,12 +56,12 @@ LEAST_S, MOST_S = 10.0, 365 * 86400.0  # whole leases
 
 @dataclass(frozen=True)
 class Themis:
-    """Who would finish latest, compared with a private share of the cluster, wins seats at an auction.
+    """Apps that would finish latest, compared with a private share of the cluster, win seats at an auction.
 
     `f` is fairness against efficiency: 1 offers all to the worst-off app alone, 0 lets everybody bid. `indivisible` is
     what becomes of the part of a gang that a winner forfeits. `bid_error` lets apps misjudge each ρ by up to that part.
 
-    Use it when users own whole searches or gangs that suffer from being spread, nobody should finish later than on a
+    Use it when users own whole searches or gangs that suffer from being spread, no app should finish later than on a
     private share, and bids cannot be trusted: an app gains nothing by saying more or less than it knows.
 
     The worst-off are apps that are ahead: they get seats only when none of the worse-off can use them. A narrow auction
@@ -116,7 +116,7 @@ class Themis:
         object.__setattr__(self, "info", replace(self.info, mechanism=LeaseTerms(length_s=self.lease_s)))
 
     def auction(self, bids: Bids) -> Partial:
-        """Return who wins what of bids that others made, and which part of it they keep."""
+        """Return the winning rows of given bids, and the part of them that each bidder keeps."""
         return partial_allocation(bids)
 
     def decide(self, view: View) -> Grants:

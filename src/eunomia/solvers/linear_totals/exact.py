@@ -1,0 +1,55 @@
+"""The optimum of few rows by the general solver, prices held inside a box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.blocks import Groups, blocks_of, lifted
+from eunomia.solvers.linear_totals.rows import LinearRows
+from eunomia.solvers.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The optimum of some rows with prices held inside a box."""
+
+    row: Ints  # (entry,)
+    column: Ints
+    share: Floats
+    price: Floats  # (column,)
+    torn: (
+        Floats  # (column,) above 0: overdrawn although the price is at the box's upper end; below 0: left, at its lower
+    )
+
+
+def exactly(part: LinearRows, room: Floats, low: Floats, high: Floats) -> Exact:
+    """Solve for the open rows over distinct rows by the general solver, prices held between low and high (column,).
+
+    The dual of such a limit is to buy capacity at its upper end, and to be paid its lower end for what is left.
+    """
+    worth, size, columns = part.worth.T, part.size, len(room)
+    rate, floor = np.zeros_like(worth), np.zeros(len(size))
+    if not part.free:
+        rate, floor = part.rate.T, np.where(np.isfinite(part.floor), part.floor, np.minimum(part.rate, 0.0).sum(axis=0))
+    groups = Groups.alike(worth, size, rate, floor)
+    groups = replace(groups, count=np.bincount(groups.of, part.counts()).astype(float))
+    first, held = groups.first, len(groups.count)
+    usable = np.isfinite(worth) & ((worth > 0) | (rate * floor[:, None] > 0))
+    blocks = blocks_of(usable[first], size[first], groups.count, room, rate[first], floor[first])
+    n, bounded = len(blocks.group), np.flatnonzero(np.isfinite(high))
+    cost = np.concatenate((worth[first][blocks.group, blocks.column], low, -high[bounded]))
+    row = np.concatenate((blocks.row, held + np.arange(columns), held + bounded))
+    variable = np.concatenate((blocks.variable, n + np.arange(columns + len(bounded))))
+    value = np.concatenate((blocks.value, np.ones(columns), -np.ones(len(bounded))))
+    blocks.low[held : held + columns] = room
+    solved = Program.of_entries(cost, row, variable, value, blocks.low, blocks.high).solve()
+    price = np.maximum(solved.row_price[held : held + columns], 0.0)
+    gain = np.where(usable, worth - size[:, None] * price, -np.inf)
+    x = lifted(blocks.spread(solved.x[:n], groups, columns), rate, floor, gain)
+    row, column = np.nonzero(x)
+    torn = np.where(low > 0, -solved.x[n : n + columns], 0.0)
+    torn[bounded] += solved.x[n + columns :]
+    return Exact(row, column, x[row, column], price, torn)

@@ -1,0 +1,139 @@
+"""The rows of a problem as the kernels take them: one column after the other, each row with a count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.products import dot
+from eunomia.solvers.linear_totals.active_columns import in_play
+from eunomia.solvers.linear_totals.response import choose, choose_freely, proof
+from eunomia.solvers.pricing.barrier import barrier
+from eunomia.solvers.pricing.needs import ALWAYS
+from eunomia.solvers.pricing.rows import NeedRows
+from eunomia.solvers.program import Infeasible
+
+_SOME = 512
+_NEAR = 0.1  # relative error above which an interior point has got nowhere
+_ROUNDING = 1e-9  # relative
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRows:
+    """A problem laid out for the kernels: (column, row) arrays; every column has capacity."""
+
+    worth: Floats  # (column, row) −inf where closed
+    size: Floats  # (row,)
+    rate: Floats  # (column, row); (column, 0) where no row has a floor
+    floor: Floats  # (row,) −inf where there is none; (0,) likewise
+    ceiling: float  # a price above all that may come out
+    count: Floats | None = None  # (row,) how many rows each stands for, None: itself
+
+    @property
+    def free(self) -> bool:
+        """Return whether no row has a floor."""
+        return len(self.floor) == 0
+
+    def only(self, rows: Ints) -> LinearRows:
+        """Return the problem of these rows."""
+        rate, floor = (self.rate, self.floor) if self.free else (self.rate[:, rows], self.floor[rows])
+        count = None if self.count is None else self.count[rows]
+        return LinearRows(self.worth[:, rows], self.size[rows], rate, floor, self.ceiling, count)
+
+    def counts(self) -> Floats:
+        """Return how many rows each stands for, (row,)."""
+        return np.ones(len(self.size)) if self.count is None else self.count
+
+    def some(self) -> LinearRows:
+        """Return the problem of a few hundred rows, evenly spaced."""
+        return self.only(np.arange(0, len(self.size), max(1, len(self.size) // _SOME)))
+
+    def drawn(self, sample: int, draw: int) -> tuple[LinearRows, float]:
+        """Return a sample of the rows and by how much it is smaller; rows that stand for many are all in it."""
+        if self.count is None:
+            return self.only(_spread(len(self.size), sample, draw)), len(self.size) / sample
+        many = self.count * sample >= self.count.sum()
+        heavy, light = np.flatnonzero(many), np.flatnonzero(~many)
+        if len(light) == 0:
+            return self, 1.0
+        ends = np.cumsum(self.count[light])
+        hit = np.searchsorted(ends, _places(ends[-1], sample, draw), side="right")
+        rows, times = np.unique(np.minimum(hit, len(light) - 1), return_counts=True)
+        count = np.concatenate((self.count[heavy], times * (ends[-1] / sample)))
+        return replace(self.only(np.concatenate((heavy, light[rows]))), count=count), 1.0
+
+    def in_play(self, centre: Floats, half: Floats) -> LinearRows:
+        """Return the problem with the places closed that are in no row's choice over the box centre ± half."""
+        rate, floor = self.rate, self.floor
+        if self.free:
+            rate, floor = np.zeros_like(self.worth), np.full(len(self.size), -np.inf)
+        return replace(self, worth=in_play(self.worth, self.size, rate, floor, centre, half))
+
+    def choose(self, centre: Floats, half: Floats, choice: Array) -> Floats:
+        """Write each row's choice over the box; return what the decided rows use (column,)."""
+        mass = self.size if self.count is None else self.size * self.count
+        if self.free:
+            return choose_freely(self.worth, self.size, mass, centre, half, choice)
+        return choose(self.worth, self.size, mass, self.rate, self.floor, centre, half, choice)
+
+    def refuse_if_proven(self, capacity: Floats, price: Floats) -> None:
+        """Raise Infeasible if at these prices the floors alone cost more than all capacity is worth."""
+        if self.free:
+            return
+        nothing = np.where(np.isfinite(self.worth), 0.0, -np.inf)
+        floor_price, time_price = proof(nothing, self.size, self.rate, self.floor, price)
+        owed = floor_price * np.where(np.isfinite(self.floor), self.floor, 0.0)
+        value = dot(price, capacity) + dot(time_price - owed, self.counts())
+        if value < -_ROUNDING * (dot(price, capacity)):
+            raise Infeasible("the floors together need more than the capacity; lower them or give some up")
+
+    def centre(self, capacity: Floats, tolerance: float) -> Floats | None:
+        """Return prices (column,) at which the rows just fit; None where the interior point does not get near."""
+        if self.free and not (self.worth > 0).any():
+            return np.zeros(len(self.worth))
+        count, columns = self.counts(), len(self.worth)
+        usable = np.isfinite(self.worth)
+        unit = np.abs(np.where(usable, self.worth, 0.0)).max(axis=0)
+        unit = np.maximum(unit, 1e-12 * unit.max() + 1e-300) * count
+        whole = float(unit.sum())
+        worth = np.where(usable, count * self.worth, -unit) / whole
+        rate, need = np.zeros_like(worth), np.full(len(count), -1.0)  # what −1 is asked for is never short
+        if not self.free:
+            rate, need = self._in_own_unit(usable)
+        size, aim = count * self.size, unit * (len(unit) / whole)
+        if not self.free:  # floors may need more than there is: then capacity is bought, row by row of one column each
+            most, own = float(size.sum()), np.eye(columns, dtype=bool)
+            dear = -self.ceiling * most / whole
+            worth = np.concatenate((worth, np.where(own, dear, 10 * dear)), axis=1)
+            size, aim = np.append(size, np.full(columns, -most)), np.append(aim, np.ones(columns))
+            rate, need = (
+                np.concatenate((rate, np.zeros((columns, columns))), axis=1),
+                np.append(need, -np.ones(columns)),
+            )
+        rest = np.zeros((1, len(size)))
+        room = np.maximum(capacity, 1e-12 * (1 + np.abs(capacity).max()))
+        scaled = NeedRows(np.concatenate((rate, rest)), rest[0], size, np.full(len(size), ALWAYS), None, None, need)
+        worths, nothing = np.concatenate((worth, rest)), np.zeros((3, columns))
+        price, _, error, _ = barrier(scaled, worths, aim, room, nothing, 0.0, 1.0, 0.1, tolerance)
+        return np.asarray(price * whole) if error <= _NEAR else None
+
+    def _in_own_unit(self, usable: Bools) -> tuple[Floats, Floats]:
+        """Return rates (column, row) as parts of each row's best, 0 without a floor, and floors (row,), −1 without."""
+        rate = np.where(usable & np.isfinite(self.floor), self.rate, 0.0)
+        best = np.abs(rate).max(axis=0)
+        best[best == 0] = 1.0
+        return rate / best, np.where(np.isfinite(self.floor), self.floor / best, -1.0)
+
+
+def _spread(rows: int, sample: int, draw: int) -> Ints:
+    """Return one row out of each of as many equal stretches, the same each time for the same draw."""
+    return _places(rows, sample, draw).astype(np.int64)
+
+
+def _places(length: float, sample: int, draw: int) -> Floats:
+    """Return one place in each of as many equal stretches of a length, the same each time for the same draw."""
+    rng = np.random.default_rng((int(length), sample, draw))
+    places: Floats = (np.arange(sample) + rng.random(sample)) * (length / sample)
+    return places

@@ -1,0 +1,147 @@
+"""Rows that are alike, taken together: those with equal entries at all places that are open to them.
+
+A row with a floor may be multiplied, so that its fastest open place has rate 1. And floors may differ: as long as they
+lie between the same two rates, the vertices of
+
+    {x ≥ 0,  Σ_k x_k ≤ 1,  Σ_k T_k x_k ≥ f}
+
+are linear in f and each stays the best in its directions, so the sum of these sets is a multiple of that of the mean
+floor. Its shares go to the rows in this way: each row uses the places slower than its floor in proportion to what its
+own floor lets it use of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.kernels import kernel
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.classes import group
+from eunomia.solvers.linear_totals.rows import LinearRows
+
+_WORTHWHILE = 0.8  # classes per row below which rows are counted
+_ABOVE_IDLE = 1 << 16  # marks classes whose floors idling does not reach
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetricRows:
+    """The classes of some rows, and how to give each row its part of what its class gets."""
+
+    of: Ints  # (row,) class
+    rows: LinearRows  # one for each class
+    floor: Floats  # (row,) in the unit of its class; (0,) where no row has one
+
+    def shares(self, row: Ints, column: Ints, share: Floats) -> tuple[Ints, Ints, Floats]:
+        """Return row, column and share of every row's places, given those of one row of each class."""
+        x = np.zeros((len(self.rows.size), len(self.rows.worth)))
+        x[row, column] = share
+        if len(self.floor):
+            x = _split(x, np.ascontiguousarray(self.rows.rate.T), self.rows.floor, self.of, self.floor)
+            where, what = np.nonzero(x)
+            return where, what, x[where, what]
+        return _repeated(x, self.of)
+
+
+def alike(part: LinearRows) -> SymmetricRows | None:
+    """Return the classes of these rows; None where a look at some of them does not promise that they are far fewer."""
+    return _classes(part) if seem_alike(part.some()) else None
+
+
+def seem_alike(some: LinearRows) -> bool:
+    """Return whether it is worthwhile to count rows of which these are some."""
+    return len(_classes(some).rows.size) <= _WORTHWHILE * len(some.size)
+
+
+def _classes(part: LinearRows) -> SymmetricRows:
+    """Return the classes of the rows; places with worth −inf are closed."""
+    if part.free:
+        found = group(*part.worth, part.size)
+        rate, floor, mean = part.rate, part.floor, part.floor
+        held = rate[:, :0]
+    else:
+        rate, floor = _in_own_unit(part)
+        slower = (rate < floor).sum(axis=0) + np.where(floor > 0, _ABOVE_IDLE, 0)
+        found = group(*part.worth, part.size, *rate, slower)
+        mean = _mean(floor, found.of, part.counts(), rate.max(axis=0)[found.representative])
+        held = np.ascontiguousarray(rate[:, found.representative])
+    first = found.representative
+    count = np.bincount(found.of, part.count, minlength=len(found)).astype(float)
+    return SymmetricRows(
+        found.of,
+        LinearRows(np.ascontiguousarray(part.worth[:, first]), part.size[first], held, mean, part.ceiling, count),
+        floor,
+    )
+
+
+def _in_own_unit(part: LinearRows) -> tuple[Floats, Floats]:
+    """Return rates (column, row), 0 at closed places and without a floor, and floors, over each row's largest rate."""
+    usable = np.isfinite(part.worth) & np.isfinite(part.floor)
+    rate = np.where(usable, part.rate, 0.0)
+    unit = np.abs(rate).max(axis=0)
+    unit[unit == 0] = 1.0
+    return rate / unit, part.floor / unit
+
+
+def _mean(floor: Floats, of: Ints, count: Floats, most: Floats) -> Floats:
+    """Return the mean floor of each class, not above the rate of its fastest place by rounding; −inf where none."""
+    asked = np.isfinite(floor)
+    total = np.bincount(of[asked], (count * floor)[asked], minlength=len(most))
+    members = np.bincount(of[asked], count[asked], minlength=len(most))
+    mean = np.minimum(total / np.maximum(members, 1.0), np.maximum(most, 0.0))
+    return np.where(members > 0, mean, -np.inf)
+
+
+@kernel()
+def _repeated(x: Floats, of: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return row, column and share of the places of rows that all do as their class does, x (class, column)."""
+    classes, columns = x.shape
+    places = np.zeros(classes, np.int64)
+    for c in range(classes):
+        for k in range(columns):
+            places[c] += 1 if x[c, k] != 0.0 else 0
+    total = 0
+    for i in range(len(of)):
+        total += places[of[i]]
+    row, column, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total)
+    at = 0
+    for i in range(len(of)):
+        c = of[i]
+        for k in range(columns):
+            if x[c, k] != 0.0:
+                row[at], column[at], share[at] = i, k, x[c, k]
+                at += 1
+    return row, column, share
+
+
+@kernel()
+def _split(x: Floats, rate: Floats, mean: Floats, of: Ints, floor: Floats) -> Floats:
+    """Return x (row, column) of rows with floors (row,), given x, rate (class, column) and floor `mean` (class,)."""
+    columns = x.shape[1]
+    split = np.empty((len(of), columns))
+    for i in range(len(of)):
+        c = of[i]
+        fast, slow, lead, drag = 0.0, 0.0, 0.0, 0.0  # time at rates from the floor on and below, and what it makes
+        for k in range(columns):
+            if rate[c, k] >= mean[c]:
+                fast, lead = fast + x[c, k], lead + x[c, k] * rate[c, k]
+            else:
+                slow, drag = slow + x[c, k], drag + x[c, k] * rate[c, k]
+        idle = max(1.0 - fast - slow, 0.0)
+        fast, slow = (fast + idle, slow) if mean[c] <= 0.0 else (fast, slow + idle)
+        faster, slower = 1.0, 1.0
+        if fast > 0.0 and slow > 0.0 and floor[i] != mean[c]:
+            own = _fast_part(fast, lead / fast, drag / slow, mean[c], floor[i])
+            faster, slower = own / fast, (1.0 - own) / slow
+        for k in range(columns):
+            split[i, k] = x[c, k] * (faster if rate[c, k] >= mean[c] else slower)
+    return split
+
+
+@kernel()
+def _fast_part(fast: float, lead: float, drag: float, mean: float, floor: float) -> float:
+    """Return how long one row is fast: as long as it must, and the same part of the rest as its class."""
+    must, most = (floor - drag) / (lead - drag), (mean - drag) / (lead - drag)
+    more = min(max((fast - most) / (1.0 - most), 0.0), 1.0) if most < 1.0 else 0.0
+    return float(must + more * (1.0 - must))

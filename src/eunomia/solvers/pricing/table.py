@@ -1,0 +1,150 @@
+"""A whole problem as the engine sees it, and a first guess of its prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.pricing.box_refinement import FEW, Centre, Search
+from eunomia.solvers.pricing.newton import widths
+from eunomia.solvers.pricing.rows import NeedRows, sample, survey
+from eunomia.solvers.pricing.symmetry import few_speeds
+from eunomia.solvers.program import NoOptimum
+
+_AFFORDABLE = 30_000  # rows that are looked at one and all to tell whether the top is out of reach
+_SURELY = 2.0  # standard errors of a sample
+_PROVEN = 1e-9  # relative: beyond rounding
+_WARM = 0.005  # half width of the box around the prices of an earlier answer
+_ASTRAY = 1.5  # half widths of a small sample's box beyond which an earlier answer is out of date
+_MANY = 8 * FEW  # rows from which an earlier answer saves time
+_SAMPLED = 256  # one row in so many is sampled to check whether an earlier answer serves, more where rows are few
+_BLUR = 4.0  # standard errors of the level of rows drawn evenly, whose sizes and needs may differ as they like
+
+
+class NoServingColumn(ValueError):
+    """A row has a need that no column with capacity serves: there is no level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A whole problem over all columns: rows (base 0), capacity N, open columns, what is settled, top level."""
+
+    rows: NeedRows
+    limit: Floats
+    open: Ints
+    fixed: Floats  # (3, column): Σ_d fixed[d] t^d is asked for by others
+    top: float
+    weight: Floats | None  # (row,) what rows ask for, for drawing samples; None where not all were looked at
+    total: float  # of the weights
+    alike: bool  # whether many rows have equal speeds
+
+    def part(self, places: Ints) -> float:
+        """Return the part of all that is asked for which these rows ask for."""
+        if self.weight is None:
+            return len(places) / self.rows.count
+        return float(self.weight[places].sum() / max(self.total, 1e-300))
+
+
+@dataclass(frozen=True, slots=True)
+class PriceEstimate:
+    """About where the values of all columns are, and the half width of a box for them."""
+
+    centre: Centre
+    spread: float
+    scarce: bool  # at these prices the top seems to cost more than all capacity: then it is out of reach
+    slope: Floats | None  # (open column, open column) derivative of what all ask for in the values, if it is known
+
+
+def table_of(rows: NeedRows, limit: Floats, fixed: Floats | None, top: float) -> Table:
+    """Look once at all rows."""
+    weight = np.empty(rows.count)
+    opened = np.flatnonzero(limit > 0)
+    full, lack, total = survey(rows, opened, weight)
+    if lack:
+        raise NoServingColumn
+    if fixed is None:
+        fixed = np.zeros((3, len(limit)))
+        if rows.b is None and rows.cap is None and total > 0:  # all capacity at best speed is not enough for more
+            top = min(top, 1.5 * float(limit.sum() / total))
+    top = min(top, 1 / full) if full > 0 else top
+    if not np.isfinite(top):
+        raise NoOptimum("no row has a need that grows: every level can be reached")
+    return Table(rows, limit, opened, fixed, float(top), weight, total, few_speeds(rows))
+
+
+def guess(table: Table, *, rough: bool = False) -> PriceEstimate:
+    """Return where the values seem to be. A rough guess takes the smallest sample only."""
+    rows, opened = table.rows, table.open
+    search = Search(table.limit[opened], table.top)
+    if table.weight is None or rows.count <= FEW:
+        some = rows.some(np.flatnonzero(rows.a > 0)).over(opened)
+    else:
+        count = FEW if rough else max(4 * FEW, rows.count // 64)
+        some = sample(rows, table.weight, count, total=table.total).over(opened)
+    whole = rows.count <= FEW
+    centre, spread, slope = search.approach(some, table.fixed[:, opened], whole=whole)
+    return _guess(table, search, some, centre, spread, slope)
+
+
+def _guess(
+    table: Table, search: Search, some: NeedRows, centre: Centre, spread: float, slope: Floats | None
+) -> PriceEstimate:
+    """Return the guess on all columns for a centre on the open ones."""
+    value = np.zeros(len(table.limit))
+    value[table.open] = centre.value
+    return PriceEstimate(replace(centre, value=value), spread, _scarce(table, search, some, centre.value), slope)
+
+
+def renewed(rows: NeedRows, limit: Floats, start: Floats) -> tuple[Table, PriceEstimate] | None:
+    """Return the table and the guess from an earlier answer's values, (column,), by a look at few rows.
+
+    Returns None where the rows are few, or the few looked at say that the values are out of date. The table's top is
+    theirs alone: some other row may be full at a lower level.
+    """
+    if rows.count < _MANY:
+        return None
+    if rows.b is None and rows.cap is None:
+        few = _evenly(rows)
+        if few.count < FEW:  # few rows have a need; use all of them, not a sample
+            return None
+        nothing = np.zeros((3, len(limit)))  # given, so that what these few ask for is not taken for a bound
+        table = replace(table_of(few, limit, nothing, np.inf), rows=rows, weight=None)
+    else:
+        table = table_of(rows, limit, None, np.inf)
+        few = sample(rows, np.asarray(table.weight), 4 * FEW, total=table.total)
+    some, fixed, search = few.over(table.open), table.fixed[:, table.open], Search(table.limit[table.open], table.top)
+    value = start[table.open] / max(start[table.open].sum(), 1e-300)
+    t = search.level_at(some, value, fixed)
+    near = search.steps(some, fixed, Centre(value, t))
+    fewer = some if near else some.some(np.arange(0, some.count, 4), 4.0)
+    seeming, spread, slope = near or search.approach(fewer, fixed, whole=False)
+    far = np.abs(value - seeming.value) > _ASTRAY * spread * widths(seeming.value)
+    if far.any() or not seeming.value.any():
+        return None
+    blur = _BLUR / float(np.sqrt(some.count)) if table.weight is None else 0.0
+    return table, _guess(table, search, some, Centre(value, t, blur=blur), _WARM, slope)
+
+
+def _evenly(rows: NeedRows) -> NeedRows:
+    """Return one row of each stretch, if it has a need, standing for all of them; always the same."""
+    stretch = min(_SAMPLED, rows.count // (4 * FEW))
+    count = rows.count // stretch
+    places = np.arange(count) * stretch + np.random.default_rng((rows.count, count)).integers(0, stretch, count)
+    places = places[rows.a[places] > 0]
+    return rows.some(places, np.full(len(places), rows.count / count))
+
+
+def _scarce(table: Table, search: Search, some: NeedRows, value: Floats) -> bool:
+    """Return whether the top costs more than all capacity at these values (column,), by all rows or a sample."""
+    doubt = _SURELY / float(np.sqrt(max(some.count, 1)))
+    if table.rows.count <= _AFFORDABLE:
+        some, doubt = table.rows.over(table.open), _PROVEN
+    return search.over(some, value, table.fixed[:, table.open], table.top)[0] > doubt
+
+
+def cheap(table: Table, centre: Centre, spread: float) -> Ints:
+    """Return the open columns whose value cannot be distinguished from zero."""
+    value = centre.value[table.open]
+    return table.open[value <= spread * np.maximum(value, 0.5 / len(table.open))]
