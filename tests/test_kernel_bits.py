@@ -233,7 +233,8 @@ WHOLE = {
     "(bound[:count] > least).sum()",
     "count.sum()",
     "free.sum()",
-    "free[ground.first[node]:ground.first[node + 1]].sum()",
+    "free[levels.first[node]:levels.first[node + 1]].sum()",
+    "node_free.sum()",
     "room.sum()",
     "size[:bidder].sum()",
 }

@@ -75,9 +75,9 @@ def test_policies_stand_where_the_survey_puts_them(name: str, axis: str, values:
 
 
 def test_only_a_fairness_policy_has_a_scope() -> None:
-    with pytest.raises(ValueError, match="between whom"):
+    with pytest.raises(ValueError, match="parties of its fairness"):
         Taxonomy(objectives=("fairness",))
-    with pytest.raises(ValueError, match="between whom"):
+    with pytest.raises(ValueError, match="parties of its fairness"):
         Taxonomy(objectives=("jct",), fairness=("job",))
 
 

@@ -15,12 +15,6 @@ Inner = Literal["fairness", "fifo"]
 INNER: tuple[Inner, ...] = get_args(Inner)
 _ROUNDING = 1e-9  # of an accelerator
 NO_TENANT = "-"  # owner of the jobs that name no tenant
-EMPTY_PART, WHOLE_PATH = "a part of this path is empty", "write lab/vision for the tenant vision below lab"
-
-
-def is_path(name: str) -> bool:
-    """Return whether no part of a tenant's name is empty."""
-    return all(name.split("/"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.model.tenants import EMPTY_PART, WHOLE_PATH, is_path
+from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
 from eunomia.scenario.physics_rules import outage_findings, physics_findings
 from eunomia.scenario.schema_models import MOST_ACCELERATORS, MechanismSection, PolicySection, Section, WorkloadSection

@@ -14,7 +14,8 @@ from eunomia.inputs.problems import InvalidInput, Problems
 from eunomia.model.arrays import Bools
 from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.model.tenants import EMPTY_PART, NO_TENANT, WHOLE_PATH, Tenant, Tenants, is_path
+from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
+from eunomia.model.tenants import NO_TENANT, Tenant, Tenants
 from eunomia.scenario import Scenario
 from eunomia.scenario.schema_models import TenantSection
 from eunomia.traces import Trace
