@@ -20,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gavel_answers", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of Gavel's published results")
     os.environ["EUNOMIA_DATA"] = str(parser.parse_args().data.resolve().parent)
-    from tests.golden.test_gavel_instances import OWN_COLUMN, asked, instances
+    from tests.policies.test_gavel_instances import OWN_COLUMN, asked, instances
 
     gains: dict[str, list[float]] = defaultdict(list)
     for name, one in instances().items():

@@ -18,7 +18,7 @@ MOST_ROUNDS = 3000
 
 
 @dataclass
-class Told:
+class Reported:
     """What happened: each round's time and who sat where, and when each job ended; None = dropped."""
 
     rounds: list[tuple[float, dict[Members, tuple[int, ...]]]] = field(default_factory=list)
@@ -50,16 +50,16 @@ class Obvious:
         self.failures = dict.fromkeys(range(len(jobs)), 0)
         self.sat: dict[Members, tuple[int, ...]] = {}
         self.stale, self.last_reset = True, 0.0
-        self.told = Told()
+        self.reported = Reported()
 
-    def play(self) -> Told:
+    def play(self) -> Reported:
         """Run until every job has ended, or nothing can happen any more."""
         running: list[tuple[Members, tuple[float, ...], float]] = []
         now, ended, came = 0.0, 0.0, 0
-        while len(self.told.ended) < len(self.jobs) and len(self.told.rounds) < MOST_ROUNDS:
+        while len(self.reported.ended) < len(self.jobs) and len(self.reported.rounds) < MOST_ROUNDS:
             if running:
                 now = max(finish for _, _, finish in running)
-                began = ended if self.rules.charge_gaps else self.told.rounds[-1][0]
+                began = ended if self.rules.charge_gaps else self.reported.rounds[-1][0]
                 ended = now
                 for members, steps, finish in sorted(running, key=lambda one: -one[2]):
                     self._book(members, steps, finish, began)
@@ -72,10 +72,10 @@ class Obvious:
             while came < len(self.jobs) and self.jobs[came].submitted <= now:
                 self._admit(came)
                 came += 1
-            if len(self.told.ended) == len(self.jobs):
+            if len(self.reported.ended) == len(self.jobs):
                 break
             running = self._round(now)
-        return self.told
+        return self.reported
 
     def _admit(self, row: int) -> None:
         mates = [entry[0] for entry in self.entries if len(entry) == 1] if self.rules.pairs else []
@@ -100,18 +100,18 @@ class Obvious:
             if len(members) == 1:
                 self.failures[members[0]] += 1
                 if self.failures[members[0]] == self.rules.most_failures:
-                    self.told.ended[members[0]] = None
+                    self.reported.ended[members[0]] = None
                     self._leave(members[0])
             return
         if len(members) == 1:
             self.failures[members[0]] = 0
         self.received[members][kind] += time
         self.received_by_all[kind] += time
-        self.told.busy += time * size
+        self.reported.busy += time * size
         for row, n in zip(members, steps, strict=True):
             self.left[row] -= n
             if self.left[row] <= 0:
-                self.told.ended[row] = finish
+                self.reported.ended[row] = finish
                 self._leave(row)
 
     def _round(self, now: float) -> list[tuple[Members, tuple[float, ...], float]]:
@@ -121,7 +121,7 @@ class Obvious:
         if self.rules.shuffled:
             self.shuffler.shuffle(visit)
         self.sat = self._seats(self._chosen(visit))
-        self.told.rounds.append((now, self.sat))
+        self.reported.rounds.append((now, self.sat))
         running = []
         for members, seats in self.sat.items():
             rates = self.rate(members, self.devices[seats[0]])

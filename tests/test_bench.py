@@ -35,8 +35,8 @@ def test_the_lock_of_the_benchmarks_changes_no_version_of_the_first() -> None:
 
 def test_the_lock_of_the_benchmarks_names_no_place_to_download_from_and_hashes_every_pin() -> None:
     lock = (ROOT / "requirements-bench.lock").read_text()
-    told = re.sub(r"--hash=sha256:[0-9a-f]{64}|# .*|-c requirements.lock", "", lock)
-    assert not re.search(r"://|^\s*-|@ ", told, re.MULTILINE)
+    reported = re.sub(r"--hash=sha256:[0-9a-f]{64}|# .*|-c requirements.lock", "", lock)
+    assert not re.search(r"://|^\s*-|@ ", reported, re.MULTILINE)
     for name, pin in BENCH.items():
         assert re.search(rf"^{re.escape(name)}=={re.escape(pin)} \\\n    --hash=sha256:", lock, re.MULTILINE), name
 

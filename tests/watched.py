@@ -1,4 +1,4 @@
-"""A core by hand: told what happens, and showing at each moment all that a policy could see."""
+"""A core by hand: reported what happens, and showing at each moment all that a policy could see."""
 
 from __future__ import annotations
 

@@ -43,12 +43,11 @@ def main() -> None:
     print(f"| physics | finished | mean JCT, h | useful | {' | '.join(what.replace('_', ' ') for what in SHOWN)} |")
     print(f"| --- | {' | '.join(['---:'] * (3 + len(SHOWN)))} |")
     for name, scenario in scenarios():
-        told = eunomia.simulate(scenario).summary
-        whole = sum(told[each] or 0.0 for each in ("useful_accelerator_s", *map(name_of, LOST)))
-        parts = [f"{(told[each] or 0.0) / whole:.1%}" for each in ("useful_accelerator_s", *map(name_of, SHOWN))]
-        print(
-            f"| {name} | {told['jobs_finished']} | {(told['jct_mean_s'] or 0.0) / HOUR_S:.1f} | {' | '.join(parts)} |"
-        )
+        reported = eunomia.simulate(scenario).summary
+        whole = sum(reported[each] or 0.0 for each in ("useful_accelerator_s", *map(name_of, LOST)))
+        parts = [f"{(reported[each] or 0.0) / whole:.1%}" for each in ("useful_accelerator_s", *map(name_of, SHOWN))]
+        jct_h = (reported["jct_mean_s"] or 0.0) / HOUR_S
+        print(f"| {name} | {reported['jobs_finished']} | {jct_h:.1f} | {' | '.join(parts)} |")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from eunomia.testing.small_worlds import one_type
 
 @dataclass
 class Desk:
-    """A core that is told what happens; questions are answered by the policy at once, or by the test."""
+    """A core that is reported what happens; questions are answered by the policy at once, or by the test."""
 
     scheduler: Scheduler
     policy: Policy

@@ -21,7 +21,7 @@ def ints(*values: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """Answers nothing by itself: the test does."""
 
     info: PolicyInfo
@@ -30,13 +30,13 @@ class Told:
         raise AssertionError("the test answers by itself")
 
 
-def told(door: Any, **more: Any) -> Told:
+def reported(door: Any, **more: Any) -> Reported:
     terms = {"order": RECALLABLE, "grants": ENDLESS, "shares": ROUNDS}[door]
     needs = frozenset({"scale_factor"})
     card = PolicyInfo(
-        name="told", door=door, objective="", technique="", paper="", needs=needs, mechanism=terms, **more
+        name="reported", door=door, objective="", technique="", paper="", needs=needs, mechanism=terms, **more
     )
-    return Told(card)
+    return Reported(card)
 
 
 def submitted(*names: str, size: int = 1, **more: Any) -> list[JobSubmitted]:
@@ -79,28 +79,28 @@ CASES = [
 def test_an_answer_that_cannot_be_carried_out_is_refused_and_says_why(
     sit: Any, door: str, what: str, answer: Answer
 ) -> None:
-    desk = sit(told(door), (2, 2))
+    desk = sit(reported(door), (2, 2))
     desk.hear(0, *submitted("a", "b", size=2))
     with pytest.raises(InvalidAnswer, match=what):
         desk.answer(0, answer)
 
 
 def test_a_pair_of_gangs_of_two_sizes_is_refused(sit: Any) -> None:
-    desk = sit(told("order"), (4,))
+    desk = sit(reported("order"), (4,))
     desk.hear(0, *submitted("a"), JobSubmitted(Job(job_id="b", total_steps=9, sequence=5, scale_factor=2)))
     with pytest.raises(InvalidAnswer, match="different scale factors"):
         desk.answer(0, Order(Rows(ints(0), ints(0), partner=ints(1))))
 
 
 def test_what_is_no_answer_is_refused(sit: Any) -> None:
-    desk = sit(told("order"))
+    desk = sit(reported("order"))
     desk.hear(0, *submitted("a"))
     with pytest.raises(InvalidAnswer, match="'told' answered Answer"):
         desk.answer(0, Answer())
 
 
 def test_a_job_that_ran_cannot_be_refused(sit: Any) -> None:
-    desk = sit(told("order"))
+    desk = sit(reported("order"))
     desk.hear(0, *submitted("a"))
     desk.answer(0, Order(ONE))
     desk.hear(1, JobSubmitted(Job(job_id="b", total_steps=1, submitted=1, sequence=9)))
@@ -109,21 +109,21 @@ def test_a_job_that_ran_cannot_be_refused(sit: Any) -> None:
 
 
 def test_an_answer_to_a_question_that_is_no_longer_open_is_dropped(sit: Any) -> None:
-    desk = sit(told("order"), (2,))
+    desk = sit(reported("order"), (2,))
     desk.hear(0, *submitted("a", "b"))
     assert desk.answer(0, Order(ONE)) == [Start("a", 1, (0,), np.inf)]
     assert desk.hear(1, Answered(0, Order(OTHER))) == []
 
 
 def test_of_a_late_answer_what_ended_meanwhile_is_dropped_and_the_rest_used(sit: Any) -> None:
-    desk = sit(told("order"))
+    desk = sit(reported("order"))
     desk.hear(0, *submitted("a", "b"))
     assert desk.hear(5, JobCancelled("a")) == []  # the question of 0 is still open
     assert desk.answer(7, Order(Rows(ints(0, 1), ints(0, 0)))) == [Start("b", 1, (0,), np.inf)]
 
 
 def test_a_late_grant_of_a_seat_that_went_is_dropped_whole(sit: Any) -> None:
-    desk = sit(told("grants"), (2, 2))
+    desk = sit(reported("grants"), (2, 2))
     desk.hear(0, *submitted("a", "b", size=2))
     desk.hear(5, NodeLost(0))
     both = Grants(Rows(ints(0, 1), ints(0, 0)), ints(0, 0, 1, 1), ints(0, 2, 1, 3), np.full(2, np.nan))
@@ -131,7 +131,7 @@ def test_a_late_grant_of_a_seat_that_went_is_dropped_whole(sit: Any) -> None:
 
 
 def test_grants_are_changes_who_is_not_named_keeps_its_seats(sit: Any) -> None:
-    desk = sit(told("grants"), (2,))
+    desk = sit(reported("grants"), (2,))
     desk.hear(0, *submitted("a", "b"))
     desk.answer(0, Grants(ONE, ints(0), ints(0), np.array([np.nan])))
     desk.hear(1, JobSubmitted(Job(job_id="c", total_steps=1, submitted=1, sequence=9)))
@@ -139,7 +139,7 @@ def test_grants_are_changes_who_is_not_named_keeps_its_seats(sit: Any) -> None:
 
 
 def test_grants_may_stop_one_and_give_its_seats_to_another(sit: Any) -> None:
-    desk = sit(told("grants"))
+    desk = sit(reported("grants"))
     desk.hear(0, *submitted("a", "b"))
     desk.answer(0, Grants(ONE, ints(0), ints(0), np.array([np.nan])))
     desk.hear(1, JobSubmitted(Job(job_id="c", total_steps=1, submitted=1, sequence=9)))
@@ -148,7 +148,7 @@ def test_grants_may_stop_one_and_give_its_seats_to_another(sit: Any) -> None:
 
 
 def test_an_order_takes_no_seat_that_may_not_be_recalled(sit: Any) -> None:
-    desk = sit(told("order"), (1, 1), terms=ENDLESS)
+    desk = sit(reported("order"), (1, 1), terms=ENDLESS)
     desk.hear(0, *submitted("a"))
     desk.answer(0, Order(ONE))
     desk.hear(1, JobSubmitted(Job(job_id="b", total_steps=1, submitted=1, sequence=9)))
@@ -156,7 +156,7 @@ def test_an_order_takes_no_seat_that_may_not_be_recalled(sit: Any) -> None:
 
 
 def test_memory_comes_back_with_jobs_in_their_rows_of_today(sit: Any) -> None:
-    desk = sit(told("order", remembers={"luck": -1.0}), (1,))
+    desk = sit(reported("order", remembers={"luck": -1.0}), (1,))
     desk.hear(0, *submitted("a", "b", "c"))
     assert desk.asks[-1].view.memory["luck"].tolist() == [-1, -1, -1]
     desk.answer(0, Order(ONE, memory={"luck": np.array([1.0, 2.0, 3.0]), "debt": np.array([7.0])}))
@@ -166,7 +166,7 @@ def test_memory_comes_back_with_jobs_in_their_rows_of_today(sit: Any) -> None:
 
 
 def test_every_question_has_a_seed_of_its_own(sit: Any) -> None:
-    desk = sit(told("order"), (1,))
+    desk = sit(reported("order"), (1,))
     desk.hear(0, *submitted("a", "b"))
     desk.answer(0, Order(ONE))
     desk.hear(1, JobFinished("a", 1))
@@ -175,14 +175,14 @@ def test_every_question_has_a_seed_of_its_own(sit: Any) -> None:
 
 
 def test_a_reason_to_wait_is_kept_for_explanations(sit: Any) -> None:
-    desk = sit(told("order"))
+    desk = sit(reported("order"))
     desk.hear(0, *submitted("a", "b"))
     desk.answer(0, Order(ONE, why={1: "behind a"}))
     assert desk.scheduler.why == {1: "behind a"}
 
 
 def test_both_of_a_pair_leave_a_node_that_is_lost(sit: Any) -> None:
-    desk = sit(told("order"), (1, 1))
+    desk = sit(reported("order"), (1, 1))
     desk.hear(0, *submitted("a", "b"))
     assert desk.answer(0, Order(Rows(ints(0), ints(0), partner=ints(1)))) == [Start("a", 1, (0,), np.inf, 0, "b", 1)]
     assert Stop(("a", "b"), (1, 1), save=False) in desk.hear(5, NodeLost(0))

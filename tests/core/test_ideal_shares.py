@@ -59,7 +59,7 @@ def played(
     return metrics.figures(), losses_of(metrics, world.losses(metrics.end_s))
 
 
-def test_a_job_receives_its_share_of_every_type_and_is_told_so() -> None:
+def test_a_job_receives_its_share_of_every_type_and_is_reported_so() -> None:
     """3/4 of a v100 and 1/4 of a k80 at 4 and 1 steps/s are 3.25 steps/s: 325 steps take 100 s."""
     figures, where = played(Fixed(Shares(np.array([[0.75, 0.25]]))), [job("a", steps=325.0, kind="apt")])
     assert figures.jobs["jct_s"].tolist() == pytest.approx([100.0])

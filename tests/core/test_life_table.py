@@ -60,12 +60,12 @@ def test_compiled_steps_have_the_same_table() -> None:
             assert NEXT_STAGE[number, stage] == LIFE.get((stage, cause), -1)
 
 
-def test_a_start_that_the_table_does_not_have_is_told_with_the_last_events_of_the_job(sit: Any) -> None:
+def test_a_start_that_the_table_does_not_have_is_reported_with_the_last_events_of_the_job(sit: Any) -> None:
     desk = sit(Fifo(), (2,))
     desk.submit(0, "a")
     desk.submit(1, "b", "c")
     core = desk.scheduler
     core.state.jobs.stage[2] = Stage.RUNNING  # no step of ours does that
-    told = r"job 'c' is running; Start cannot happen to it; its last events: JobSubmitted at 1 s"
-    with pytest.raises(IllegalStep, match=told):
+    reported = r"job 'c' is running; Start cannot happen to it; its last events: JobSubmitted at 1 s"
+    with pytest.raises(IllegalStep, match=reported):
         core.handle(Moment(5.0, (JobFinished("a", 1),)))

@@ -284,7 +284,7 @@ def test_what_they_received_stands_in_jobs_csv(
 ) -> None:
     write_columns(tmp_path / "jobs.csv", played.figures.jobs)
     with (tmp_path / "jobs.csv").open(encoding="utf-8") as file:
-        told = {row["job_id"]: row for row in csv.DictReader(file)}
+        reported = {row["job_id"]: row for row in csv.DictReader(file)}
     names = ("finished_s", "attained_service_s", "preemptions", "received_gpu_s")
-    assert {job: tuple(float(row[name]) for name in names) for job, row in told.items()} == rows
-    assert {row["status"] for row in told.values()} == {"finished"}
+    assert {job: tuple(float(row[name]) for name in names) for job, row in reported.items()} == rows
+    assert {row["status"] for row in reported.values()} == {"finished"}

@@ -1,4 +1,4 @@
-"""Every page can be found, and every policy is told of."""
+"""Every page can be found, and every policy is reported of."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def commands(group: Any = None, before: str = "") -> dict[str, Any]:
 
 
 def test_the_reference_has_every_command_and_no_other() -> None:
-    told = re.findall(r"^### `eunomia ([a-z]+(?: [a-z]+)?)", PAGE, re.MULTILINE)
-    assert sorted(told) == sorted(commands())
+    reported = re.findall(r"^### `eunomia ([a-z]+(?: [a-z]+)?)", PAGE, re.MULTILINE)
+    assert sorted(reported) == sorted(commands())
 
 
 @pytest.mark.parametrize("name", sorted(commands()))
@@ -66,8 +66,8 @@ def test_the_reference_has_every_option_of_a_command_and_no_other(name: str) -> 
 def test_the_reference_says_which_options_are_required() -> None:
     for name, command in commands().items():
         rows = section(rf"eunomia {name}[^`]*").splitlines()
-        told = {row.split("`")[1].split()[0] for row in rows if row.startswith("| `") and "required" in row}
-        assert told == {option.opts[0] for option in command.params if option.required and option.opts[0][0] == "-"}
+        reported = {row.split("`")[1].split()[0] for row in rows if row.startswith("| `") and "required" in row}
+        assert reported == {option.opts[0] for option in command.params if option.required and option.opts[0][0] == "-"}
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +109,10 @@ def test_the_columns_of_a_comparison_are_those_of_the_summary_between_who_ran_an
 def test_the_reference_has_every_name_of_the_header_of_a_record(tmp_path: Path) -> None:
     record = eunomia.simulate(SMALL, record_to=tmp_path / "record.jsonl.gz").record
     assert record is not None
-    told = set(re.findall(r"`(\w+)`", section("record.jsonl.gz").partition("Then one line")[0]))
-    assert told == set(record.header)
+    reported = set(re.findall(r"`(\w+)`", section("record.jsonl.gz").partition("Then one line")[0]))
+    assert reported == set(record.header)
 
 
 def test_the_reference_has_every_reason_that_an_explanation_gives() -> None:
-    told = re.findall(r"`(\w+)`", section("eunomia explain[^`]*").partition("Reasons:")[2])
-    assert sorted(told) == sorted(REASONS)
+    reported = re.findall(r"`(\w+)`", section("eunomia explain[^`]*").partition("Reasons:")[2])
+    assert sorted(reported) == sorted(REASONS)

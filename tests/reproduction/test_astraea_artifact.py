@@ -37,7 +37,7 @@ def test_runs_of_the_artifact_are_equal_in_every_end_count_and_digit(peers: Path
     assert {row.published for row in found.rows if row.quantity in ("jobs_equal", "fairness_equal")} == {400}
 
 
-def test_jobs_that_the_artifact_drops_are_told(peers: Path, tmp_path: Path) -> None:
+def test_jobs_that_the_artifact_drops_are_reported(peers: Path, tmp_path: Path) -> None:
     found = astraea.reproduce(some_of(peers, tmp_path, "fake500", ["jobs_fake.2das.fair.1800.csv"]), Request())
     assert all(row.within for row in found.rows)
     (note, *_) = found.notes
@@ -120,7 +120,7 @@ def test_a_folder_without_a_case_is_refused(tmp_path: Path) -> None:
         parity(Request(reference=tmp_path))
 
 
-def test_a_case_without_results_is_told(tmp_path: Path) -> None:
+def test_a_case_without_results_is_reported(tmp_path: Path) -> None:
     written(tmp_path / "mine", "0,ann,1,0,5")
     with pytest.raises(InvalidInput, match="mine: it has no result; put its jobs"):  # and there is no other case
         parity(Request(reference=tmp_path))
@@ -137,7 +137,7 @@ def test_a_case_without_the_order_of_its_tenants_is_a_run_that_failed(peers: Pat
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "told"),
+    ("file", "text", "reported"),
     [
         ("names.lst", b"\xe9tienne\n", r"names\.lst: it is no UTF-8"),
         ("names.lst", b"bo\n", r"names\.lst: it names no tenant with a share"),
@@ -149,10 +149,10 @@ def test_a_case_without_the_order_of_its_tenants_is_a_run_that_failed(peers: Pat
         ),
     ],
 )
-def test_what_is_wrong_with_a_case_is_named(file: str, text: bytes, told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_case_is_named(file: str, text: bytes, reported: str, tmp_path: Path) -> None:
     case = written(tmp_path / "a400", "0,ann,1,0,5")
     (case / file).write_bytes(text)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=reported):
         workload(case)
 
 

@@ -97,7 +97,7 @@ def test_who_serves_its_worst_off_tenant_better_is_ahead() -> None:
     assert FigureTable(rows=tuple(astraea._ahead({"ASTRAEA": {0: worse}, "FIFO": {0: ours}}))).outside
 
 
-def test_leases_with_common_ends_are_told_beside_ours_and_not_checked() -> None:
+def test_leases_with_common_ends_are_reported_beside_ours_and_not_checked() -> None:
     ours, better = philly_window.WindowFairness(100.0, 0.8, 2.0, 0.0), philly_window.WindowFairness(50.0, 0.9, 2.0, 0.0)
     rows = astraea._ahead({"ASTRAEA": {0: ours}, "ASTRAEA, common ends": {0: better}})
     assert {row.quantity: (row.published, row.note) for row in rows} == {
@@ -128,13 +128,13 @@ def test_a_run_that_failed_is_outside_and_the_others_are_compared_without_it(
 
 @pytest.mark.slow
 def test_all_policies_play_a_seed_and_what_was_played_is_not_played_again(philly_like: Path, tmp_path: Path) -> None:
-    told: list[str] = []
-    request = Request(reference=philly_like, keep=tmp_path / "runs", tell=told.append)
+    reported: list[str] = []
+    request = Request(reference=philly_like, keep=tmp_path / "runs", tell=reported.append)
     table = astraea.reproduce(request)
     assert {row.series for row in table.rows if row.x == 49.0} == set(astraea.POLICIES)
-    assert len(told) == len(astraea.POLICIES)
+    assert len(reported) == len(astraea.POLICIES)
     assert astraea.reproduce(request) == table
-    assert told[-1] == f"{len(astraea.POLICIES)} of {len(astraea.POLICIES)} runs are there already"
+    assert reported[-1] == f"{len(astraea.POLICIES)} of {len(astraea.POLICIES)} runs are there already"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Parity with Gavel on folders made by hand: what is compared, and that all which is not compared is told."""
+"""Parity with Gavel on folders made by hand: what is compared, and that all which is not compared is reported."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def written(folder: Path, *runs: Any, logs: Any = None, trace: str = TRACE, spee
     (folder / "traces").mkdir(parents=True)
     (folder / "traces" / "a.trace").write_text(trace)
     (folder / "simulation_throughputs.json.gz").write_bytes(gzip.compress(json.dumps(speeds).encode()))
-    told = {"provenance": {"prices_usd_per_gpu_hour": PRICES}, "runs": runs, **more}
-    (folder / "reference_results.json").write_text(json.dumps(told))
+    reported = {"provenance": {"prices_usd_per_gpu_hour": PRICES}, "runs": runs, **more}
+    (folder / "reference_results.json").write_text(json.dumps(reported))
     if logs is not None:
         (folder / "round_logs.json.gz").write_bytes(gzip.compress(json.dumps({"logs": logs}).encode()))
     return folder
@@ -108,7 +108,7 @@ def test_a_folder_may_be_given_by_a_relative_path(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("run", "more", "told"),
+    ("run", "more", "reported"),
     [
         ({"policy": "nobody"}, {}, "gavel:nobody"),
         ({"policy": "max_min_fairness"}, {"trace": TRACE.replace("A3C", "B4D")}, "B4D"),
@@ -123,15 +123,15 @@ def test_a_folder_may_be_given_by_a_relative_path(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_a_run_that_cannot_be_played_fails_the_check_and_says_why(
-    run: dict[str, Any], more: dict[str, Any], told: str, tmp_path: Path
+    run: dict[str, Any], more: dict[str, Any], reported: str, tmp_path: Path
 ) -> None:
     folder = written(tmp_path / "gavel", RUN | run, **more)
     code, rows = compared(folder)
     assert code == 1
-    assert told in failure(rows, "one")
+    assert reported in failure(rows, "one")
     code, said, _ = typed(folder)
     assert code == 1
-    assert told in said
+    assert reported in said
 
 
 WRONG: list[tuple[str, Any, str]] = [
@@ -165,7 +165,7 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("field", "value", "column"), WRONG)
-def test_a_run_with_a_wrong_field_is_told_by_run_field_and_value_and_the_others_are_compared(
+def test_a_run_with_a_wrong_field_is_reported_by_run_field_and_value_and_the_others_are_compared(
     field: str, value: Any, column: str, tmp_path: Path
 ) -> None:
     code, rows = compared(written(tmp_path / "gavel", OTHER, RUN | {field: value}))
@@ -176,7 +176,7 @@ def test_a_run_with_a_wrong_field_is_told_by_run_field_and_value_and_the_others_
     assert rows["other", "average_jct"]["within"] is True
 
 
-def test_all_that_is_wrong_with_a_run_is_told_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_with_a_run_is_reported_at_once(tmp_path: Path) -> None:
     wrong = {key: value for key, value in RUN.items() if key != "seed"} | {"window": [3], "jct": {"0": "x", "b": 1.0}}
     _, rows = compared(written(tmp_path / "gavel", OTHER, wrong))
     columns = [line.split(": ")[1].split()[0] for line in failure(rows, "one").split(" | ")]
@@ -229,7 +229,7 @@ def edited(change: Callable[[list[dict[str, Any]]], object]) -> list[dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("log", "rounds", "told"),
+    ("log", "rounds", "reported"),
     [
         (
             [*LOG, {"t": 1080.0, "assign": {"1": [0]}}],
@@ -245,14 +245,14 @@ def edited(change: Callable[[list[dict[str, Any]]], object]) -> list[dict[str, A
     ],
 )
 def test_the_first_round_that_differs_is_named_whoever_has_more_rounds(
-    log: list[Any], rounds: tuple[int, int], told: str, tmp_path: Path
+    log: list[Any], rounds: tuple[int, int], reported: str, tmp_path: Path
 ) -> None:
     code, rows = compared(written(tmp_path / "gavel", RUN, logs={"one": log}))
     row = rows["one log", "rounds with the same assignment"]
     assert code == 1
     assert row["within"] is False
     assert (row["published"], row["measured"]) == rounds
-    assert told in row["note"]
+    assert reported in row["note"]
 
 
 def test_a_last_round_of_the_log_in_which_nobody_runs_may_be_left_out(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_last_round_of_the_log_in_which_nobody_runs_may_be_left_out(tmp_path: 
         ({"t": 360.0, "allocation": {"0": FIRST, "(0, 1)": SECOND}}, "allocation.(0, 1)"),
     ],
 )
-def test_a_log_with_a_wrong_event_is_told_by_its_number_and_the_run_itself_is_compared(
+def test_a_log_with_a_wrong_event_is_reported_by_its_number_and_the_run_itself_is_compared(
     event: Any, column: str, tmp_path: Path
 ) -> None:
     code, rows = compared(written(tmp_path / "gavel", RUN, logs={"one": [*LOG[:3], event]}))
@@ -287,7 +287,7 @@ def test_a_log_with_a_wrong_event_is_told_by_its_number_and_the_run_itself_is_co
     assert rows["one", "average_jct"]["within"] is True
 
 
-def test_a_log_that_is_no_list_is_told(tmp_path: Path) -> None:
+def test_a_log_that_is_no_list_is_reported(tmp_path: Path) -> None:
     code, rows = compared(written(tmp_path / "gavel", RUN, logs={"one": {"a": 1}}))
     assert code == 1
     assert "logs.one" in failure(rows, "one log")
@@ -298,7 +298,7 @@ def test_a_file_of_logs_that_holds_none_is_refused(logs: Any, tmp_path: Path) ->
     assert refused(written(tmp_path / "gavel", RUN, logs=logs)) == [(None, "logs")]
 
 
-def test_a_log_of_no_run_is_told(tmp_path: Path) -> None:
+def test_a_log_of_no_run_is_reported(tmp_path: Path) -> None:
     code, said, _ = typed(written(tmp_path / "gavel", RUN, logs={"nobody": LOG}), "--json")
     assert code == 0
     assert "nobody" in json.loads(said)["notes"][0]
@@ -315,7 +315,7 @@ def test_the_second_of_two_runs_of_one_name_is_not_compared(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("jct", "told"),
+    ("jct", "reported"),
     [
         ({"0": 720.0, "1": 361.0}, "job 1, 361.0 s there, 360.0 s here"),
         ({"0": 720.0}, "job 1, not ended there, 360.0 s here"),
@@ -324,7 +324,7 @@ def test_the_second_of_two_runs_of_one_name_is_not_compared(tmp_path: Path) -> N
     ],
 )
 def test_the_first_job_that_ends_otherwise_or_on_one_side_only_is_named(
-    jct: dict[str, float | None], told: str, tmp_path: Path
+    jct: dict[str, float | None], reported: str, tmp_path: Path
 ) -> None:
     code, rows = compared(written(tmp_path / "gavel", RUN | {"jct": jct}, logs={"one": LOG}))
     assert code == 1
@@ -332,7 +332,7 @@ def test_the_first_job_that_ends_otherwise_or_on_one_side_only_is_named(
         row = rows[series, "jobs with the same JCT"]
         assert row["within"] is False
         assert row["published"] - row["measured"] == 1
-        assert told in row["note"]
+        assert reported in row["note"]
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_the_cost_of_a_small_run_is_met_to_half_of_its_last_printed_digit(
     assert code == (0 if within else 1)
 
 
-def test_a_cost_that_is_not_told_is_not_compared(tmp_path: Path) -> None:
+def test_a_cost_that_is_not_reported_is_not_compared(tmp_path: Path) -> None:
     code, rows = compared(written(tmp_path / "gavel", RUN | {"total_cost_usd": None}))
     assert (code, rows["one", "total_cost_usd"]["within"]) == (0, None)
 

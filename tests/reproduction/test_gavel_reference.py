@@ -1,4 +1,4 @@
-"""A folder of Gavel's results: what is wrong with one is told, and a log that differs is told where."""
+"""A folder of Gavel's results: what is wrong with one is reported, and a log that differs is reported where."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_folder_without_results_is_refused_by_the_name_of_the_file(tmp_path: P
     assert "reference_results.json" in str(refused.value)
 
 
-def test_everything_that_a_run_lacks_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_a_run_lacks_is_reported_at_once(tmp_path: Path) -> None:
     bad = {key: value for key, value in RUN.items() if key not in ("seed", "jct")} | {"id": "b", "trace": "b.trace"}
     found = read_reference(written(tmp_path, RUN, bad))
     assert [run.id for run in found.runs] == [RUN["id"]]

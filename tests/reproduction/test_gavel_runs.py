@@ -33,8 +33,8 @@ def test_a_cell_survives_the_way_to_a_worker(cell: FigureRun) -> None:
 
 @with_data
 def test_a_run_is_made_once_and_one_that_fails_leaves_the_others(tmp_path: Path) -> None:
-    told: list[str] = []
-    request = Request(reference=FOLDER, keep=tmp_path / "runs", tell=told.append)
+    reported: list[str] = []
+    request = Request(reference=FOLDER, keep=tmp_path / "runs", tell=reported.append)
     failing = replace(SMALL, policy="gavel:nobody")
     first = measure([SMALL, failing, SMALL], request)
     assert list(first.shown) == [SMALL]
@@ -43,9 +43,9 @@ def test_a_run_is_made_once_and_one_that_fails_leaves_the_others(tmp_path: Path)
     assert row.within is False
     assert "nobody" in row.note
 
-    told.clear()
+    reported.clear()
     assert measure([SMALL], request) == Runs(shown=first.shown, failed={})
-    assert told == ["1 of 1 runs are there already"]
+    assert reported == ["1 of 1 runs are there already"]
     other = measure([replace(SMALL, seed=1)], request)
     assert other.shown[replace(SMALL, seed=1)].jct_s != first.shown[SMALL].jct_s
 

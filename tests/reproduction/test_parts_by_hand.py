@@ -95,7 +95,7 @@ TRACE, RESULTS = "a,1,10,590\nb,1,20,310\n", "a,1500\nb,900\n"
 
 
 @pytest.mark.parametrize(
-    ("trace", "results", "told"),
+    ("trace", "results", "reported"),
     [
         ("a,1,10,590\nb,2,20,310\n", RESULTS, r"trace\.csv:3: num_gpu is '2\.0': .* at most the 1 accelerators"),
         ("a,0.5,10,590\nb,1,20,310\n", RESULTS, r"trace\.csv:2: num_gpu is '0\.5': is a whole number"),
@@ -104,9 +104,9 @@ TRACE, RESULTS = "a,1,10,590\nb,1,20,310\n", "a,1500\nb,900\n"
     ],
 )
 def test_a_case_that_cannot_be_played_is_refused_with_its_line(
-    trace: str, results: str, told: str, tmp_path: Path
+    trace: str, results: str, reported: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=reported):
         blox.reproduce(blox_case(tmp_path, trace, results), Request())
 
 
@@ -135,10 +135,10 @@ def test_what_is_wrong_with_one_system_leaves_the_others(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("place", "text", "told"), [(7, "often", "mode 'often' is none of"), (8, "-1", "weight is -1")]
+    ("place", "text", "reported"), [(7, "often", "mode 'often' is none of"), (8, "-1", "weight is -1")]
 )
 def test_a_shockwave_job_of_no_known_mode_or_weight_is_refused(
-    place: int, text: str, told: str, tmp_path: Path
+    place: int, text: str, reported: str, tmp_path: Path
 ) -> None:
     fields = ["ResNet-18 (batch size 32)", "", "", "", "", "100", "1", "static", "1", "", "", "0"]
     rates = {("ResNet-18", 32, 1): 10.0}
@@ -146,7 +146,7 @@ def test_a_shockwave_job_of_no_known_mode_or_weight_is_refused(
     path.write_text("\t".join(fields) + "\n")
     assert len(read_trace(path, rates)) == 1
     path.write_text("\t".join([*fields[:place], text, *fields[place + 1 :]]) + "\n")
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=reported):
         read_trace(path, rates)
 
 

@@ -31,8 +31,8 @@ def test_tiresias_starts_and_ends_every_job_when_its_simulator_does(peers: Path)
     assert not outside(found)
     asked = [row for row in found.rows if row.quantity == "jobs_equal" and row.tolerance is not None]
     assert sum(row.published or 0 for row in asked) == 7 * (480 + 60) + 3 * 480  # dlas-gpu-2 and yarn on w480 alone
-    told = {row.series for row in found.rows} - {row.series for row in asked}
-    assert len(told) == 2 + 5  # gittins, whose past jobs are not there, and our policy
+    reported = {row.series for row in found.rows} - {row.series for row in asked}
+    assert len(reported) == 2 + 5  # gittins, whose past jobs are not there, and our policy
 
 
 def test_blox_ends_every_tracked_job_when_its_simulator_does(peers: Path) -> None:

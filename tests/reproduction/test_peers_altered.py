@@ -1,4 +1,4 @@
-"""Results of other systems that are not whole, or not right: all that they were given is compared, or told."""
+"""Results of other systems that are not whole, or not right: all that they were given is compared, or reported."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def test_whole_results_are_met_and_so_is_every_number_of_their_summary(tiny: Pat
     assert not [note for note in found.notes if "summary" in note]
 
 
-def test_a_job_that_ended_here_and_has_no_result_there_is_told_and_fails_the_check(tiny: Path, tmp_path: Path) -> None:
+def test_a_job_that_ended_here_and_has_no_result_there_is_reported_and_fails_the_check(
+    tiny: Path, tmp_path: Path
+) -> None:
     altered(tiny / "jobs_count_fifo.csv", without(1))
     code, rows = check(tmp_path / "peers", tmp_path / "out")
     assert code == 1
@@ -101,12 +103,14 @@ def test_a_job_that_ended_here_and_has_no_result_there_is_told_and_fails_the_che
         2,
         1,
     )
-    told = "first to differ: job 1, not ended there, 100 to 150 s, 0 stops here; 1 ended here and have no result there"
-    assert row["note"] == told
+    reported = (
+        "first to differ: job 1, not ended there, 100 to 150 s, 0 stops here; 1 ended here and have no result there"
+    )
+    assert row["note"] == reported
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (lambda text: text + "77,2,10,100,150,140,50,90,0\n", "results of 1 jobs that were not run, such as '77'"),
         (lambda text: text + text.splitlines()[-1] + "\n", ":4: job_id is '1': a job has one result"),
@@ -115,14 +119,14 @@ def test_a_job_that_ended_here_and_has_no_result_there_is_told_and_fails_the_che
     ],
 )
 def test_a_file_that_cannot_be_compared_is_a_run_that_failed_and_the_others_are_compared(
-    change: Change, told: str, tiny: Path, tmp_path: Path
+    change: Change, reported: str, tiny: Path, tmp_path: Path
 ) -> None:
     altered(tiny / "jobs_count_fifo.csv", change)
     code, rows = check(tmp_path / "peers", tmp_path / "out")
     assert code == 1
     (lost,) = (row for row in rows if row["within"] is False)
     assert (lost["series"], lost["quantity"]) == ("tiresias tiny fifo", "runs that failed")
-    assert told in str(lost["note"])
+    assert reported in str(lost["note"])
     assert {row["series"] for row in rows} == {"tiresias tiny fifo", "tiresias tiny fjf"}
 
 
@@ -176,8 +180,8 @@ def test_the_jobs_of_results_that_are_only_reported_have_to_be_all_there(tiny: P
 def test_a_wrong_number_of_a_summary_is_named(column: str, tiny: Path) -> None:
     with (tiny / "summary.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
-    told = f"{float(lines[1][column]) + 1:.1f}"
-    lines[1][column] = told
+    reported = f"{float(lines[1][column]) + 1:.1f}"
+    lines[1][column] = reported
     with (tiny / "summary.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(lines[0]))
         writer.writeheader()
@@ -186,18 +190,18 @@ def test_a_wrong_number_of_a_summary_is_named(column: str, tiny: Path) -> None:
     assert outside(found) == {("tiresias tiny fjf", "summary_equal")}
     row = rows_of(found, "tiresias tiny fjf")["summary_equal"]
     assert (row.published, row.measured) == (8, 7)
-    assert row.note.startswith(f"first to differ: {column} {told} there, ")
+    assert row.note.startswith(f"first to differ: {column} {reported} there, ")
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (lambda text: text + text.splitlines()[1] + "\n", ":4: a run has one line"),
         (lambda text: text.replace("120.0", "much", 1), ":2: avg_jct_s is 'much': is a number"),
         (lambda text: text.replace("fifo,", "fifo,,"), "this row has 11 cells"),
     ],
 )
-def test_a_summary_that_cannot_be_read_is_a_run_that_failed(change: Change, told: str, tiny: Path) -> None:
+def test_a_summary_that_cannot_be_read_is_a_run_that_failed(change: Change, reported: str, tiny: Path) -> None:
     other = tiny.parent / "other"
     other.mkdir()
     for file in tiny.iterdir():
@@ -206,10 +210,10 @@ def test_a_summary_that_cannot_be_read_is_a_run_that_failed(change: Change, told
     found = tiresias.reproduce(tiny.parent, Request())
     (lost,) = (row for row in found.rows if row.within is False)
     assert lost.quantity == "runs that failed"
-    assert told in lost.note
+    assert reported in lost.note
 
 
-def test_what_of_a_summary_is_not_compared_is_told(tiny: Path) -> None:
+def test_what_of_a_summary_is_not_compared_is_reported(tiny: Path) -> None:
     altered(tiny / "summary.csv", lambda text: text.replace("fjf,count", "sjf,yarn").replace("avg_pending_s", "mood"))
     notes = tiresias.reproduce(tiny.parent, Request()).notes
     assert "tiresias tiny: summary.csv: not compared: runs sjf yarn" in notes
@@ -308,7 +312,7 @@ def test_blox_tracks_the_same_jobs_under_all_policies(tmp_path: Path) -> None:
     assert outside(found) == {("blox tiny fifo", "jobs_equal"), ("blox tiny fifo", "summary_equal")}
 
 
-def test_blox_without_a_number_of_tracked_jobs_is_told(tmp_path: Path) -> None:
+def test_blox_without_a_number_of_tracked_jobs_is_reported(tmp_path: Path) -> None:
     case = blox_case(tmp_path)
     altered(case / "summary.csv", lambda text: text.replace(",n,", ",m,"))
     altered(case / "jobs_fifo.csv", without(3))

@@ -1,4 +1,4 @@
-"""What the generator draws has Philly's mix of ends and reasons, and what gangs wait for is told by size."""
+"""What the generator draws has Philly's mix of ends and reasons, and what gangs wait for is reported by size."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def world(sizes: Sequence[int], jobs: tuple[Job, ...]) -> SmallWorld:
     return SmallWorld(nodes=tuple(Node(type="gpu", accelerators=size) for size in sizes), jobs=jobs, speeds=one_type())
 
 
-def test_each_try_that_begins_without_a_place_counts_once_and_those_beside_enough_idle_ones_are_told_apart() -> None:
+def test_each_try_that_begins_without_a_place_counts_once_and_those_beside_enough_idle_ones_are_reported_apart() -> (
+    None
+):
     # 3 and 1 of 6 are free, and c wants 4 on one machine: it begins to try at 1, 300 and 570, and at 840 takes two
     there = world(SIX, line_up((0, 5000, 3), (0, 2000, 5), (1, 10, 4)))
     policy = Tallied(Philly())
@@ -78,8 +80,8 @@ def test_a_try_of_a_job_over_its_quota_is_fair_shares() -> None:
         for m, (at, size, tenant) in enumerate(asked)
     )
     policy = Tallied(Philly())
-    told_of = play(policy, world(SIX, jobs), tenants={"x": Tenant(quota=4), "y": Tenant(quota=8)})
-    assert [at for at, _ in told_of.starts] == [0.0, 2.0, 400.0]
+    reported_of = play(policy, world(SIX, jobs), tenants={"x": Tenant(quota=4), "y": Tenant(quota=8)})
+    assert [at for at, _ in reported_of.starts] == [0.0, 2.0, 400.0]
     assert policy.tries.tolist() == [[0, 0], [0, 0], [2, 0], [0, 0]]
     assert policy.scattered.tolist() == [0, 0, 0, 0]
 
@@ -94,7 +96,7 @@ def _waited(seconds: list[list[float]], size: list[int], tries: list[list[float]
     return Waited(np.array(seconds), np.array(size), 0.5, np.array(tries), np.array(scattered))
 
 
-def test_by_size_the_parts_of_tries_jobs_and_seconds_are_told() -> None:
+def test_by_size_the_parts_of_tries_jobs_and_seconds_are_reported() -> None:
     one = _waited(
         [[5.0, 1.0, 0.0], [0.0, 3.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 9.0]],
         [2, 4, 8, 16],
@@ -170,10 +172,10 @@ def _trace(rows: list[tuple[float, int, str, str]]) -> Trace:
 
 def test_jobs_without_an_owner_go_to_those_whose_failed_jobs_the_trace_does_not_name_by_size() -> None:
     passed = [(0.0, 1, "6214e9", "finished")] * 3 + [(0.0, 1, "ed69ec", "finished"), (0.0, 8, "b436b2", "finished")]
-    told = [(0.0, 1, "ee9e8c", "finished")] * 50 + [(0.0, 8, "ed69ec", "failed")] * 50
+    reported = [(0.0, 1, "ee9e8c", "finished")] * 50 + [(0.0, 8, "ed69ec", "failed")] * 50
     nameless = [(0.0, 1, "", "failed")] * 4000 + [(0.0, 8, "", "failed")] * 10
-    found = traced.owned(_trace(passed + told + nameless), 0).tenant
-    assert found[:105] == tuple(row[2] for row in passed + told)
+    found = traced.owned(_trace(passed + reported + nameless), 0).tenant
+    assert found[:105] == tuple(row[2] for row in passed + reported)
     one, eight = found[105:4105], found[4105:]
     assert set(eight) == {"b436b2"} and set(one) == {"6214e9", "ed69ec"}
     assert one.count("6214e9") / 4000 == pytest.approx(0.75, abs=0.03)
@@ -187,9 +189,9 @@ def test_only_jobs_from_october_on_count() -> None:
 
 
 def test_a_folder_without_the_trace_is_named_with_what_should_be_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"philly_jobs\.csv\.gz") as told_of:
+    with pytest.raises(InvalidInput, match=r"philly_jobs\.csv\.gz") as reported_of:
         reproduce(Request(reference=tmp_path))
-    assert "data/traces/philly" in str(told_of.value)
+    assert "data/traces/philly" in str(reported_of.value)
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the trace is not in the project")
@@ -207,7 +209,7 @@ def test_the_virtual_clusters_work_is_what_the_trace_has() -> None:
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the trace is not in the project")
-def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_told_get_none_more() -> None:
+def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_reported_get_none_more() -> None:
     trace = traced.read(REAL.parent)
     before, after = np.array(trace.tenant), np.array(traced.owned(trace, 1).tenant)
     assert trace.submitted_s.max() < traced.UNTIL_S
@@ -215,6 +217,6 @@ def test_every_job_of_the_trace_gets_an_owner_and_the_four_that_are_told_get_non
     assert not set(after[before == ""]) & set(traced.FULLY_NAMED)
 
 
-def test_an_interval_is_told_with_its_seeds() -> None:
+def test_an_interval_is_reported_with_its_seeds() -> None:
     assert range_note([1.0, 3.0]).endswith("over 2 seeds")
     assert (range_note([1.0]), range_note([])) == ("one seed", "none was drawn")

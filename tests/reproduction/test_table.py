@@ -139,7 +139,7 @@ def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
         (("peers", "--out", "out", "--reference", "."), "--reference", "none of tiresias", "data/peers"),
     ],
 )  # fmt: skip
-def test_a_wrong_command_line_is_told_with_what_to_type(
+def test_a_wrong_command_line_is_reported_with_what_to_type(
     words: tuple[str, ...], column: str, rule: str, fix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -162,7 +162,7 @@ def test_results_that_are_there_are_replaced_only_when_that_is_said(reference: P
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "told"),
+    ("file", "content", "reported"),
     [
         ("trace.csv", TRACE.replace("100,10", "soon,10"), {"row": 2, "column": "duration", "value": "soon"}),
         ("trace.csv", TRACE.replace("duration", "lasts"), {"row": 1, "column": "duration"}),
@@ -175,8 +175,8 @@ def test_results_that_are_there_are_replaced_only_when_that_is_said(reference: P
         ("cluster_spec.csv", CLUSTER.replace("1,1,2", "1,0,2"), {"row": 2}),
     ],
 )
-def test_a_file_that_is_not_right_is_told_with_its_line(
-    reference: Path, tmp_path: Path, file: str, content: str, told: dict[str, object]
+def test_a_file_that_is_not_right_is_reported_with_its_line(
+    reference: Path, tmp_path: Path, file: str, content: str, reported: dict[str, object]
 ) -> None:
     path = reference / "tiresias" / "tiny" / file
     path.write_text(content)
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_right_is_told_with_its_line(
     problem = json.loads(said)["error"]["problems"][0]
     assert code == 2
     assert str(path).endswith(problem["file"])
-    assert {key: problem[key] for key in told} == told
+    assert {key: problem[key] for key in reported} == reported
     assert not (tmp_path / "out").exists()
 
 
@@ -193,7 +193,7 @@ SPEEDS = json.dumps({"v100": {"('LM (batch size 10)', 1)": 10.0, "('LM (batch si
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         (LINE.replace("\t0\n", "\n"), "it has 11 fields"),
         (LINE.replace("LM (", "BERT ("), "'BERT (batch size 10)' is not known"),
@@ -201,13 +201,13 @@ SPEEDS = json.dumps({"v100": {"('LM (batch size 10)', 1)": 10.0, "('LM (batch si
         (LINE.replace("\t500\t", "\tmany\t"), "'many'"),
     ],
 )
-def test_a_line_of_shockwave_that_says_no_job_is_told(line: str, told: str, tmp_path: Path) -> None:
+def test_a_line_of_shockwave_that_says_no_job_is_reported(line: str, reported: str, tmp_path: Path) -> None:
     (tmp_path / "toy.trace").write_text(LINE + line)
     (tmp_path / "tacc_isolated_throughputs.json").write_text(SPEEDS)
     code, said = typed("peers", "--reference", tmp_path, "--out", tmp_path / "out", "--json")
     (problem,) = json.loads(said)["error"]["problems"]
     assert (code, problem["row"]) == (2, 2)
-    assert told in problem["rule"]
+    assert reported in problem["rule"]
 
 
 def test_every_experiment_is_listed_with_what_it_measures() -> None:

@@ -11,7 +11,7 @@ from eunomia_reproduction import themis
 from eunomia_reproduction.table import Request
 
 
-def told(worst: list[float]) -> list[dict[str, Any]]:
+def reported(worst: list[float]) -> list[dict[str, Any]]:
     return [
         {"rho_themis_max": rho, "rho_themis_mean": rho / 2, "app_jct_mean_s": 3600.0, "cost_usd": 10.0} for rho in worst
     ]
@@ -35,7 +35,9 @@ def test_the_machines_are_256_accelerators_of_one_type() -> None:
 def test_rows_hold_means_and_under_how_many_seeds_themis_is_not_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     worst = {"Themis": [1.0, 2.0], "SRTF": [1.5, 1.0], "SLAQ": [3.0, 3.0]}
     monkeypatch.setattr(themis, "POLICY", dict.fromkeys(worst, "fifo"))
-    monkeypatch.setattr(themis, "simulate_many", lambda runs, **_: [one for name in worst for one in told(worst[name])])
+    monkeypatch.setattr(
+        themis, "simulate_many", lambda runs, **_: [one for name in worst for one in reported(worst[name])]
+    )
     table = themis.w1(Request(seeds=2))
     row = {(row.series, row.quantity): row for row in table.rows}
     assert row["w1: Themis", "rho_themis_max"].measured == 1.5
@@ -46,7 +48,7 @@ def test_rows_hold_means_and_under_how_many_seeds_themis_is_not_behind(monkeypat
 
 
 def test_the_sweep_has_a_row_for_each_published_point_and_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(themis, "simulate_many", lambda runs, **_: told([4.0] * len(runs)))
+    monkeypatch.setattr(themis, "simulate_many", lambda runs, **_: reported([4.0] * len(runs)))
     table = themis.sweep(Request())
     shown = {(row.series, row.x): row.published for row in table.rows if row.published is not None}
     assert shown == {

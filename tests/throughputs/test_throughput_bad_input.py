@@ -82,9 +82,9 @@ def test_broken_quotes_and_bytes_that_are_no_text_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.json.gz"])
 def test_a_truncated_or_damaged_gzip_file_is_refused(name, tmp_path):
     whole = gzip.compress((HEADER + "x,a,1,2\n" * 100).encode(), mtime=0)
-    told = ("the gzip file is cut short", "the gzip file is damaged")
+    reported = ("the gzip file is cut short", "the gzip file is damaged")
     for damaged in (whole[:-12], whole[:20] + b"\x00" * 30 + whole[50:], b"\x1f\x8b"):
-        assert refused(tmp_path / name, damaged)[0].rule.startswith(told)
+        assert refused(tmp_path / name, damaged)[0].rule.startswith(reported)
 
 
 def test_what_is_not_parquet_is_refused(tmp_path):

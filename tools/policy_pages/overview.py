@@ -7,7 +7,7 @@ from typing import Any
 from eunomia.model.taxonomy import AXES
 from eunomia.policies import POLICIES, load
 from eunomia.policies.presets import PRESETS
-from policy_pages.page import needs_oracle, told
+from policy_pages.page import needs_oracle, reported
 
 HEAD = """# Policies
 
@@ -59,14 +59,16 @@ def _taxonomy() -> str:
     for name in POLICIES:
         policy: Any = load(name)
         said = policy.info.taxonomy.axes(policy().info.needs)
-        told = " | ".join(", ".join(word for word in said[axis] if word not in ("none", "no")) or "–" for axis in axes)
-        rows.append(f"| [{name}](policies/{name}.md) | {told} |")
+        reported = " | ".join(
+            ", ".join(word for word in said[axis] if word not in ("none", "no")) or "–" for axis in axes
+        )
+        rows.append(f"| [{name}](policies/{name}.md) | {reported} |")
     return "\n".join(rows)
 
 
 def use(name: str) -> str:
     """Return in one sentence when to use a policy."""
-    words = " ".join(told(name).use.split()).removeprefix("Use it when ")
+    words = " ".join(reported(name).use.split()).removeprefix("Use it when ")
     sentence, _, _ = words.partition(". ")
     return sentence.rstrip(".")
 

@@ -21,7 +21,7 @@ PROBLEM = "[`examples/two_jobs.json`](../../examples/two_jobs.json)"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Reported:
     """What the docstrings of a policy say, in paragraphs."""
 
     does: tuple[str, ...]  # what it does, with its parameters
@@ -32,13 +32,13 @@ class Told:
     source: str
 
 
-def told(name: str) -> Told:
+def reported(name: str) -> Reported:
     """Read the docstrings of a policy. Raises ValueError where one of them lacks a part."""
     policy: Any = load(name)
     about = _paragraphs(inspect.getdoc(policy))
     program = _paragraphs(inspect.getdoc(inspect.getmodule(policy)))
     marked = ("Use it when", "The worst-off", EXAMPLE, "Reference")
-    return Told(
+    return Reported(
         does=tuple(part for part in about if not part.startswith(marked)),
         use=_one(about, "Use it when", name),
         worst=_one(about, "The worst-off", name),
@@ -61,7 +61,7 @@ def _one(paragraphs: Sequence[str], start: str, name: str) -> str:
 
 def page(name: str, answers: Sequence[Answered]) -> str:
     """Return the page of a policy."""
-    parts = told(name)
+    parts = reported(name)
     return "\n\n".join(
         [
             f"# {name}",

@@ -66,9 +66,9 @@ class _Fates(OutcomeModel):
     by_job: tuple[tuple[str, str, float], ...] = ()
 
     def sample(self, jobs: Sequence[Job], rng: np.random.Generator) -> _Written:  # type: ignore[override]
-        told = {name: (reason, seconds) for name, reason, seconds in self.by_job}
-        rows = [ROW[told[job.job_id][0]] if job.job_id in told else -1 for job in jobs]
-        seconds = tuple(told.get(job.job_id, ("", math.inf))[1] for job in jobs)
+        reported = {name: (reason, seconds) for name, reason, seconds in self.by_job}
+        rows = [ROW[reported[job.job_id][0]] if job.job_id in reported else -1 for job in jobs]
+        seconds = tuple(reported.get(job.job_id, ("", math.inf))[1] for job in jobs)
         return _Written(np.array(rows), np.ones(len(jobs)), seconds)
 
 
@@ -88,10 +88,10 @@ class Story:
 
 class _Ear:
     def __init__(self) -> None:
-        self.heard: list[tuple[Moment, list[Decision]]] = []
+        self.received: list[tuple[Moment, list[Decision]]] = []
 
     def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self.heard.append((moment, list(one_by_one(decisions))))
+        self.received.append((moment, list(one_by_one(decisions))))
 
 
 def tell(
@@ -119,7 +119,7 @@ def tell(
     starts: dict[str, list[tuple[float, int]]] = {name: [] for name in by_id}
     failures: dict[str, list[float]] = {name: [] for name in by_id}
     refused = {}
-    for moment, decisions in ear.heard:
+    for moment, decisions in ear.received:
         for event in moment.events:
             if isinstance(event, JobFailed):
                 failures[event.job_id].append(moment.at)
@@ -164,52 +164,52 @@ PRE = Philly(prerun_s=300.0, pool=0.1)  # 1 accelerator of 9: the machine that h
 
 
 def test_without_a_pool_a_mistake_costs_what_its_gang_holds() -> None:
-    told = tell(Philly(), NODES, FOUR, MISTAKES)
-    assert told.starts == {"a": [(0, 4)], "b": [(0, 4), (100, 4)], "c": [(0, 1)], "d": [(600, 4)]}
-    assert told.lost == pytest.approx(2 * 100 * 4 + 400 * 4)
+    reported = tell(Philly(), NODES, FOUR, MISTAKES)
+    assert reported.starts == {"a": [(0, 4)], "b": [(0, 4), (100, 4)], "c": [(0, 1)], "d": [(600, 4)]}
+    assert reported.lost == pytest.approx(2 * 100 * 4 + 400 * 4)
 
 
 def test_with_a_pool_it_costs_one_accelerator_while_it_shows_within_the_pre_run() -> None:
     # a runs in the pool until 300, then b, which fails at 400 and again, after its second try there, at 500; so b
     # never has 4. d passes at 900 and fails 100 s later. a has 4000 − 300 steps left at 300: 925 s on 4.
-    told = tell(PRE, NODES, FOUR, MISTAKES)
-    assert told.starts["a"] == [(0, 1), (300, 4)]
-    assert told.starts["b"] == [(300, 1), (400, 1)]
-    assert told.starts["c"] == [(0, 1)]
-    assert told.starts["d"] == [(600, 1), (900, 4)]
-    assert told.failures == {"a": [], "b": [400, 500], "c": [], "d": [1000]}
-    assert told.finished["a"] == pytest.approx(1225)
-    assert told.lost == pytest.approx(2 * 100 + 300 + 100 * 4)
+    reported = tell(PRE, NODES, FOUR, MISTAKES)
+    assert reported.starts["a"] == [(0, 1), (300, 4)]
+    assert reported.starts["b"] == [(300, 1), (400, 1)]
+    assert reported.starts["c"] == [(0, 1)]
+    assert reported.starts["d"] == [(600, 1), (900, 4)]
+    assert reported.failures == {"a": [], "b": [400, 500], "c": [], "d": [1000]}
+    assert reported.finished["a"] == pytest.approx(1225)
+    assert reported.lost == pytest.approx(2 * 100 + 300 + 100 * 4)
 
 
 def test_a_wait_for_the_pool_is_neither_fair_share_nor_fragmentation() -> None:
-    told = tell(PRE, NODES, FOUR, MISTAKES)
-    fair_share, fragmentation, other = told.waits.seconds(told.end_s).T
+    reported = tell(PRE, NODES, FOUR, MISTAKES)
+    fair_share, fragmentation, other = reported.waits.seconds(reported.end_s).T
     assert other.tolist() == [0, 300, 0, 0]
     assert fair_share.sum() == fragmentation.sum() == 0
 
 
 def test_who_has_no_shape_of_one_accelerator_does_not_run_before_it_runs() -> None:
-    told = tell(PRE, NODES, [job("a", 0, 4000, 4, shapes=(2,)), job("b", 0, 40, 4)], ())
-    assert told.starts["a"] == [(0, 4)]
-    assert told.starts["b"] == [(0, 1)]  # 40 steps: it is done before its time in the pool is over
+    reported = tell(PRE, NODES, [job("a", 0, 4000, 4, shapes=(2,)), job("b", 0, 40, 4)], ())
+    assert reported.starts["a"] == [(0, 4)]
+    assert reported.starts["b"] == [(0, 1)]  # 40 steps: it is done before its time in the pool is over
 
 
 def test_while_a_gang_waits_that_only_the_whole_cluster_holds_there_is_no_pool() -> None:
     # a has all 9 until 100, and then b runs in the pool until 400. As c waits, which is as wide as a, d does not run
     # before it runs: it starts on 4 at once. b has 40 steps left at 400, and gives c its last seats at 410.
     jobs = [job("a", 0, 900, 9), job("b", 10, 340, 4), job("c", 110, 900, 9), job("d", 120, 400, 4)]
-    told = tell(PRE, NODES, jobs, ())
-    assert told.starts == {"a": [(0, 9)], "b": [(100, 1), (400, 4)], "c": [(410, 9)], "d": [(120, 4)]}
-    assert told.refused == {}
+    reported = tell(PRE, NODES, jobs, ())
+    assert reported.starts == {"a": [(0, 9)], "b": [(100, 1), (400, 4)], "c": [(410, 9)], "d": [(120, 4)]}
+    assert reported.refused == {}
 
 
 def test_the_pool_counts_against_nobodys_quota() -> None:
     # x owns 4 of the 8 outside the pool, and may not borrow: beside a its b may still run in the pool
     two = [replace(job(name, 0, 4000, 4), tenant="x") for name in "ab"]
-    told = tell(PRE, NODES, two, (), tenants={"x": Tenant(quota=4, borrows=False), "y": Tenant(quota=4)})
-    assert told.starts["b"][0] == (300, 1)
-    assert told.starts["b"][1] == (told.finished["a"], 4)
+    reported = tell(PRE, NODES, two, (), tenants={"x": Tenant(quota=4, borrows=False), "y": Tenant(quota=4)})
+    assert reported.starts["b"][0] == (300, 1)
+    assert reported.starts["b"][1] == (reported.finished["a"], 4)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -232,23 +232,23 @@ REASONED = (("a", "Incorrect inputs", 100.0), ("b", "MPI runtime failure", 100.0
 
 
 def test_with_blind_retries_every_failure_is_tried_as_often() -> None:
-    told = tell(Philly(), NODES, TRIED, REASONED)
-    assert told.failures == {"a": [100, 200, 300], "b": [100, 200, 300], "c": []}
-    assert told.lost == pytest.approx(2 * 3 * 100 * 4)
-    assert told.refused == {}
+    reported = tell(Philly(), NODES, TRIED, REASONED)
+    assert reported.failures == {"a": [100, 200, 300], "b": [100, 200, 300], "c": []}
+    assert reported.lost == pytest.approx(2 * 3 * 100 * 4)
+    assert reported.refused == {}
 
 
 def test_with_adaptive_retries_only_those_that_may_pass_are_tried_again() -> None:
-    told = tell(Philly(), NODES, TRIED, REASONED, adaptive=Adaptive())
-    assert told.failures == {"a": [100], "b": [100, 200, 300], "c": []}
-    assert told.refused == {"a": 100}
-    assert told.status == {"a": "failed", "b": "failed", "c": "finished"}
-    assert told.lost == pytest.approx((1 + 3) * 100 * 4)
+    reported = tell(Philly(), NODES, TRIED, REASONED, adaptive=Adaptive())
+    assert reported.failures == {"a": [100], "b": [100, 200, 300], "c": []}
+    assert reported.refused == {"a": 100}
+    assert reported.status == {"a": "failed", "b": "failed", "c": "finished"}
+    assert reported.lost == pytest.approx((1 + 3) * 100 * 4)
 
 
 def test_a_job_without_retries_left_is_not_refused_besides() -> None:
-    told = tell(Philly(), NODES, [job("a", 0, 4000, 4)], REASONED[:1], adaptive=Adaptive())
-    assert (told.failures["a"], told.refused, told.status["a"]) == ([100], {}, "failed")
+    reported = tell(Philly(), NODES, [job("a", 0, 4000, 4)], REASONED[:1], adaptive=Adaptive())
+    assert (reported.failures["a"], reported.refused, reported.status["a"]) == ([100], {}, "failed")
 
 
 def test_the_reasons_are_the_tables() -> None:
@@ -279,9 +279,9 @@ def test_where_tenants_are_users_what_their_jobs_failed_for_before_is_not_tried_
     jobs = [replace(job(name, at, 4000, 4, retries=2), tenant=whose) for name, at, whose in
             (("a", 0, "ann"), ("b", 250, "ann"), ("c", 250, "bo"), ("d", 700, "ann"))]  # fmt: skip
     failing = [(name, "Core dump", 100.0) for name in "abc"] + [("d", "MPI runtime failure", 100.0)]
-    told = tell(Philly(), (4, 4), jobs, failing, adaptive=Adaptive(by_tenant=True))
-    assert told.failures == {"a": [100, 200], "b": [350], "c": [350, 450], "d": [800, 900, 1000]}
-    assert told.refused == {"a": 200, "b": 350, "c": 450}
+    reported = tell(Philly(), (4, 4), jobs, failing, adaptive=Adaptive(by_tenant=True))
+    assert reported.failures == {"a": [100, 200], "b": [350], "c": [350, 450], "d": [800, 900, 1000]}
+    assert reported.refused == {"a": 200, "b": 350, "c": 450}
     blind = tell(Philly(), (4, 4), jobs, failing, adaptive=Adaptive())
     assert {name: len(found) for name, found in blind.failures.items()} == dict.fromkeys("abcd", 3)
 
@@ -291,8 +291,8 @@ def test_a_failure_after_which_no_retry_is_left_counts_against_the_tenant_too() 
     jobs = [
         replace(job(name, at, 4000, 4, retries=more), tenant="ann") for name, at, more in (("a", 0, 0), ("b", 9, 1))
     ]
-    told = tell(Philly(), (4, 4), jobs, [(name, "Core dump", 100.0) for name in "ab"], adaptive=ann)
-    assert told.refused == {"b": 109}
+    reported = tell(Philly(), (4, 4), jobs, [(name, "Core dump", 100.0) for name in "ab"], adaptive=ann)
+    assert reported.refused == {"b": 109}
 
 
 def test_nobody_answers_for_jobs_without_a_tenant() -> None:
@@ -309,19 +309,19 @@ ECC = (("a", "GPU ECC error", 100.0),)
 def test_after_an_ecc_error_its_machine_is_out_of_service_until_it_is_mended() -> None:
     # d leaves the machine with 200 s to do. Both are back on it at 600, and a fails again at 700; d, with 100 s left,
     # waits for b's machine, which is free at 1000.
-    told = tell(Philly(), (4, 4), WORN, ECC, blacklist_s=500.0)
-    assert told.starts["a"] == [(0, 3), (600, 3)]
-    assert told.failures["a"] == [100, 700]
-    assert told.starts["d"] == [(0, 1), (600, 1), (1000, 1)]
-    assert told.finished["d"] == pytest.approx(1100)
-    assert told.status == {"a": "failed", "b": "finished", "d": "finished"}
+    reported = tell(Philly(), (4, 4), WORN, ECC, blacklist_s=500.0)
+    assert reported.starts["a"] == [(0, 3), (600, 3)]
+    assert reported.failures["a"] == [100, 700]
+    assert reported.starts["d"] == [(0, 1), (600, 1), (1000, 1)]
+    assert reported.finished["d"] == pytest.approx(1100)
+    assert reported.status == {"a": "failed", "b": "finished", "d": "finished"}
 
 
 @pytest.mark.parametrize(("reason", "blacklist_s"), [("GPU ECC error", 0.0), ("MPI runtime failure", 500.0)])
 def test_after_another_error_or_if_it_is_not_asked_for_machines_stay(reason: str, blacklist_s: float) -> None:
-    told = tell(Philly(), (4, 4), WORN, [("a", reason, 100.0)], blacklist_s=blacklist_s)
-    assert told.failures["a"] == [100, 200]
-    assert told.finished["d"] == pytest.approx(300)
+    reported = tell(Philly(), (4, 4), WORN, [("a", reason, 100.0)], blacklist_s=blacklist_s)
+    assert reported.failures["a"] == [100, 200]
+    assert reported.finished["d"] == pytest.approx(300)
 
 
 def test_of_a_gang_on_several_machines_all_go_as_nobody_knows_which_it_was() -> None:
@@ -401,12 +401,12 @@ def test_a_run_with_retries_by_reason_is_replayed_and_loses_less_to_failures(tmp
 
 
 def test_a_word_for_retries_that_does_not_exist_is_answered_with_those_that_do() -> None:
-    with pytest.raises(InvalidInput, match="retry") as told:
+    with pytest.raises(InvalidInput, match="retry") as reported:
         simulate(_scenario(retry="never"))
-    assert "adaptive" in str(told.value)
+    assert "adaptive" in str(reported.value)
 
 
-def test_switches_that_find_nothing_to_act_on_are_told() -> None:
+def test_switches_that_find_nothing_to_act_on_are_reported() -> None:
     rigid = _scenario(retry="adaptive") | {"workload": {"generator": "philly-like", "jobs": 5, "rate_per_hour": 2}}
     shapes, reasons = simulate(rigid | {"physics": {}}).notes[-2:]
     assert "all jobs have one" in shapes and 'elastic = "halves"' in shapes
@@ -430,10 +430,10 @@ def test_a_run_with_retries_by_tenant_is_replayed_and_tries_less_again(tmp_path:
     assert by_tenant.summary[lost] < by_job.summary[lost]
 
 
-def test_retries_by_tenant_that_find_nothing_to_act_on_are_told() -> None:
+def test_retries_by_tenant_that_find_nothing_to_act_on_are_reported() -> None:
     assert 'changes nothing without world.retry = "adaptive"' in " ".join(simulate(_scenario(retry_by="tenant")).notes)
-    told = " ".join(simulate(_scenario(retry="adaptive", retry_by="tenant")).notes)
-    assert "changes nothing as no job names a tenant" in told
+    reported = " ".join(simulate(_scenario(retry="adaptive", retry_by="tenant")).notes)
+    assert "changes nothing as no job names a tenant" in reported
 
 
 def test_machines_are_shut_out_for_a_day_where_retries_are_adaptive_and_a_note_says_so() -> None:
@@ -447,6 +447,6 @@ def test_machines_are_shut_out_for_a_day_where_retries_are_adaptive_and_a_note_s
 
 @pytest.mark.parametrize(("key", "value", "fix"), [("blacklist_s", -1.0, "0"), ("retry_by", "user", "tenant")])
 def test_a_value_that_cannot_be_is_named_with_what_can(key: str, value: object, fix: str) -> None:
-    with pytest.raises(InvalidInput, match=f"world.{key}") as told:
+    with pytest.raises(InvalidInput, match=f"world.{key}") as reported:
         simulate(_scenario(retry="adaptive", **{key: value}))
-    assert fix in str(told.value)
+    assert fix in str(reported.value)

@@ -17,16 +17,16 @@ NEVER = Rate()
 
 def story(outages: Outages, until: float) -> list[tuple[float, Fault, list[int]]]:
     """Let faults happen in order of time."""
-    waiting, told = outages.first(), []
+    waiting, reported = outages.first(), []
     while waiting:
         waiting.sort(key=lambda each: each[0])
         at, fault = waiting.pop(0)
         if at > until:
             break
         nodes, when, following = outages.happen(at, fault)
-        told.append((at, fault, nodes))
+        reported.append((at, fault, nodes))
         waiting.append((when, following))
-    return told
+    return reported
 
 
 def test_a_cluster_that_never_fails_has_no_faults() -> None:
@@ -35,9 +35,9 @@ def test_a_cluster_that_never_fails_has_no_faults() -> None:
 
 def test_a_rack_takes_all_its_machines_with_it_and_brings_them_back() -> None:
     outages = Outages(RACKS, NEVER, Rate(per_hour=1.0, repair_s=60.0), np.random.SeedSequence(0))
-    told = story(outages, 20 * 3600.0)
-    assert {tuple(nodes) for _, _, nodes in told} == {(0, 1), (2, 3, 4)}
-    rack_a = [(at, fault.down) for at, fault, nodes in told if nodes == [0, 1]]
+    reported = story(outages, 20 * 3600.0)
+    assert {tuple(nodes) for _, _, nodes in reported} == {(0, 1), (2, 3, 4)}
+    rack_a = [(at, fault.down) for at, fault, nodes in reported if nodes == [0, 1]]
     assert [down for _, down in rack_a[:4]] == [True, False, True, False]
     assert rack_a[1][0] - rack_a[0][0] == pytest.approx(60.0)
 

@@ -32,24 +32,24 @@ from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 from eunomia.throughputs.placement import PhillySlowdowns, ThemisSlowdowns
 from eunomia.throughputs.placement_level import ClusterUnits
 
-from .conftest import Tell, Told, Weather, play
+from .conftest import Reported, Tell, Weather, play
 
 APPROX = dict[str, Any](rel=1e-9, abs=1e-9)
 
 
-def lost(told: Told) -> dict[str, float]:
+def lost(reported: Reported) -> dict[str, float]:
     """Return what something was lost to, to nine digits."""
-    return {what: round(amount, 9) for what, amount in told.losses.lost.items() if abs(amount) > 1e-9}
+    return {what: round(amount, 9) for what, amount in reported.losses.lost.items() if abs(amount) > 1e-9}
 
 
 # ---- one thing at a time, by hand ----------------------------------------------------------------------------------
 
 
 def test_a_gang_on_two_machines_takes_its_slowdown_longer(tell: Tell) -> None:
-    told = tell(*[(100.0, 2)] * 3, machines=(3, 3), placement=ThemisSlowdowns())
-    assert told.finished == {"j0": 100.0, "j1": 100.0, "j2": pytest.approx(129.0)}  # vgg16, one on each machine
-    assert told.losses.useful == pytest.approx(600.0)
-    assert lost(told) == {"placement": pytest.approx(2 * 29.0)}
+    reported = tell(*[(100.0, 2)] * 3, machines=(3, 3), placement=ThemisSlowdowns())
+    assert reported.finished == {"j0": 100.0, "j1": 100.0, "j2": pytest.approx(129.0)}  # vgg16, one on each machine
+    assert reported.losses.useful == pytest.approx(600.0)
+    assert lost(reported) == {"placement": pytest.approx(2 * 29.0)}
 
 
 def test_a_gang_that_needs_two_machines_is_not_slowed_for_it_but_for_two_racks_it_is(tell: Tell) -> None:
@@ -62,98 +62,101 @@ def test_a_gang_that_needs_two_machines_is_not_slowed_for_it_but_for_two_racks_i
 
 
 def test_neighbours_slow_each_other_only_while_they_are_there(tell: Tell) -> None:
-    told = tell((100.0, 2), (300.0, 2), neighbours=PhillyNeighbours())
+    reported = tell((100.0, 2), (300.0, 2), neighbours=PhillyNeighbours())
     first = 100 * WITHIN
-    assert told.finished == {"j0": pytest.approx(first), "j1": pytest.approx(first + 200.0)}
-    assert lost(told) == {"neighbours": pytest.approx(4 * (first - 100.0))}
+    assert reported.finished == {"j0": pytest.approx(first), "j1": pytest.approx(first + 200.0)}
+    assert lost(reported) == {"neighbours": pytest.approx(4 * (first - 100.0))}
 
 
 def test_who_shares_accelerators_is_no_neighbour_of_its_partner(tell: Tell) -> None:
     policy = load("gandiva")()
-    told = tell((500.0, 2), (500.0, 2), machines=(2,), neighbours=PhillyNeighbours(), policy=policy)
-    assert "neighbours" not in lost(told)
+    reported = tell((500.0, 2), (500.0, 2), machines=(2,), neighbours=PhillyNeighbours(), policy=policy)
+    assert "neighbours" not in lost(reported)
 
 
-def test_a_start_and_a_restore_are_told_apart(tell: Tell) -> None:
+def test_a_start_and_a_restore_are_reported_apart(tell: Tell) -> None:
     costs = Overheads(start_s=10.0, checkpoint_s=2.0, restore_s=3.0)
-    told = tell((100.0, 4), (100.0, 4), overheads=costs, policy=Las(quantum=60.0))
-    assert lost(told)["start"] == 2 * 4 * 10.0
-    assert lost(told)["restore"] % (4 * 5.0) == 0
-    assert told.losses.useful == pytest.approx(800.0)
+    reported = tell((100.0, 4), (100.0, 4), overheads=costs, policy=Las(quantum=60.0))
+    assert lost(reported)["start"] == 2 * 4 * 10.0
+    assert lost(reported)["restore"] % (4 * 5.0) == 0
+    assert reported.losses.useful == pytest.approx(800.0)
 
 
 def test_a_gang_that_failed_pays_no_checkpoint(tell: Tell) -> None:
     costs = Overheads(checkpoint_s=1000.0, restore_s=5.0)
-    told = tell((7200.0, 1), retries=9, overheads=costs, faults=FaultModel(job_failures_per_hour=1.0), seed=3)
-    times = len(told.failures)
+    reported = tell((7200.0, 1), retries=9, overheads=costs, faults=FaultModel(job_failures_per_hour=1.0), seed=3)
+    times = len(reported.failures)
     assert times > 0
-    assert told.finished == {"j0": pytest.approx(7200.0 + 5.0 * times)}
-    assert lost(told) == {"restore": pytest.approx(5.0 * times)}
+    assert reported.finished == {"j0": pytest.approx(7200.0 + 5.0 * times)}
+    assert lost(reported) == {"restore": pytest.approx(5.0 * times)}
 
 
 def test_work_since_the_last_checkpoint_is_done_again_and_accounted_for(tell: Tell) -> None:
-    told = tell(
+    reported = tell(
         (7200.0, 2), retries=99, checkpoint_every_s=1000.0, faults=FaultModel(job_failures_per_hour=1.0), seed=3
     )
-    again = told.finished["j0"] - 7200.0
+    again = reported.finished["j0"] - 7200.0
     assert again > 0
-    assert lost(told) == {"rolled_back": pytest.approx(2 * again)}
+    assert lost(reported) == {"rolled_back": pytest.approx(2 * again)}
 
 
 def test_a_job_that_is_to_fail_fails_in_every_trial_and_all_its_work_is_lost(tell: Tell) -> None:
-    told = tell((5e6, 1), retries=2, faults=FaultModel(outcomes=OutcomeModel(failing=1.0, killed=0.0)))
-    assert len(told.failures) == 3
-    assert told.figures.jobs["status"].tolist() == ["failed"]
-    assert told.losses.useful == 0
-    assert lost(told) == {"failed_jobs": pytest.approx(told.busy_accelerator_s)}
+    reported = tell((5e6, 1), retries=2, faults=FaultModel(outcomes=OutcomeModel(failing=1.0, killed=0.0)))
+    assert len(reported.failures) == 3
+    assert reported.figures.jobs["status"].tolist() == ["failed"]
+    assert reported.losses.useful == 0
+    assert lost(reported) == {"failed_jobs": pytest.approx(reported.busy_accelerator_s)}
 
 
 def test_a_job_that_is_to_fail_never_finishes_however_short_it_is(tell: Tell) -> None:
-    told = tell(*[(1.0, 1)] * 20, retries=1, faults=FaultModel(outcomes=OutcomeModel(failing=1.0, killed=0.0)))
-    assert told.finished == {}
-    assert len(told.failures) == 40
+    reported = tell(*[(1.0, 1)] * 20, retries=1, faults=FaultModel(outcomes=OutcomeModel(failing=1.0, killed=0.0)))
+    assert reported.finished == {}
+    assert len(reported.failures) == 40
 
 
 def test_a_killed_job_ends_before_its_last_step_and_its_work_is_lost(tell: Tell) -> None:
-    told = tell((1000.0, 2), faults=FaultModel(outcomes=OutcomeModel(failing=0.0, killed=1.0)))
-    ((at, _),) = told.events(JobCancelled)
+    reported = tell((1000.0, 2), faults=FaultModel(outcomes=OutcomeModel(failing=0.0, killed=1.0)))
+    ((at, _),) = reported.events(JobCancelled)
     assert 0 < at < 1000
-    assert lost(told) == {"cancelled_jobs": pytest.approx(2 * at)}
+    assert lost(reported) == {"cancelled_jobs": pytest.approx(2 * at)}
 
 
 def test_seats_stay_taken_until_word_of_the_end_comes(tell: Tell) -> None:
-    told = tell((150.0, 4), (100.0, 4), faults=FaultModel(report_latency=ReportLatency(lost=1.0, reconcile_s=200.0)))
-    assert told.finished == {"j0": 200.0, "j1": 400.0}
-    assert lost(told) == {"unheard": 4 * (50.0 + 100.0)}
+    reported = tell(
+        (150.0, 4), (100.0, 4), faults=FaultModel(report_latency=ReportLatency(lost=1.0, reconcile_s=200.0))
+    )
+    assert reported.finished == {"j0": 200.0, "j1": 400.0}
+    assert lost(reported) == {"unheard": 4 * (50.0 + 100.0)}
 
 
-def test_a_job_that_was_stopped_after_an_end_nobody_heard_of_only_has_to_be_started_to_say_so(tell: Tell) -> None:
+def test_a_job_that_was_stopped_after_an_end_nobody_received_of_only_has_to_be_started_to_say_so(tell: Tell) -> None:
     reports = ReportLatency(lost=1.0, reconcile_s=500.0)
     rounds = LeaseTerms(length_s=60.0, aligned=True)
-    told = tell((50.0, 4), (50.0, 4), faults=FaultModel(report_latency=reports), overheads=Overheads(restore_s=40.0),
-                policy=Las(quantum=30.0), terms=rounds)  # fmt: skip
-    assert Counter(told.figures.jobs["status"].tolist()) == {"finished": 2}
-    assert told.losses.useful == pytest.approx(400.0)
-    assert told.figures.summary["preemptions"] > 0
-    assert told.losses.lost["restore"] == 0
+    restore = Overheads(restore_s=40.0)
+    faults = FaultModel(report_latency=reports)
+    reported = tell((50.0, 4), (50.0, 4), faults=faults, overheads=restore, policy=Las(quantum=30.0), terms=rounds)
+    assert Counter(reported.figures.jobs["status"].tolist()) == {"finished": 2}
+    assert reported.losses.useful == pytest.approx(400.0)
+    assert reported.figures.summary["preemptions"] > 0
+    assert reported.losses.lost["restore"] == 0
 
 
 def test_a_rack_that_is_lost_stops_the_gangs_on_all_its_machines(tell: Tell) -> None:
     faults = FaultModel(rack_failures_per_hour=2.0, rack_repair_s=60.0)
-    told = tell((36000.0, 2), (36000.0, 2), machines=(2, 2, 1), racks="aab", faults=faults, seed=1)
-    losses = Counter(at for at, event in told.events(NodeLost) if event != NodeLost(2))
+    reported = tell((36000.0, 2), (36000.0, 2), machines=(2, 2, 1), racks="aab", faults=faults, seed=1)
+    losses = Counter(at for at, event in reported.events(NodeLost) if event != NodeLost(2))
     assert set(losses.values()) == {2}
-    assert len(told.events(NodeJoined)) in (len(told.events(NodeLost)), len(told.events(NodeLost)) - 2)
-    assert min(told.finished.values()) > 36000.0
+    assert len(reported.events(NodeJoined)) in (len(reported.events(NodeLost)), len(reported.events(NodeLost)) - 2)
+    assert min(reported.finished.values()) > 36000.0
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
 def test_a_job_may_end_as_its_trace_says(status: str) -> None:
     world = draw(3, jobs=2, types=1)
     jobs = tuple(replace(job, status=status, retries=1) for job in world.jobs)
-    told = play(replace(world, jobs=jobs), Weather(replay_status=True), Fifo())
-    assert Counter(told.figures.jobs["status"].tolist()) == {status: 2}
-    assert told.losses.useful == 0
+    reported = play(replace(world, jobs=jobs), Weather(replay_status=True), Fifo())
+    assert Counter(reported.figures.jobs["status"].tolist()) == {status: 2}
+    assert reported.losses.useful == 0
 
 
 # ---- against the plain world ---------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ class Case:
     terms: str
     weather: Weather
 
-    def play(self, weather: Weather | None = None) -> Told:
+    def play(self, weather: Weather | None = None) -> Reported:
         world = draw(self.seed, elastic=self.seed % 2 == 0)
         policy: Policy = Las(quantum=400.0) if self.policy == "las" else load(self.policy)()
         return play(world, weather or self.weather, policy, TERMS[self.terms], self.seed % 1000)
@@ -282,19 +285,19 @@ STORMY = st.builds(Case, SEEDS, SOME, st.sampled_from(sorted(TERMS)), stormy_wea
 @settings(max_examples=60)
 @given(STORMY)
 def test_whatever_goes_wrong_every_job_ends_and_every_accelerator_second_is_accounted_for(case: Case) -> None:
-    told = case.play()
-    assert "unfinished" not in told.figures.jobs["status"].tolist()
-    assert told.losses.held == pytest.approx(told.busy_accelerator_s, rel=1e-6, abs=1e-6)
-    assert all(amount >= -1e-6 for what, amount in told.losses.lost.items() if what != "sharing")
-    assert told.losses.useful == pytest.approx(_work_of_the_finished(case, told), rel=1e-6, abs=1e-6)
+    reported = case.play()
+    assert "unfinished" not in reported.figures.jobs["status"].tolist()
+    assert reported.losses.held == pytest.approx(reported.busy_accelerator_s, rel=1e-6, abs=1e-6)
+    assert all(amount >= -1e-6 for what, amount in reported.losses.lost.items() if what != "sharing")
+    assert reported.losses.useful == pytest.approx(_work_of_the_finished(case, reported), rel=1e-6, abs=1e-6)
 
 
-def _work_of_the_finished(case: Case, told: Told) -> float:
+def _work_of_the_finished(case: Case, reported: Reported) -> float:
     """Return what the finished jobs' steps take alone; on several types or in several shapes they have no one price."""
     world = draw(case.seed, elastic=case.seed % 2 == 0)
     if len(world.topology.types) > 1 or any(job.other_shapes for job in world.jobs):
-        return told.losses.useful
-    done = [job for job in world.jobs if job.job_id in told.finished]
+        return reported.losses.useful
+    done = [job for job in world.jobs if job.job_id in reported.finished]
     alone = [world.speeds.alone(job.job_type, job.scale_factor)[0] for job in done]
     return float(sum(job.total_steps * job.scale_factor / rate for job, rate in zip(done, alone, strict=True)))
 
@@ -319,18 +322,18 @@ def test_each_kind_of_chance_has_a_stream_of_its_own() -> None:
     )
     ends = []
     for faults in (fates, everything):
-        told = play(world, Weather(faults=faults), Fifo(backfill="skip"), seed=5)
-        ends.append(dict(zip(told.figures.jobs["job_id"], told.figures.jobs["status"], strict=True)))
+        reported = play(world, Weather(faults=faults), Fifo(backfill="skip"), seed=5)
+        ends.append(dict(zip(reported.figures.jobs["job_id"], reported.figures.jobs["status"], strict=True)))
     changed = [name for name in ends[0] if ends[0][name] != ends[1][name]]
     assert len(changed) <= 6  # cancelled early, or killed by chance without a retry left
 
 
 def test_times_never_run_backwards_and_no_gang_works_faster_than_the_truth() -> None:
     world = draw(21, jobs=25, types=1)
-    told = play(world, Weather(placement=ThemisSlowdowns(), neighbours=PhillyNeighbours()), Fifo(backfill="skip"))
-    assert np.all(np.diff([moment.at for moment, _ in told.story]) >= 0)
-    started = dict(zip(told.figures.jobs["job_id"], told.figures.jobs["first_started_s"], strict=True))
+    reported = play(world, Weather(placement=ThemisSlowdowns(), neighbours=PhillyNeighbours()), Fifo(backfill="skip"))
+    assert np.all(np.diff([moment.at for moment, _ in reported.story]) >= 0)
+    started = dict(zip(reported.figures.jobs["job_id"], reported.figures.jobs["first_started_s"], strict=True))
     for job in world.jobs:
         alone = float(world.speeds.alone(job.job_type, job.scale_factor)[0])
-        assert told.finished[job.job_id] - started[job.job_id] >= job.total_steps / alone - 1e-6
-        assert math.isfinite(told.finished[job.job_id])
+        assert reported.finished[job.job_id] - started[job.job_id] >= job.total_steps / alone - 1e-6
+        assert math.isfinite(reported.finished[job.job_id])

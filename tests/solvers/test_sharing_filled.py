@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import oracles
-from tests.properties.test_sharing import Instance, problems, received
-from tests.properties.test_waterfill import LevelBook, by_sequence, trees
+from tests.solvers.test_sharing import Instance, problems, received
+from tests.solvers.test_waterfill_property import LevelBook, by_sequence, trees
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import Classes, group

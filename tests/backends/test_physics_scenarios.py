@@ -93,13 +93,13 @@ def test_a_run_with_physics_replays(tmp_path: Path) -> None:
 
 def test_the_scheduler_knows_the_slowdowns_unless_it_is_kept_from_them() -> None:
     job_type = "LM (batch size 5)"
-    knows, not_told = (
+    knows, not_reported = (
         set_up(scenario_from_dict(asked({"placement": "themis", "believed": believed}), Path())).believed
         for believed in (True, False)
     )
     truth = set_up(scenario_from_dict(asked({"placement": "themis"}), Path())).truth
     assert knows.apart(job_type, 4) == truth.apart(job_type, 4) == pytest.approx(truth.alone(job_type, 4) / 1.4)  # type: ignore[attr-defined]
-    assert not_told.apart(job_type, 4) != knows.apart(job_type, 4)  # type: ignore[attr-defined]
+    assert not_reported.apart(job_type, 4) != knows.apart(job_type, 4)  # type: ignore[attr-defined]
 
 
 def test_a_noisy_belief_is_as_wrong_of_a_gang_apart_as_of_one_together() -> None:

@@ -106,6 +106,6 @@ def test_more_work_proves_more_and_none_says_what_is_open() -> None:
         assert found.objective <= tried[-1].objective + CLOSE <= found.bound + 2 * CLOSE
 
 
-def test_who_waits_for_a_search_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_who_waits_for_a_search_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     searched(Bids(HARD.bidder, HARD.take, HARD.worth, HARD.capacity), Effort(widest=1, work=EXACT.work))
     assert "searched row by row" in caplog.text

@@ -42,7 +42,7 @@ def facts(view: View) -> list[list[float]]:
     return np.stack((paused.app, paused.scale_factor, paused.remaining, paused.total), axis=1).tolist()
 
 
-def test_a_paused_job_is_told_with_its_app_and_only_while_it_rests() -> None:
+def test_a_paused_job_is_reported_with_its_app_and_only_while_it_rests() -> None:
     """a makes 2 steps/s on the fast accelerators: at 30 s it has done 60 of 200; resting adds nothing."""
     world = twelve()
     view = world.tell(0, come("a", 200, 4), come("b", 1000, 1), come("c", 1e4, 8, app="x"))
@@ -73,7 +73,7 @@ def test_of_a_paused_job_that_is_given_up_nothing_is_left_but_what_it_attained()
     assert view.apps.mean_rivals.tolist() == [2, 2]  # b was there all the time
 
 
-def test_paused_jobs_of_other_apps_are_told_to_nobody() -> None:
+def test_paused_jobs_of_other_apps_are_reported_to_nobody() -> None:
     world = twelve()
     world.tell(0, come("a", 200, 1, "x"), come("b", 100, 1, "y"), come("c", 300, 1, "z"), come("d", 50, 1, "z"))
     view = world.tell(10, JobPaused("b"), JobPaused("d"))
@@ -170,7 +170,7 @@ def test_a_paused_job_counts_on_the_fastest_type_that_could_give_it_seats() -> N
 @pytest.mark.parametrize("seed", range(12))
 def test_a_pause_changes_nothing_of_the_time_alone_and_nothing_once_it_is_over(seed: int) -> None:
     """Trials of two searches are paused and resumed at random. Time alone and what is left in all stay what they would
-    be if everybody only waited, and what is told of rests is just what is told of the same jobs when they are back.
+    be if every job only waited, and what is reported of paused jobs is what is reported of them once resumed.
     """
     rng = np.random.default_rng(seed)
     world, names = twelve(), [f"t{m}" for m in range(8)]
@@ -184,13 +184,13 @@ def test_a_pause_changes_nothing_of_the_time_alone_and_nothing_once_it_is_over(s
         resting ^= set(some)
         assert len(view.apps.paused.app) == len(resting)
         np.testing.assert_allclose(_alone(view), alone)
-    told, left = view.apps.paused, _left(view)
+    reported, left = view.apps.paused, _left(view)
     order = [names.index(name) for name in sorted(resting)]
-    assert told.total.tolist() == [jobs[m].job.total_steps for m in order]
+    assert reported.total.tolist() == [jobs[m].job.total_steps for m in order]
     view = world.tell(24, *[JobResumed(name) for name in sorted(resting)])
     assert not len(view.apps.paused.app)
     back = view.remaining[order]
-    np.testing.assert_allclose(back, told.remaining)
+    np.testing.assert_allclose(back, reported.remaining)
     np.testing.assert_allclose(_left(view), left)
 
 

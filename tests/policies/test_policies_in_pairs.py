@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests import oracles
-from tests.properties.test_sharing import Instance, problems, received
+from tests.solvers.test_sharing import Instance, problems, received
 
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats

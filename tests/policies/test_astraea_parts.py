@@ -53,7 +53,7 @@ def test_classes_part_the_starved_from_the_over_served() -> None:
     assert classes(np.array([0.0, 1e-9, 1 / math.e, 0.8, 1.0, 1.25, math.e, 1e9])).tolist() == [0, 1, 1, 2, 3, 4, 5, 5]
 
 
-def test_the_chance_to_end_is_told_by_those_that_ended() -> None:
+def test_the_chance_to_end_is_reported_by_those_that_ended() -> None:
     past = np.array([100.0, 200.0, 300.0, 400.0])
     # After 100, three went on: one ended by 200, two by 300. Nobody used more than 400.
     assert chances(past, np.array([100.0, 100.0, 400.0]), np.array([100.0, 200.0, 1.0])).tolist() == [1 / 3, 2 / 3, 1]

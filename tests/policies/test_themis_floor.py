@@ -101,7 +101,7 @@ def test_nothing_is_drawn_where_everybody_bids() -> None:
     assert (won.partial.share * tables.count[won.partial.row]).tolist() == pytest.approx([2 / 3, 2 / 3])
     assert not len(won.gang)
     answers = {
-        how: [told(Themis(f=0.0, indivisible=how).decide(replace(view, seed=(0, ask)))) for ask in range(20)]  # type: ignore[arg-type]
+        how: [reported(Themis(f=0.0, indivisible=how).decide(replace(view, seed=(0, ask)))) for ask in range(20)]  # type: ignore[arg-type]
         for how in ("floor", "randomized")
     }
     assert all(answer == answers["floor"][0] for answer in answers["floor"])
@@ -111,9 +111,9 @@ def test_nothing_is_drawn_where_everybody_bids() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_any_view_has_one_answer_where_everybody_bids(seed: int) -> None:
     view, floor = a_view(Themis(), seed), Themis(f=0.0, indivisible="floor")
-    assert told(floor.decide(replace(view, seed=(1, 1)))) == told(floor.decide(replace(view, seed=(2, 2))))
+    assert reported(floor.decide(replace(view, seed=(1, 1)))) == reported(floor.decide(replace(view, seed=(2, 2))))
 
 
-def told(answer: Grants) -> list[list[float]]:
+def reported(answer: Grants) -> list[list[float]]:
     """Return who is seated on which type, where, and who is stopped."""
     return [list(map(float, column)) for column in (answer.rows.job, answer.rows.type, answer.device, answer.stop)]

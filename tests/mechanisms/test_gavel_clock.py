@@ -175,10 +175,10 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
         return answer
 
     obvious = Obvious(jobs, devices, rate, allocate, rounds, seed).play()
-    told = [one for one in obvious.rounds if one[1]]
+    reported = [one for one in obvious.rounds if one[1]]
     seen = [one for one in watch.rounds if one[1]]
     assert [(at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in seen] == [
-        (at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in told
+        (at, {m: tuple(sorted(s)) for m, s in sits.items()}) for at, sits in reported
     ]
     outcome, ended = mechanism.clock.jobs.outcome, mechanism.clock.jobs.ended
     here = {

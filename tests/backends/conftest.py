@@ -48,7 +48,7 @@ Story = Sequence[tuple[Moment, tuple[Decision, ...]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Reported:
     """What happened."""
 
     story: tuple[tuple[Moment, tuple[Decision, ...]], ...]
@@ -80,7 +80,9 @@ class _Ear:
         assert len(self.story) < 20_000, "a small world that never ends"
 
 
-def play(world: SmallWorld, weather: Weather, policy: Policy, terms: LeaseTerms | None = None, seed: int = 0) -> Told:
+def play(
+    world: SmallWorld, weather: Weather, policy: Policy, terms: LeaseTerms | None = None, seed: int = 0
+) -> Reported:
     """Play a small world to its end, checked."""
     topology, cut = world.topology, terms or policy.info.mechanism
     speeds = PlacedThroughputs(
@@ -106,7 +108,7 @@ def play(world: SmallWorld, weather: Weather, policy: Policy, terms: LeaseTerms 
     )
     metrics, ear = Metrics(topology, world.speeds, {}), _Ear()
     run(scheduler, physical, InlinePolicyRunner(policy), [metrics, ear])
-    return Told(
+    return Reported(
         story=tuple(ear.story),
         figures=metrics.figures(),
         losses=physical.losses(metrics.end_s),
@@ -115,7 +117,7 @@ def play(world: SmallWorld, weather: Weather, policy: Policy, terms: LeaseTerms 
 
 
 def held_s(story: Story, until: float) -> float:
-    """Return accelerator-seconds that anybody held, reckoned from what was told and decided alone."""
+    """Return accelerator-seconds that anybody held, reckoned from what was reported and decided alone."""
     on: dict[str, tuple[int, ...]] = {}
     since: dict[int, float] = {}
     total = 0.0
@@ -139,14 +141,14 @@ def held_s(story: Story, until: float) -> float:
     return total + sum(leave(name, until) for name in list(on))
 
 
-Tell = Callable[..., Told]
+Tell = Callable[..., Reported]
 
 
 @pytest.fixture
 def tell() -> Tell:
     """Play jobs of 1 step/s, written as (seconds of work, accelerators), that come together."""
 
-    def told(
+    def reported(
         *jobs: tuple[float, int],
         machines: tuple[int, ...] = (4,),
         racks: str = "",
@@ -157,7 +159,7 @@ def tell() -> Tell:
         speeds: Speeds | None = None,
         seed: int = 0,
         **weather: object,
-    ) -> Told:
+    ) -> Reported:
         named = racks or "a" * len(machines)
         nodes = tuple(Node(type="gpu", accelerators=n, rack=rack) for n, rack in zip(machines, named, strict=True))
         submitted = tuple(
@@ -169,4 +171,4 @@ def tell() -> Tell:
         small = SmallWorld(nodes=nodes, jobs=submitted, speeds=rates)
         return play(small, Weather(**weather), policy or Fifo(), terms, seed)  # type: ignore[arg-type]
 
-    return told
+    return reported

@@ -60,9 +60,9 @@ def test_with_f_of_0_everybody_bids() -> None:
 
 def test_the_worst_off_are_counted_up_to_a_whole_app() -> None:
     why = rivals(Themis(f=0.75)).why  # 1.25 of 5: the second and the last have waited longest
-    told = [text for m, text in why.items() if m in (0, 2, 3)]
-    assert told
-    assert all(text.startswith("2 apps are worse off") for text in told)
+    reported = [text for m, text in why.items() if m in (0, 2, 3)]
+    assert reported
+    assert all(text.startswith("2 apps are worse off") for text in reported)
 
 
 def test_who_wins_its_own_seats_again_goes_on_without_a_restart() -> None:
@@ -249,7 +249,7 @@ def test_leases_that_end_just_after_an_auction_go_on_until_the_next() -> None:
     assert not [order for _, order in ended.decisions if isinstance(order, Stop)]
 
 
-def told(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
+def reported(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
     """Return type, seats and the end of what each job is granted."""
     rows = enumerate(zip(answer.rows.job.tolist(), answer.rows.type.tolist(), strict=True))
     return {m: (j, sorted(answer.device[answer.row == row].tolist()), str(answer.until[row])) for row, (m, j) in rows}
@@ -280,12 +280,12 @@ def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(i
         }
         if no_contention(view, ended):
             answer, quick = policy.decide(view), quick + 1
-            assert told(answer) == told(held) == kept
+            assert reported(answer) == reported(held) == kept
             assert dict(answer.why) == dict(held.why) == {}
             assert not len(answer.stop) + len(held.stop)
             assert all(np.array_equal(answer.memory[name], values) for name, values in held.memory.items())
         else:
-            moved += told(held) != kept
+            moved += reported(held) != kept
     assert quick > 20
     assert moved > 0
 
@@ -329,10 +329,10 @@ def test_batches_are_shorter_than_leases() -> None:
         Themis(lease_s=20.0, batch_s=20.0)
 
 
-def test_why_jobs_wait_is_told_like_a_mapping() -> None:
+def test_why_jobs_wait_is_reported_like_a_mapping() -> None:
     answer = rivals(Themis())
-    told = dict(answer.why)
-    assert set(told) == set(answer.why) == {0, 2, 3, 4}
+    reported = dict(answer.why)
+    assert set(reported) == set(answer.why) == {0, 2, 3, 4}
     assert len(answer.why) == 4
     assert 1 not in answer.why  # it sits
     assert 9 not in answer.why
@@ -377,7 +377,7 @@ def test_who_says_that_seats_help_it_more_than_they_do_finishes_no_sooner(factor
     """Four apps of unlike lengths with two gangs' worth of seats; everybody bids, so that a lie can win something."""
     jobs = line_up(*[(100.0 * i, (5 + 5 * i) * 1200.0, 2) for i in range(4)])
     ends = {}
-    for told in (1.0, factor):
-        policy = Lied(f=0.0, indivisible="lease", factor=told)
-        ends[told] = [played(replace(policy, liar=name), jobs, 2, 2).finished[name] for name in "abcd"]
+    for reported in (1.0, factor):
+        policy = Lied(f=0.0, indivisible="lease", factor=reported)
+        ends[reported] = [played(replace(policy, liar=name), jobs, 2, 2).finished[name] for name in "abcd"]
     assert np.mean(ends[factor]) >= np.mean(ends[1.0])
