@@ -43,7 +43,7 @@ class Listed:
         return np.asarray(self.throughput[int(job_type)])
 
     def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
-        """Return 0: nobody shares."""
+        """Return 0: no job shares."""
         return np.zeros(len(self.types))
 
 
@@ -68,7 +68,7 @@ def _scheduler(way: str, table: Table, start_s: float) -> Scheduler:
 def errors(way: str, table: Table, rounds: int, start_s: float = 0.0) -> tuple[Floats, Floats]:
     """Return received ÷ elapsed − x, (job, type), after so many rounds, and x.
 
-    Only pairs that have a share count: spare time that goes to others is nobody's due.
+    Only pairs that have a share count: spare time that goes to others is owed to no job.
     """
     core, policy, x = _scheduler(way, table, start_s), MaxMinFairness(), np.zeros((0, 0))
     came = zip(table.size.tolist(), table.weight.tolist(), strict=True)

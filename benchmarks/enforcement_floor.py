@@ -7,7 +7,7 @@ missing is a linear program over packings, sets of gangs that fit a type togethe
     minimise  Σ_m u_m    subject to  Σ_c a[m,c] y_c + u_m ≥ r x_m − 1 for each job m,   Σ_c y_c ≤ r,   y, u ≥ 0
 
 r rounds, x share, y_c rounds of packing c, a whether the gang is in it, u rounds that it misses beyond one. Each type
-is looked at alone and rounds are divisible, so nobody can do better. Packings are found by pricing: a knapsack.
+is looked at alone and rounds are divisible, so no schedule can do better. Packings are found by pricing: a knapsack.
 
 python -m benchmarks.enforcement_floor [--jobs N …] [--load L …] [--draws D]
 """

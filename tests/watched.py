@@ -37,7 +37,7 @@ class Looker:
 
 
 class Watched:
-    """A core on these nodes, and somebody who looks whenever something happens."""
+    """A core on these nodes, and an observer of each moment."""
 
     def __init__(self, nodes: Sequence[Node], speeds: Speeds, tenants: Mapping[str, Tenant] | None = None):
         self.policy = Looker()

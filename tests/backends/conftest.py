@@ -117,7 +117,7 @@ def play(
 
 
 def held_s(story: Story, until: float) -> float:
-    """Return accelerator-seconds that anybody held, reckoned from what was reported and decided alone."""
+    """Return accelerator-seconds that any job held, computed from what was reported and decided alone."""
     on: dict[str, tuple[int, ...]] = {}
     since: dict[int, float] = {}
     total = 0.0

@@ -129,7 +129,7 @@ def test_seats_stay_taken_until_word_of_the_end_comes(tell: Tell) -> None:
     assert lost(reported) == {"unheard": 4 * (50.0 + 100.0)}
 
 
-def test_a_job_that_was_stopped_after_an_end_nobody_received_of_only_has_to_be_started_to_say_so(tell: Tell) -> None:
+def test_a_job_that_was_stopped_after_an_unreported_end_only_has_to_be_started_to_say_so(tell: Tell) -> None:
     reports = ReportLatency(lost=1.0, reconcile_s=500.0)
     rounds = LeaseTerms(length_s=60.0, aligned=True)
     restore = Overheads(restore_s=40.0)

@@ -346,7 +346,7 @@ def test_a_run_in_which_restarts_eat_every_lease_is_given_up_and_says_so(
         assert any("given up: jobs were started 200 times" in said for said in result.endings) == (not finished)
 
 
-def test_somebody_who_gains_or_ends_or_sits_on_is_somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_progresses_ends_or_keeps_its_seats_is_not_stalled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stall_detection, "STARTS", 2)
 
     def gives_up(*looks: tuple[int, int, list[float], list[int]]) -> list[bool]:

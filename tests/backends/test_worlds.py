@@ -34,7 +34,7 @@ EVERYBODY: tuple[Policy, ...] = (
     Fifo(backfill="easy"),
     Fifo(types="agnostic"),
     Srtf(types="agnostic"),
-    Las(quantum=400.0),  # a slice must outlast what a change of seats costs, or nobody gets on
+    Las(quantum=400.0),  # a slice must outlast what a change of seats costs, or no job progresses
     Las(quantum=500.0, types="agnostic"),
 )
 NEVER = FaultModel()
@@ -105,7 +105,7 @@ def test_whatever_goes_wrong_the_invariants_hold_and_every_job_is_accounted_for(
     summary = played.figures.summary
     ends = [summary[f"jobs_{name}"] for name in ("finished", "failed", "cancelled", "rejected", "unfinished")]
     assert summary["jobs_submitted"] == len(case.world.jobs) == sum(n for n in ends if n is not None)
-    assert summary["jobs_unfinished"] == 0  # what is lost comes back, so everybody ends in some way
+    assert summary["jobs_unfinished"] == 0  # lost machines return, so every job ends in some way
     assert len(played.scheduler.state.active) == 0
 
 

@@ -95,7 +95,7 @@ def test_a_pair_of_gangs_of_two_sizes_is_refused(sit: Any) -> None:
 def test_what_is_no_answer_is_refused(sit: Any) -> None:
     desk = sit(reported("order"))
     desk.hear(0, *submitted("a"))
-    with pytest.raises(InvalidAnswer, match="'told' answered Answer"):
+    with pytest.raises(InvalidAnswer, match="'reported' answered Answer"):
         desk.answer(0, Answer())
 
 

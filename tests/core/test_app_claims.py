@@ -12,7 +12,7 @@ from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Node, Topology
 
-NOBODY = Tenants.of((), {})
+NO_TENANTS = Tenants.of((), {})
 
 
 def submitted(claims: Entitlements, name: str, app: str, at: float = 0.0) -> None:
@@ -23,18 +23,18 @@ def test_an_app_is_a_rival_while_one_of_its_jobs_waits_or_runs() -> None:
     claims = Entitlements(frozenset({"apps"}))
     submitted(claims, "a", "x")
     submitted(claims, "b", "x")
-    claims.advance(10.0, None, NOBODY, 1.0)  # 10 s of x
+    claims.advance(10.0, None, NO_TENANTS, 1.0)  # 10 s of x
     submitted(claims, "c", "y", 10.0)
-    claims.advance(20.0, None, NOBODY, 1.0)  # 10 s of x and y
+    claims.advance(20.0, None, NO_TENANTS, 1.0)  # 10 s of x and y
     claims.end(0, 3.0, finished=True)  # x still has b
-    claims.advance(30.0, None, NOBODY, 1.0)  # 10 s of both
+    claims.advance(30.0, None, NO_TENANTS, 1.0)  # 10 s of both
     claims.pause(1)  # all that is left of x rests
-    claims.advance(40.0, None, NOBODY, 1.0)  # 10 s of y
+    claims.advance(40.0, None, NO_TENANTS, 1.0)  # 10 s of y
     found = claims.apps(40.0, np.array([2]), PausedJobs.none(1))
     assert found.names == ("y",)
     assert found.mean_rivals == pytest.approx([(20 + 20 + 10) / 30])
     claims.resume(1)
-    claims.advance(50.0, None, NOBODY, 1.0)  # 10 s of both
+    claims.advance(50.0, None, NO_TENANTS, 1.0)  # 10 s of both
     found = claims.apps(50.0, np.array([1, 2]), PausedJobs.none(1))
     assert found.names == ("x", "y")
     assert found.mean_rivals == pytest.approx([(10 + 20 + 20 + 10 + 20) / 50, (20 + 20 + 10 + 20) / 40])

@@ -1,4 +1,4 @@
-"""Compiled steps that count nobody make no array and hand none out, and columns do not get in each other's way."""
+"""Kernels without reference counts make no array and return none, and columns do not get in each other's way."""
 
 from __future__ import annotations
 

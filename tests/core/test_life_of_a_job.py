@@ -81,7 +81,7 @@ def test_a_gang_moves_to_the_node_that_is_left(sit: Any) -> None:
 
 
 @pytest.mark.parametrize("backfill", ["none", "skip", "easy"])
-def test_a_gang_too_wide_for_what_is_in_service_holds_nobody_up(sit: Any, backfill: Any) -> None:
+def test_a_gang_too_wide_for_what_is_in_service_holds_no_job_up(sit: Any, backfill: Any) -> None:
     desk = sit(Fifo(backfill=backfill), (2, 2))
     desk.tell(0, NodeLost(1))
     desk.submit(1, "wide", scale_factor=4)
@@ -160,7 +160,7 @@ def test_in_rounds_a_job_that_arrives_takes_free_seats_at_once_until_the_common_
     assert not any(isinstance(d, Stop) for d in decided)
 
 
-def test_in_rounds_a_job_that_arrives_takes_nobodys_seat_before_the_common_end(sit: Any) -> None:
+def test_in_rounds_a_job_that_arrives_takes_no_held_seat_before_the_common_end(sit: Any) -> None:
     desk = sit(MaxMinFairness(), terms=LeaseTerms(length_s=60.0, aligned=True))
     desk.submit(0, "a")
     assert not any(isinstance(d, Start | Stop) for d in desk.submit(13, "b"))
@@ -181,7 +181,7 @@ def test_quiet_time_is_skipped_when_everybody_sits(sit: Any) -> None:
     assert len(desk.asks) == 1
 
 
-def test_a_full_cluster_is_not_asked_about_when_nobody_can_be_moved(sit: Any) -> None:
+def test_a_full_cluster_is_not_asked_about_when_no_job_can_be_moved(sit: Any) -> None:
     desk = sit(Fifo())
     desk.submit(0, "a")
     desk.submit(1, "b")
@@ -212,7 +212,7 @@ def test_refusals_leave_nothing_behind(sit: Any) -> None:
     assert len(desk.scheduler.state.active) == 0
 
 
-def test_an_arrival_that_fits_where_nobody_else_waits_is_seated_without_a_question(sit: Any) -> None:
+def test_an_arrival_that_fits_where_no_job_else_waits_is_seated_without_a_question(sit: Any) -> None:
     for policy in (Fifo(), Fifo(backfill="easy"), Srtf(), Las()):
         desk = sit(policy, (2,))
         assert desk.submit(0, "a") == [Start("a", 1, (0,), FOREVER)]
@@ -228,7 +228,7 @@ def test_where_misfits_are_passed_over_the_only_one_that_fits_is_seated_without_
     assert desk.asks == []
 
 
-def test_where_a_misfit_stops_the_queue_nobody_passes_it_unasked(sit: Any) -> None:
+def test_where_a_misfit_stops_the_queue_no_job_passes_it_unasked(sit: Any) -> None:
     desk = sit(Fifo(), (2,))
     desk.submit(0, "a")
     desk.submit(1, "wide", scale_factor=2)

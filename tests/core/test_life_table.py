@@ -34,7 +34,7 @@ def test_from_every_other_stage_every_end_can_still_be_reached_but_a_job_that_ru
         assert (stage, Cause.CANCELLED) in LIFE
 
 
-def test_every_cause_moves_somebody() -> None:
+def test_every_cause_changes_some_stage() -> None:
     assert {cause for _, cause in LIFE} == set(Cause)
 
 

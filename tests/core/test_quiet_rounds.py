@@ -1,4 +1,4 @@
-"""Rounds in which nothing changes: nobody is woken, and yet no lease may lapse or be taken within a round."""
+"""Rounds in which nothing changes: no lease is renewed, and yet no lease may lapse or be taken within a round."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ROUNDS = LeaseTerms(length_s=100, aligned=True)
 
 
 @pytest.mark.parametrize("policy", [Las(quantum=50), MaxMinFairness()])
-def test_a_lease_runs_on_without_an_end_while_nobody_wakes_the_core(sit: Sit, policy: Policy) -> None:
-    """A real world stops a gang whose lease ends unrenewed, so one that nobody will renew may not end."""
+def test_a_lease_runs_on_without_an_end_while_no_job_wakes_the_core(sit: Sit, policy: Policy) -> None:
+    """A real world stops a gang whose lease ends unrenewed, so a lease that is not renewed may not end."""
     decided = sit(policy, (2,), terms=ROUNDS).submit(0, "a", total_steps=1000)
     assert [d.until for d in decided if isinstance(d, Start)] == [100]
     assert [d for d in decided if isinstance(d, Renew)] == [Renew(("a",), math.inf)]

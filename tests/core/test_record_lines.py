@@ -17,7 +17,7 @@ from eunomia.model.job_ids import JobIdList
 from eunomia.records.record import Record, Recorder, from_json, to_json
 
 PLAIN = (Start("a", 1, (0,), 360.0), Start('b"\n', 2, (1, 2), math.inf), Start("", 3, (3,), 0.1))
-TOLD_MORE = (
+MORE_FIELDS = (
     Start("a", 1, (0,), 360.0, shape=1),
     Start("b", 2, (1, 2), 360.0, partner_id="c", partner_epoch=4),
     Start("d", 2, (3,), 360.0, max_steps=12.5),
@@ -32,7 +32,7 @@ def written(path: Path, *decisions: Decision) -> list[Any]:
         return [json.loads(line) for line in file][2:]
 
 
-@pytest.mark.parametrize("starts", [PLAIN, TOLD_MORE, PLAIN + TOLD_MORE])
+@pytest.mark.parametrize("starts", [PLAIN, MORE_FIELDS, PLAIN + MORE_FIELDS])
 def test_many_starts_are_written_as_if_each_were_a_decision(tmp_path: Path, starts: tuple[Start, ...]) -> None:
     each = [{"at": 1.5, "kind": "decision", "decision": to_json(start)} for start in starts]
     assert written(tmp_path / "r.gz", Starts.of(*starts)) == each

@@ -34,6 +34,6 @@ def test_ids_without_a_table_are_read() -> None:
     assert list(ours.names(np.array([2, 0]))) == ["c", "a"]
 
 
-def test_a_job_that_nobody_registered_is_an_error() -> None:
+def test_a_job_that_is_not_registered_is_an_error() -> None:
     with pytest.raises(KeyError):
         RowIndex("a").rows(("b",))

@@ -100,7 +100,7 @@ def drawn_errors(seed: int, jobs: int = 96, nodes: int = 8, rounds: int = 20) ->
     return np.asarray((core.ledger.received_at(rounds * ROUND_S, core.state.active) / (rounds * ROUND_S) - x)[x > 0])
 
 
-def test_without_fill_nobody_receives_a_type_of_which_it_has_no_share() -> None:
+def test_without_fill_no_job_receives_a_type_of_which_it_has_no_share() -> None:
     assert (received(20, Fixed())[X == 0] == 0).all()
 
 

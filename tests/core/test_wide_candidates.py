@@ -55,7 +55,7 @@ class PairUp:
 
 @dataclass(frozen=True)
 class PairUpForGood(PairUp):
-    """The same, and nobody is moved."""
+    """The same, and no job is moved."""
 
     info: ClassVar[PolicyInfo] = card("pair up", "order", "scale_factor", "paired", "kind", terms=LeaseTerms())
 

@@ -132,7 +132,7 @@ RULES: dict[str, dict[str, Any]] = {
     "pairs": {"pairs": True},
     "one list": {"global_queue": True},
     "no overtaking": {"overtake": False},
-    "nobody stays": {"sticky": False},
+    "no job keeps its seats": {"sticky": False},
     "arrivals run": {"idle_arrivals": False},
     "gaps are free": {"charge_gaps": False},
     "other lengths": {"round_s": 100.0, "solve_gap_s": 350.0, "credit_s": 10.0},

@@ -69,7 +69,7 @@ def test_mechanisms_read_no_private_name_of_others() -> None:
                 assert not any(alias.name.startswith("_") for alias in node.names), f"{file}: {node.module}"
 
 
-def test_nobody_asks_for_the_class_of_a_mechanism() -> None:
+def test_no_job_asks_for_the_class_of_a_mechanism() -> None:
     classes = {"Mechanism", "MechanismConfig", *(load(name).__name__ for name in MECHANISMS)}
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -19,7 +19,7 @@ from eunomia.model.losses import Losses
 from eunomia.model.topology import Node, Topology
 
 NOTHING = (np.zeros(1), np.zeros(1))
-NOBODY = (np.array([-math.inf]), np.array([math.inf]))
+ALWAYS = (np.array([-math.inf]), np.array([math.inf]))
 
 
 def curve(*points: tuple[float, float]) -> Any:
@@ -43,12 +43,12 @@ def test_what_is_out_of_service_is_not_idle() -> None:
 
 
 def test_time_before_the_first_submission_does_not_count() -> None:
-    idle = idle_by_cause(np.array([1.0]), [curve((5.0, 1))], [NOTHING], NOBODY, 5.0, 9.0)
+    idle = idle_by_cause(np.array([1.0]), [curve((5.0, 1))], [NOTHING], ALWAYS, 5.0, 9.0)
     assert set(idle.values()) == {0.0}
 
 
 def test_a_cluster_without_jobs_has_no_demand() -> None:
-    assert idle_by_cause(np.array([3.0]), [NOTHING], [NOTHING], NOBODY, 0.0, 2.0)["no_demand"] == 6.0
+    assert idle_by_cause(np.array([3.0]), [NOTHING], [NOTHING], ALWAYS, 0.0, 2.0)["no_demand"] == 6.0
 
 
 POINTS = st.lists(st.tuples(st.floats(0, 100), st.integers(0, 8)), min_size=1, max_size=8, unique_by=lambda p: p[0])

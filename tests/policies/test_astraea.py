@@ -68,7 +68,7 @@ def test_two_gangs_of_the_whole_cluster_take_turns_by_leases() -> None:
     assert starts_of(run, "b") == [L, 3 * L, 5 * L, 7 * L]
 
 
-def test_a_lease_that_is_renewed_costs_nothing_and_moves_nobody() -> None:
+def test_a_lease_that_is_renewed_costs_nothing_and_moves_no_job() -> None:
     # b sits on the machine of two; from 100 s on the machine of one would be the better place for it.
     jobs = line_up((0, 100), (0, 5.5 * L))
     run = played(world(jobs, 1, 2), costs=Overheads(checkpoint_s=5, restore_s=20))
@@ -85,7 +85,7 @@ def asked_at_every_end(policy: Astraea) -> Astraea:
 
 @pytest.mark.parametrize("delay_s", [0.0, 300.0])
 @pytest.mark.parametrize("seed", range(12))
-def test_leases_that_run_on_while_nobody_waits_end_where_they_would_have_ended(seed: int, delay_s: float) -> None:
+def test_leases_that_run_on_while_no_job_waits_end_where_they_would_have_ended(seed: int, delay_s: float) -> None:
     # Long jobs on few machines, with quiet hours between the crowds; whole seconds, so that no sum is rounded.
     rng = np.random.default_rng(seed)
     come = np.sort(rng.integers(0, 20, 30)) * 3600 + rng.integers(0, 700, 30)
@@ -105,7 +105,7 @@ def test_leases_that_run_on_while_nobody_waits_end_where_they_would_have_ended(s
     policy = Astraea(delay_s=delay_s, starvation_s=4000.0)
     seldom = play(policy, small, tenants=tenants, overheads=costs)
     often = play(asked_at_every_end(policy), small, tenants=tenants, overheads=costs)
-    assert any(isinstance(order, Stop) for _, order in often.decisions), "nobody was moved: the test says nothing"
+    assert any(isinstance(order, Stop) for _, order in often.decisions), "no job was moved: the test shows nothing"
     assert seldom.finished == often.finished
     assert seldom.starts == often.starts
     assert len(seldom.story) < len(often.story)

@@ -55,7 +55,7 @@ def test_classes_part_the_starved_from_the_over_served() -> None:
 
 def test_the_chance_to_end_is_reported_by_those_that_ended() -> None:
     past = np.array([100.0, 200.0, 300.0, 400.0])
-    # After 100, three went on: one ended by 200, two by 300. Nobody used more than 400.
+    # After 100, three went on: one ended by 200, two by 300. No job used more than 400.
     assert chances(past, np.array([100.0, 100.0, 400.0]), np.array([100.0, 200.0, 1.0])).tolist() == [1 / 3, 2 / 3, 1]
 
 
@@ -87,7 +87,7 @@ def test_who_used_less_in_the_window_catches_up() -> None:
     assert behind == [3, 5]
 
 
-def test_a_tenant_gets_more_than_its_quota_when_nobody_else_asks() -> None:
+def test_a_tenant_gets_more_than_its_quota_when_no_job_else_asks() -> None:
     assert given([[], [1] * 8], 8) == [0, 8]
 
 

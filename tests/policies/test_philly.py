@@ -140,7 +140,7 @@ def test_a_small_gang_moves_where_that_makes_a_whole_machine() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_asked_only_while_somebody_waits_it_seats_the_same_gangs_at_the_same_times(seed: int) -> None:
+def test_asked_only_while_a_job_waits_it_seats_the_same_gangs_at_the_same_times(seed: int) -> None:
     there, terms = draw(seed, jobs=25), {"defragment": 1, "isolate": bool(seed % 2)}
     often = Philly(**terms)
     object.__setattr__(often, "info", replace(often.info, renews=False))
@@ -150,7 +150,7 @@ def test_asked_only_while_somebody_waits_it_seats_the_same_gangs_at_the_same_tim
     assert asked[0].asks <= asked[1].asks
 
 
-def test_nobody_asks_when_a_gang_leaves_and_nobody_waits() -> None:
+def test_no_job_asks_when_a_gang_leaves_and_no_job_waits() -> None:
     """Two gangs come, one after the other, and sit at once; of their ends nothing follows."""
     assert play(Philly(), world([(8, "r0")], line_up((0, 10, 4), (5, 10, 4)))).asks == 2
 

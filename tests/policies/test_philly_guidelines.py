@@ -204,7 +204,7 @@ def test_while_a_gang_waits_that_only_the_whole_cluster_holds_there_is_no_pool()
     assert reported.refused == {}
 
 
-def test_the_pool_counts_against_nobodys_quota() -> None:
+def test_the_pool_counts_against_no_quota() -> None:
     # x owns 4 of the 8 outside the pool, and may not borrow: beside a its b may still run in the pool
     two = [replace(job(name, 0, 4000, 4), tenant="x") for name in "ab"]
     reported = tell(PRE, NODES, two, (), tenants={"x": Tenant(quota=4, borrows=False), "y": Tenant(quota=4)})
@@ -275,7 +275,7 @@ def test_of_a_real_job_the_words_of_its_log_decide(words: str, again: bool) -> N
 
 def test_where_tenants_are_users_what_their_jobs_failed_for_before_is_not_tried_again() -> None:
     # a dumps its core at 100 and again at 200, which is once too often for ann; her b is not tried again at all. bo's
-    # c is: his user's first. d fails for what is nobody's, so it is tried whatever ann's others did.
+    # c is: his user's first. d fails for a reason of no user, so it is retried whatever ann's others did.
     jobs = [replace(job(name, at, 4000, 4, retries=2), tenant=whose) for name, at, whose in
             (("a", 0, "ann"), ("b", 250, "ann"), ("c", 250, "bo"), ("d", 700, "ann"))]  # fmt: skip
     failing = [(name, "Core dump", 100.0) for name in "abc"] + [("d", "MPI runtime failure", 100.0)]
@@ -295,7 +295,7 @@ def test_a_failure_after_which_no_retry_is_left_counts_against_the_tenant_too() 
     assert reported.refused == {"b": 109}
 
 
-def test_nobody_answers_for_jobs_without_a_tenant() -> None:
+def test_no_job_answers_for_jobs_without_a_tenant() -> None:
     rule = Adaptive(by_tenant=True)
     assert [rule(tenant, "Core dump") for tenant in ("", "", "ann", "ann", "bo")] == [False, False, False, True, False]
 
@@ -306,7 +306,7 @@ WORN = (job("a", 0, 4000, 3, retries=1), job("b", 0, 4000, 4), job("d", 0, 300, 
 ECC = (("a", "GPU ECC error", 100.0),)
 
 
-def test_after_an_ecc_error_its_machine_is_out_of_service_until_it_is_mended() -> None:
+def test_after_an_ecc_error_its_machine_is_out_of_service_until_it_is_repaired() -> None:
     # d leaves the machine with 200 s to do. Both are back on it at 600, and a fails again at 700; d, with 100 s left,
     # waits for b's machine, which is free at 1000.
     reported = tell(Philly(), (4, 4), WORN, ECC, blacklist_s=500.0)
@@ -324,7 +324,7 @@ def test_after_another_error_or_if_it_is_not_asked_for_machines_stay(reason: str
     assert reported.finished["d"] == pytest.approx(300)
 
 
-def test_of_a_gang_on_several_machines_all_go_as_nobody_knows_which_it_was() -> None:
+def test_of_a_gang_on_several_machines_all_go_as_the_faulty_one_is_unknown() -> None:
     jobs = (job("a", 0, 8000, 8), job("c", 150, 40, 4))
     assert tell(Philly(), (4, 4), jobs, ECC, blacklist_s=500.0).starts["c"] == [(600, 4)]
 

@@ -24,7 +24,7 @@ INNERS = (ENDLESS, SRTF, "smallest_first")
 
 
 def owner_at_the_top(tenants: Tenants, u: int) -> int:
-    """Return the row whose name is the first word of the owner's path."""
+    """Return the row whose name is the first part of the owner's path."""
     return tenants.names.index(tenants.names[u].split("/")[0])
 
 

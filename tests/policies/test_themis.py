@@ -1,4 +1,4 @@
-"""Themis in small worlds: who bids, what leases do, nobody starves, equals end equal."""
+"""Themis in small worlds: who bids, what leases do, no app starves, equals end equal."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def winners(tables: BidTables, treatment: str, least: float = 0.05) -> tuple[lis
     return tables.gangs.job[won.gang].tolist(), won.part.tolist()
 
 
-def test_the_one_whom_it_helps_more_wins_and_keeps_what_the_other_lost() -> None:
+def test_the_bidder_that_gains_more_wins_and_keeps_what_the_other_lost() -> None:
     who, part = winners(two(1.0, 2.0), "lease")
     assert who == [0]
     assert part == pytest.approx([0.5])  # the other has 1/4 instead of 1/2
@@ -259,8 +259,8 @@ def reported(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
     "indivisible",
     [pytest.param("randomized", marks=pytest.mark.slow), "lease", pytest.param("floor", marks=pytest.mark.slow)],
 )
-def test_where_nobody_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str) -> None:
-    """The answer is given without one; where somebody could sit better, or waits, there has to be one."""
+def test_where_no_job_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str) -> None:
+    """The answer is given without one; where a job waits, or could have a better placement, there has to be one."""
     quick = moved = 0
     for seed in range(120):
         policy = Themis(f=(0.0, 0.5, 0.8)[seed % 3], indivisible=indivisible)  # type: ignore[arg-type]
@@ -306,7 +306,7 @@ def test_a_gang_that_could_sit_closer_is_moved_when_its_lease_ends() -> None:
         assert sorted(answer.device.tolist()) in seats
 
 
-def test_where_somebody_waits_or_bids_are_wrong_an_auction_is_held() -> None:
+def test_where_a_job_waits_or_bids_are_wrong_an_auction_is_held() -> None:
     waiting = 0
     for seed in range(12):
         view, policy = a_view(Themis(), seed), Themis(bid_error=0.2)
@@ -319,7 +319,7 @@ def test_where_somebody_waits_or_bids_are_wrong_an_auction_is_held() -> None:
 
 
 @pytest.mark.parametrize("lease_s", [0.0, -1.0, 1e-9, 1e12, float("inf"), float("nan")])
-def test_a_lease_that_nobody_means_is_refused_by_name(lease_s: float) -> None:
+def test_a_lease_outside_the_range_is_refused_by_name(lease_s: float) -> None:
     with pytest.raises(ValueError, match=r"lease_s is .* from 10 s to 31536000 s"):
         Themis(lease_s=lease_s)
 

@@ -69,7 +69,7 @@ def test_what_bidders_forfeit_goes_to_apps_that_did_not_bid() -> None:
     assert drawn == {0, 1, 2, 3}
 
 
-def test_where_there_is_enough_for_all_nobody_forfeits_anything() -> None:
+def test_where_there_is_enough_for_all_no_job_forfeits_anything() -> None:
     view = waiting(0.0, 100.0, 200.0, accelerators=3)
     tables, won = auction(view)
     assert sorted(tables.gangs.job[won.gang].tolist()) == [0, 1, 2]

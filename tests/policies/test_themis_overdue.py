@@ -114,7 +114,7 @@ def test_a_gang_that_is_seated_before_the_auction_counts_as_held_in_it() -> None
     assert seen.worst_first().tolist() == [1, 0]
 
 
-def test_where_no_auction_was_held_nobody_is_reported_that_he_bid() -> None:
+def test_where_no_auction_was_held_no_bid_is_reported() -> None:
     answer = Themis().decide(world([("a", 1, 2 * HOUR), ("b", 1, 10.0)], {}, accelerators=1))
     assert answer.rows.job.tolist() == [0]
     assert dict(answer.why) == {

@@ -58,7 +58,7 @@ def test_a_paused_job_is_reported_with_its_app_and_only_while_it_rests() -> None
     assert facts(view) == []
     assert view.remaining[0] == 240
     view = world.tell(70, JobPaused("a"), JobPaused("b"))
-    assert view.apps.names == ("x", "y")  # nobody of the search is there
+    assert view.apps.names == ("x", "y")  # no trial of the search is present
     assert facts(view) == []
 
 
@@ -73,7 +73,7 @@ def test_of_a_paused_job_that_is_given_up_nothing_is_left_but_what_it_attained()
     assert view.apps.mean_rivals.tolist() == [2, 2]  # b was there all the time
 
 
-def test_paused_jobs_of_other_apps_are_reported_to_nobody() -> None:
+def test_paused_jobs_of_other_apps_are_not_reported() -> None:
     world = twelve()
     world.tell(0, come("a", 200, 1, "x"), come("b", 100, 1, "y"), come("c", 300, 1, "z"), come("d", 50, 1, "z"))
     view = world.tell(10, JobPaused("b"), JobPaused("d"))

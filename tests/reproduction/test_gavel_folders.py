@@ -110,7 +110,7 @@ def test_a_folder_may_be_given_by_a_relative_path(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("run", "more", "reported"),
     [
-        ({"policy": "nobody"}, {}, "gavel:nobody"),
+        ({"policy": "unknown"}, {}, "gavel:unknown"),
         ({"policy": "max_min_fairness"}, {"trace": TRACE.replace("A3C", "B4D")}, "B4D"),
         ({}, {"trace": TRACE.replace("\t", "|", 1)}, "a.trace:1"),
         ({}, {"speeds": {"v100": 5}}, "simulation_throughputs.json.gz"),
@@ -255,7 +255,7 @@ def test_the_first_round_that_differs_is_named_whoever_has_more_rounds(
     assert reported in row["note"]
 
 
-def test_a_last_round_of_the_log_in_which_nobody_runs_may_be_left_out(tmp_path: Path) -> None:
+def test_a_last_round_of_the_log_in_which_no_job_runs_may_be_left_out(tmp_path: Path) -> None:
     assert compared(written(tmp_path / "gavel", RUN, logs={"one": LOG[:-1]}))[0] == 0
 
 
@@ -299,9 +299,9 @@ def test_a_file_of_logs_that_holds_none_is_refused(logs: Any, tmp_path: Path) ->
 
 
 def test_a_log_of_no_run_is_reported(tmp_path: Path) -> None:
-    code, said, _ = typed(written(tmp_path / "gavel", RUN, logs={"nobody": LOG}), "--json")
+    code, said, _ = typed(written(tmp_path / "gavel", RUN, logs={"unknown": LOG}), "--json")
     assert code == 0
-    assert "nobody" in json.loads(said)["notes"][0]
+    assert "unknown" in json.loads(said)["notes"][0]
 
 
 # ---- what is checked -------------------------------------------------------------------------------------------------

@@ -35,13 +35,13 @@ def test_a_cell_survives_the_way_to_a_worker(cell: FigureRun) -> None:
 def test_a_run_is_made_once_and_one_that_fails_leaves_the_others(tmp_path: Path) -> None:
     reported: list[str] = []
     request = Request(reference=FOLDER, keep=tmp_path / "runs", tell=reported.append)
-    failing = replace(SMALL, policy="gavel:nobody")
+    failing = replace(SMALL, policy="gavel:unknown")
     first = measure([SMALL, failing, SMALL], request)
     assert list(first.shown) == [SMALL]
-    assert "nobody" in first.failed[failing]
+    assert "unknown" in first.failed[failing]
     (row,) = first.failures()
     assert row.within is False
-    assert "nobody" in row.note
+    assert "unknown" in row.note
 
     reported.clear()
     assert measure([SMALL], request) == Runs(shown=first.shown, failed={})

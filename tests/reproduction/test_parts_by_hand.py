@@ -68,7 +68,7 @@ def test_a_consolidated_gang_waits_for_a_machine_of_its_own(policy: str, expecte
     assert ends(WIDE_AND_NARROW, [2, 2], policy, Leases()) == expected
 
 
-def test_nobody_overtakes_a_consolidated_gang_that_waits_for_a_machine() -> None:
+def test_no_job_overtakes_a_consolidated_gang_that_waits_for_a_machine() -> None:
     jobs = [job("a", 0, 10), job("c", 1, 4, 2), job("d", 2, 5, 2), job("e", 3, 1)]
     assert ends(jobs, [2, 2], "consolidated", Leases()) == {"a": 10, "c": 5, "d": 10, "e": 6}
 

@@ -66,7 +66,9 @@ def test_pollux_tiresias_and_optimus_are_as_near_as_interpolation_allows(peers: 
     equal = {row.series: row for row in found.rows if row.quantity == "jobs_equal"}
     assert len(equal) == 16
     queues = [row for series, row in equal.items() if series.endswith("tiresias")]
-    assert sum(row.measured or 0 for row in queues) >= 1271  # of 1,280; the others run on placements nobody measured
+    assert (
+        sum(row.measured or 0 for row in queues) >= 1271
+    )  # of 1,280; the others run on placements that were not measured
 
 
 def test_shockwave_simulated_runs_are_within_three_per_cent(peers: Path) -> None:

@@ -133,7 +133,7 @@ def test_four_virtual_clusters_own_what_they_do_on_philly() -> None:
     np.testing.assert_allclose(seen, owners.part, atol=0.03)
 
 
-def test_gangs_of_a_size_that_nobody_there_runs_are_owned_as_all_of_their_work_is() -> None:
+def test_gangs_of_a_size_without_such_jobs_are_owned_as_all_of_their_work_is() -> None:
     owners = DrawnOwners.among(["103959", "6214e9"])  # neither has gangs of more than 8
     total = {name: sum(GPU_HOURS[name]) for name in owners.names}
     assert owners.part[3].tolist() == pytest.approx([total[name] / sum(total.values()) for name in owners.names])

@@ -82,7 +82,7 @@ def economies(draw: st.DrawFn) -> tuple[Floats, Floats]:
 
 
 def tasks_of(task: Floats, total: Floats, weight: Floats | None = None) -> Floats:
-    """Return the tasks of users, none of whom has enough of them, (user,)."""
+    """Return the tasks of users that all want more of them, (user,)."""
     users = len(task)
     wishes = Wishes(task, np.full(users, 1e9), np.ones(users), np.arange(users))
     return divided(wishes, total=total, room=total, weight=np.ones(users) if weight is None else weight)

@@ -66,7 +66,7 @@ def test_with_equal_budgets_no_bidder_envies_another_before_payments(seed: int) 
 
 
 def test_of_whole_things_less_than_1_in_e_may_be_kept() -> None:
-    """Three accelerators and two bidders for whom each is worth as much: without the first the second has all three."""
+    """Three accelerators and two bidders that value each alike: without the first the second has all three."""
     found = partial_allocation(of_tables(np.array([[EMPTY, 1.0, 2.0, 3.0]] * 2), np.arange(4)[:, None], np.array([3])))
     assert sorted(found.take[:, 0].tolist()) == [1, 2]
     assert sorted(found.share) == pytest.approx([1 / 3, 2 / 3])

@@ -15,7 +15,7 @@ ROWS = 60_000
 
 
 def tenants(rng: np.random.Generator, count: int) -> Tree | None:
-    """Return tenants of different weights among whom rows are divided; None for none."""
+    """Return tenants of different weights that own the rows; None for none."""
     if count == 0:
         return None
     return Tree(

@@ -139,8 +139,8 @@ def _check_array(field: str, raw: Array, axes: Sequence[str], shape: Place, prob
     if raw.dtype.kind not in "iuf":
         problems.add(f"must hold numbers, not {raw.dtype}", "save it as float64", column=field)
     elif raw.shape != shape:
-        told = f"has the shape {raw.shape}, but must be ({' × '.join(axes)}) = {shape}"
-        problems.add(told, "give one number for each", column=field)
+        rule = f"has the shape {raw.shape}, but must be ({' × '.join(axes)}) = {shape}"
+        problems.add(rule, "give one number for each", column=field)
 
 
 def _check_lists(field: str, raw: object, axes: Sequence[str], names: AxisNames, at: Place, problems: Problems) -> None:
@@ -149,11 +149,11 @@ def _check_lists(field: str, raw: object, axes: Sequence[str], names: AxisNames,
     row, column = names.place(field, axes, at)
     if not isinstance(raw, list | tuple):
         said = "a list" if depth == len(axes) - 1 else "a list of lists"
-        told = f"must be {said} of numbers, one for each {axes[depth]}"
-        problems.add(told, "see docs/solve.md", row=row, column=column, value=short(raw))
+        rule = f"must be {said} of numbers, one for each {axes[depth]}"
+        problems.add(rule, "see docs/solve.md", row=row, column=column, value=short(raw))
     elif len(raw) != names.size(axes[depth]):
-        told = f"has {len(raw)} entries, but there are {names.size(axes[depth])} {axes[depth]}s"
-        problems.add(told, f"give one number for each {axes[depth]}", row=row, column=column)
+        rule = f"has {len(raw)} entries, but there are {names.size(axes[depth])} {axes[depth]}s"
+        problems.add(rule, f"give one number for each {axes[depth]}", row=row, column=column)
     elif depth < len(axes) - 1:
         for i, part in enumerate(raw):
             _check_lists(field, part, axes, names, (*at, i), problems)

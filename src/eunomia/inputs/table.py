@@ -120,7 +120,7 @@ class InputTable:
         return blanks(self.columns[name]) if name in self.columns else np.ones(len(self), dtype=np.bool_)
 
     def number(self, name: str, rule: Rule, where: Bools | None = None) -> Floats:
-        """Return a column of numbers under `rule`, which is asked of the rows in `where` (all unless told).
+        """Return a column of numbers under `rule`, which is asked of the rows in `where` (default: all).
 
         An empty cell has the value that the rule gives it. Where the rule is broken the value is nan, so that no
         later check speaks of the same cell again.

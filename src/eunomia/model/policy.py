@@ -48,8 +48,8 @@ class PolicyInfo:
     mechanism: LeaseTerms = ENDLESS
     tells_waits: bool = False  # what it says of a wait begins with its cause: fair share, fragmentation or another
     # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
-    renews: bool = False  # while nobody waits, whoever sits goes on where it is
-    complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses nobody
+    renews: bool = False  # while no job waits, running jobs keep their seats
+    complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses no job
     separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share

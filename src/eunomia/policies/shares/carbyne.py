@@ -66,7 +66,7 @@ class Carbyne:
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="carbyne",
         door="shares",
-        objective="low completion times, nobody later than with an equal part",
+        objective="low completion times, no job later than with an equal part",
         technique="claims by promised ends, leftover time to the shortest",
         paper="Grandl et al., Carbyne, OSDI 2016",
         taxonomy=Taxonomy(

@@ -12,7 +12,7 @@ from eunomia.traces.machine_lists.machines import MACHINES, NONE_HERE, MachineLi
 REQUIRED = ("vc", "nodes")
 OPTIONAL = ("gpus_per_node",)
 EACH = replace(ACCELERATORS, empty=8)
-SHARED = "virtual clusters are told here by their size alone; all machines are shared"
+SHARED = "virtual clusters are given by their size alone; all machines are shared"
 
 
 def read(path: Path, *, type: str = "v100") -> MachineList:
