@@ -36,8 +36,9 @@ test-slow: env ## run the slow tests, which `test` leaves out
 	@$(PYTEST) -m slow $(PYTEST_FLAGS)
 
 .PHONY: test-all
-test-all: env ## run all tests
-	@$(PYTEST) $(PYTEST_FLAGS)
+test-all: env ## run all tests, on other random examples each time; SEED=... repeats some
+	@seed=$${SEED:-$$(date +%s)}; echo "random examples of seed $$seed; again: make test-all SEED=$$seed" >&2; \
+		HYPOTHESIS_PROFILE=varied $(PYTEST) --hypothesis-seed=$$seed $(PYTEST_FLAGS)
 
 .PHONY: test-extras
 test-extras: env ## run the tests that need Optuna or SciPy (installs both into .venv; without them those tests are skipped)
