@@ -128,7 +128,7 @@ def test_when_a_job_has_reported_much_every_second_loss_is_kept() -> None:
     losses = SeenLosses()
     losses.add()
     for step in range(1, MOST + 2):
-        losses.hear(0, step, 1.0 / step)
+        losses.record(0, step, 1.0 / step)
     seen = losses.of(np.array([0]))[0]
     assert seen[:, 0].tolist() == [*range(2, MOST + 1, 2), MOST + 1]
     assert (seen[:, 1] == 1 / seen[:, 0]).all()
@@ -139,7 +139,7 @@ def test_what_a_job_tells_again_after_a_failure_is_nothing_new() -> None:
     losses.add()
     losses.add()
     for step, loss in ((5, 0.5), (10, 0.4), (5, 0.5), (10, 0.41), (15, np.nan), (15, 0.3)):
-        losses.hear(0, step, loss)
+        losses.record(0, step, loss)
     assert losses.of(np.array([0, 1]))[:, :, 0].tolist()[0] == [5, 10, 15]
     assert np.isnan(losses.of(np.array([0, 1]))[1]).all()
 
