@@ -81,7 +81,7 @@ def test_rows_without_a_need_get_nothing() -> None:
     assert not highest_level(np.ones((2, 1)), np.ones(2), np.ones(1), np.zeros(2)).x.any()
 
 
-@pytest.mark.parametrize("columns", [1, 3, 6])
+@pytest.mark.parametrize("columns", [1, 3, pytest.param(6, marks=pytest.mark.slow)])
 def test_twenty_thousand_rows_meet_their_bound(columns: int) -> None:
     rate, size, capacity, need = table(20_000, columns, columns)
     found = highest_level(rate, size, capacity, need)
