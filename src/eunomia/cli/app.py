@@ -16,6 +16,7 @@ from eunomia import __version__
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.failures import app as failures
+from eunomia.cli.history import app as history
 from eunomia.cli.options import JsonOption, ScenarioArgument
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
@@ -284,6 +285,7 @@ app.command()(policies)
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
+app.add_typer(history, name="import")
 app.command()(sweep)
 add_commands(app)
 

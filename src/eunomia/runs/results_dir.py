@@ -10,8 +10,11 @@ from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput, Problem
 
-MARKERS = ("summary.json", "compare.csv", "trace.json")  # at least one is in every results folder
-OTHER_FILES = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
+MARKERS = ("summary.json", "compare.csv", "trace.json", "quality.json")  # at least one is in every results folder
+OTHER_FILES = (
+    "jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html",
+    "jobs.parquet", "throughputs.csv", "scenario.toml",  # of an import
+)  # fmt: skip
 FOLDERS = ("charts", "work", "run")  # images; logs and checkpoints of real jobs; state of an unfinished run
 
 
