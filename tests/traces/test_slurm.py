@@ -169,6 +169,12 @@ def test_files_may_have_other_fields_each(written: Write) -> None:
     assert slurm.read_history([one, two]).trace.job_id == ("7", "8")
 
 
+def test_one_file_may_have_job_ids_and_another_raw_ones(written: Write) -> None:
+    raw = tuple("JobIDRaw" if name == "JobID" else name for name in FIELDS)
+    one, two = written(*lines(JOB), name="a"), written("|".join(raw), line(JobID="8"), name="b")
+    assert slurm.read_history([one, two]).trace.job_id == ("7", "8")
+
+
 def test_array_tasks_are_jobs_and_those_that_never_started_are_left_out(written: Write) -> None:
     rows = [JOB | {"JobID": "7_1"}, JOB | {"JobID": "7_2"}, JOB | {"JobID": "7_[3-9%2]", "State": "PENDING"}]
     found = history(written(*lines(*rows)))
