@@ -20,7 +20,7 @@ from eunomia.traces.slurm_fields import read_numbers
 COMMAND = (
     "sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime now "
     "--format JobID,Submit,Start,End,ElapsedRaw,State,Account,User,Partition,NNodes,NodeList,AllocTRES,ReqTRES,"
-    "Suspended,Restarts"
+    "Suspended"
 )
 FIELDS = (
     "JobID", "JobIDRaw", "Cluster", "Submit", "Start", "End", "Elapsed", "ElapsedRaw", "Suspended", "State", "Account",
