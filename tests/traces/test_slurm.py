@@ -142,6 +142,13 @@ def test_a_requeued_job_is_one_job_of_all_its_runs(written: Write) -> None:
     assert history(path, requeues="last").trace.duration_s.tolist() == [3600]
 
 
+def test_a_run_that_ended_is_continued_by_one_that_was_submitted_soon_after(written: Write) -> None:
+    again = JOB | {"Submit": "2024-01-01T01:10:05", "Start": "2024-01-01T01:20:00", "End": "2024-01-01T02:20:00"}
+    found = history(written(*lines(JOB, again)))
+    assert found.trace.job_id == ("7",)
+    assert found.trace.duration_s.tolist() == [7200]
+
+
 def test_restarts_count_where_earlier_runs_are_not_listed(written: Write) -> None:
     assert history(written(*lines(JOB | {"Restarts": "3"}))).trace.retries.tolist() == [3]
 
@@ -283,6 +290,7 @@ def test_trackable_resources(text: str, accelerators: int, kind: str) -> None:
         ("gpu:t4", 1, "t4"),
         ("gres:gpu:2", 2, ""),
         ("gpu:2(IDX:0,1),shard:16", 2, ""),
+        ("gpu:2,gpu:t4:1", 3, "t4"),
         ("gpu:a100_1g.5gb:7", 7, "a100_1g.5gb"),
         ("(null)", 0, ""),
     ],
