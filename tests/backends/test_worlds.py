@@ -133,7 +133,7 @@ def test_no_job_is_served_faster_than_the_truth(case: Case) -> None:
     jct = dict(zip(jobs["job_id"], jobs["jct_s"], strict=True))
     refused = {order.job_id for _, order in played.decisions if isinstance(order, Refuse)}
     for job in (job for job in world.jobs if job.job_id not in refused):
-        least_s = [job.total_steps / world.speeds.alone(job.job_type, size).max() for size in job.shapes]
+        least_s = [job.total_steps / world.speeds.solo_throughput(job.job_type, size).max() for size in job.shapes]
         least = min(size * seconds for size, seconds in zip(job.shapes, least_s, strict=True))
         assert service[job.job_id] >= least * (1 - 1e-9)
         assert jct[job.job_id] >= (min(least_s) + case.overheads.start_s) * (1 - 1e-9)

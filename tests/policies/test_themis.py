@@ -297,7 +297,7 @@ def test_a_gang_that_could_sit_closer_is_moved_when_its_lease_ends() -> None:
     sits = {
         "holder": np.array([0, -1, 0, -1]),  # one accelerator of each slot
         "on_type": np.array([0]),
-        "until": np.array([view.at]),
+        "lease_end": np.array([view.at]),
         "topology": replace(view.topology, accelerators_per_slot=2),
     }
     for across, seats in ((1.1, ([0, 1], [2, 3])), (1.0, ([0, 2],))):

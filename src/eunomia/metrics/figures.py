@@ -62,11 +62,11 @@ class Metrics(MetricsCollector):
         super().__init__(topology)
         self._speeds, self._prices, self._waits, self._tenants = speeds, prices, waits, tenants or {}
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
-        super().hear(moment, decisions)
+        super().observe(moment, decisions)
         if self._waits is not None:
-            self._waits.hear(moment, decisions)
+            self._waits.observe(moment, decisions)
 
     def figures(self, bins: int = 400) -> Figures:
         """Return the figures of the run, which is over; curves have at most so many bins."""

@@ -210,7 +210,7 @@ def _ahead(scheduler: Scheduler, row: int) -> list[int]:
     """Return the waiting jobs ahead of a job in the last order, best first."""
     last = scheduler.mechanism.candidates
     jobs = scheduler.state.jobs
-    if last is None or scheduler.info.door == "grants":
+    if last is None or scheduler.info.answer_type == "grants":
         waiting = [int(m) for m in scheduler.state.active if m < row]
         return [m for m in waiting if jobs.stage[m] == Stage.WAITING]
     order = list(dict.fromkeys(last.job.tolist()))

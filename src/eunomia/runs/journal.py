@@ -62,7 +62,7 @@ class Journal:
         self._old.close()
         os.close(self._file)
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and its decisions; return when they are on disk."""
         self.repeated = self._repeats("".join(step_lines(moment, decisions)))
         if not self.repeated:

@@ -95,7 +95,7 @@ class ProgressReporter:
         self._jobs, self._metrics, self._report = jobs, metrics, report
         self._moments = 0
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self._moments += 1
         if self._moments % _PROGRESS_MOMENTS == 0:
             self._report(self._metrics.ended, self._jobs, moment.at)
@@ -157,7 +157,7 @@ def timing(wall: float, cpu: float, runner: InlinePolicyRunner, setup: RunConfig
         "policy_cpu_s": runner.cpu_s,
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
         "rounds": runner.asks,
-        "solves": runner.asks if setup.policy.info.door == "shares" else 0,
+        "solves": runner.asks if setup.policy.info.answer_type == "shares" else 0,
         "round_cpu_ms_mean": 1000 * cpu_s / runner.asks if runner.asks else None,
         "decision_ms_p50": _latency_ms(runner, 50),
         "decision_ms_p99": _latency_ms(runner, 99),

@@ -10,7 +10,7 @@ from eunomia.core.mechanism import MechanismConfig
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT, MECHANISMS, load
 from eunomia.mechanisms.leases import Leases
-from eunomia.model.policy import Door, Policy, check_values
+from eunomia.model.policy import AnswerType, Policy, check_values
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies.presets import PRESET_MECHANISMS
 from eunomia.scenario import Scenario
@@ -18,7 +18,7 @@ from eunomia.scenario.schema_models import PhysicsSection
 from eunomia.scenario.source_locations import shown
 
 _OFF = PhysicsSection()
-_ANSWERS: dict[Door, str] = {"shares": "shares of time", "order": "an order", "grants": "grants of seats"}
+_ANSWERS: dict[AnswerType, str] = {"shares": "shares of time", "order": "an order", "grants": "grants of seats"}
 
 
 def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> MechanismConfig:
@@ -65,10 +65,12 @@ def _configured(
 
 def _wrong_door(scenario: Scenario, policy: Policy, config: type[MechanismConfig]) -> list[Problem]:
     """Return a problem if the mechanism does not take what the policy answers."""
-    if policy.info.door in config.answers:
+    if policy.info.answer_type in config.answers:
         return []
-    taken = " or ".join(text for door, text in _ANSWERS.items() if door in config.answers)
-    rule = f"{policy.info.name} answers {_ANSWERS[policy.info.door]}, and the mechanism {config.name} takes {taken}"
+    taken = " or ".join(text for kind, text in _ANSWERS.items() if kind in config.answers)
+    rule = (
+        f"{policy.info.name} answers {_ANSWERS[policy.info.answer_type]}, and the mechanism {config.name} takes {taken}"
+    )
     return [_problem(scenario, "name", rule, f"choose a policy that answers {taken}, or another mechanism")]
 
 

@@ -82,7 +82,7 @@ class RunConfig:
 
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
-        waits = WaitCauses() if self.policy.info.tells_waits else None
+        waits = WaitCauses() if self.policy.info.explains_waits else None
         return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants)
 
     def record_header(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def _note_on_host_capacity(
     policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]
 ) -> tuple[str, ...]:
     """Return a note where running gangs may exceed the CPUs or memory that their shares of time respect."""
-    if policy.info.door != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
+    if policy.info.answer_type != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
         return ()
     capacity = topology.room(np.ones(topology.nodes, dtype=bool))
     demand = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from eunomia.backends.local.world import LocalWorld
-from eunomia.model.decisions import Decision, Renew, Start, Starts, Stop, WakeAt
-from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, Woken
+from eunomia.model.decisions import Decision, Renew, SetTimer, Start, Starts, Stop
+from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, TimerFired
 
 
 class ResumedWorld:
@@ -60,7 +60,7 @@ class ResumedWorld:
             case Stop(job_ids, epochs):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     self._end(job_id, int(epoch))
-            case WakeAt(at):
+            case SetTimer(at):
                 self._wake = at
             case Renew():
                 pass  # ended gangs get a new lease when they start
@@ -95,5 +95,5 @@ class ResumedWorld:
                 self._end(job_id, epoch)
             case Progressed(job_ids, steps):
                 self._steps.update(zip(job_ids, map(float, steps), strict=True))
-            case Woken():
+            case TimerFired():
                 self._wake = math.inf

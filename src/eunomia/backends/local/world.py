@@ -19,7 +19,7 @@ from eunomia.backends.local.environment_filter import check_runnable
 from eunomia.backends.local.gang import LocalGang, lease_end
 from eunomia.backends.local.job_directory import JobFolder, lock
 from eunomia.backends.local.recovery import has_finished, recover_events
-from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
+from eunomia.model.decisions import Ask, Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
@@ -30,7 +30,7 @@ from eunomia.model.events import (
     Measured,
     Moment,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -147,7 +147,7 @@ class LocalWorld:
             case Stop(job_ids, epochs, save):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     self._stop(job_id, epoch, save)
-            case WakeAt(at):
+            case SetTimer(at):
                 self._wake = at
             case Refuse(job_id, why):
                 _log.info("job %r refused: %s", job_id, why)
@@ -246,7 +246,7 @@ class LocalWorld:
             events.append(JobSubmitted(self._coming.popleft()))
         if self._wake <= self._at:
             self._wake = math.inf
-            events.append(Woken())
+            events.append(TimerFired())
         return events
 
     def _take_events(self) -> list[Event]:
