@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from eunomia.backends.protocol import Backend
 from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures
-from eunomia.metrics.job_summary import job_numbers
+from eunomia.metrics.summary import Metric, summarise
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse
 from eunomia.model.events import JobCancelled, JobFinished, Moment
@@ -84,13 +84,13 @@ class StopWhenMeasured:
         self._world.carry_out(decision)
 
 
-def measured_figures(figures: Figures, jobs: Iterable[Job] | None) -> Figures:
+def measured_figures(figures: Figures, jobs: Iterable[Job] | None, metrics: Mapping[str, Metric]) -> Figures:
     """Return the metrics of these jobs only, None = all; utilisation, cost, curves and each job's ρ are unchanged."""
     if jobs is None:
         return figures
     names = {job.job_id for job in jobs}
     rows = np.flatnonzero([name in names for name in figures.jobs["job_id"]])
     columns = {name: column[rows] for name, column in figures.jobs.items()}
-    of_jobs = job_numbers(columns)
-    summary = {name: of_jobs.get(name, number) for name, number in figures.summary.items()}
-    return replace(figures, summary=summary, jobs=columns, alone_s=figures.alone_s[rows])
+    tables = replace(figures.tables, jobs=columns)
+    summary = {**figures.summary, **summarise(tables, metrics)}
+    return replace(figures, summary=summary, tables=tables, jobs=columns, alone_s=figures.alone_s[rows])

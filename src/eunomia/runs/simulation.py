@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from eunomia.backends.protocol import Backend
-from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
+from eunomia.backends.protocol import Backend, TunableBackend
+from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
@@ -27,7 +27,7 @@ from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, 
 from eunomia.runs.result_files import write_columns, write_json
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import simulated_world, with_losses
+from eunomia.setup.backend_factory import virtual_backend, with_losses
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
 
@@ -126,16 +126,18 @@ def simulate(
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
             observers.append(ProgressReporter(len(setup.jobs), metrics, progress))
-        world = simulated_world(setup)
+        world = virtual_backend(setup)
         backend: Backend = world
         reports = observes_losses(setup.policy)
         if setup.tuners or reports:
-            assert isinstance(world, DetailedSimulation)  # the only simulation that reports steps of jobs
+            if not isinstance(world, TunableBackend):
+                rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
+                raise InvalidInput([scenario.problem(("world", "backend"), rule, fix, scenario.world.backend)])
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
-    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
+    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
     return Result(
         scenario=scenario,
         figures=figures,

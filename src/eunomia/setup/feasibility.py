@@ -74,7 +74,7 @@ def check_lease_length(
     """Raise InvalidInput when restarts would take up every lease of a job but its first."""
     if math.isinf(mechanism.lease_s) or policy.info.may_renew_in_time:
         return
-    if scenario.world.backend != "simulated" or _may_end_early(scenario):
+    if _may_end_early(scenario):
         return
     least = [(job, _work_s(job, speeds, topology)) for job in jobs if _restart_s(job, overheads) >= mechanism.lease_s]
     first_s = max(mechanism.lease_s - overheads.start_s, 0.0)  # of work in the first lease

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from eunomia import __version__
+from eunomia.backends.inputs import BackendClass
 from eunomia.core.belief import Belief
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics import Metrics
+from eunomia.metrics.registry import load_all
+from eunomia.metrics.summary import Metric
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of
@@ -31,6 +34,7 @@ from eunomia.setup import world_models
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
+from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
@@ -56,6 +60,8 @@ class RunConfig:
     notes: tuple[str, ...]
     tenants: dict[str, Tenant]  # owners of jobs and tenants that the scenario names
     tuners: dict[str, Tuner]  # by app; they have state, so a configuration is for one run
+    backend: type[BackendClass]
+    metrics_of_users: dict[str, Metric] = field(default_factory=dict)
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
 
     def scheduler(self) -> Scheduler:
@@ -83,7 +89,8 @@ class RunConfig:
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
         waits = WaitCauses() if self.policy.info.explains_waits else None
-        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants)
+        metrics = load_all() | self.metrics_of_users
+        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
@@ -130,7 +137,8 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
-    costs, mechanism = scenario.overheads, mechanism_of(scenario, policy, len(work.jobs))
+    backend, costs = find_backend(scenario), scenario.overheads
+    mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
     setup = RunConfig(
         scenario=scenario,
         nodes=nodes,
@@ -152,15 +160,18 @@ def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
             *_cluster_notes(scenario),
             *work.notes,
             *world_models.notes(scenario),
-            *_notes_on_unused_options(scenario, policy, work.jobs),
+            *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
         ),
+        backend=backend,
+        metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
         neighbours=world_models.neighbours_of(scenario),
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
-    check_lease_length(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
+    if not backend.real_time:
+        check_lease_length(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
     return setup
 
 
@@ -178,14 +189,16 @@ def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
     return tuple(f"Machines: {note}." for note in notes)
 
 
-def _notes_on_unused_options(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+def _notes_on_unused_options(
+    scenario: Scenario, policy: Policy, jobs: tuple[Job, ...], *, real_time: bool
+) -> tuple[str, ...]:
     """Return notes on options of the scenario that have no effect in this run."""
     notes, world = [], scenario.world
     if "shapes" in policy.info.needs and not any(job.other_shapes for job in jobs):
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
-    reasons = world.backend == "local" or scenario.physics.fates != "off"
+    reasons = real_time or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
         notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
     if world.retry_by == "tenant" and (world.retry == "always" or not any(job.tenant for job in jobs)):

@@ -99,7 +99,7 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
 
 def _plugin_class(scenario: Scenario) -> Callable[..., Tuner]:
     """Return the plug-in class that the scenario names. Raises InvalidInput if there is none or it is no tuner."""
-    return PLUGINS.find(scenario.apps.tuner, scenario.base, scenario.where, [*TUNERS, *PLUGINS.announced()])
+    return PLUGINS.find(scenario.apps.tuner, scenario.base, scenario.where, TUNERS)
 
 
 def _plugin_tuner(scenario: Scenario, number: int) -> Tuner:

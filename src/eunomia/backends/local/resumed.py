@@ -1,11 +1,11 @@
-"""Resumes a local run of an earlier process: replays recorded moments, then continues with real ones."""
+"""Resumes a real run of an earlier process: replays recorded moments, then continues with real ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from eunomia.backends.local.world import LocalWorld
+from eunomia.backends.inputs import RealBackend
 from eunomia.model.decisions import Decision, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, TimerFired
 
@@ -17,7 +17,7 @@ class ResumedWorld:
     after the replay reports how: finished, failed, or lost with a node that has joined again.
     """
 
-    def __init__(self, world: LocalWorld, past: Sequence[Moment], at: float):
+    def __init__(self, world: RealBackend, past: Sequence[Moment], at: float):
         self._world, self._past, self._at = world, past, at
         self._is_live = False
         self._running: dict[str, Start] = {}  # by job; the start without a partner
