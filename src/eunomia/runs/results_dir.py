@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, Problem
 
 MARKERS = ("summary.json", "compare.csv", "trace.json")  # at least one is in every results folder
@@ -60,14 +59,13 @@ def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a draft folder; it is renamed to `out` on success and removed on an error."""
     check_free(out, force=force)
     place = out.resolve()
-    with _parents(place, out):
-        draft = _make_draft(place, out)
+    with _parents(place, out), ExitStack() as stack:
         try:
-            yield draft
-            check_free(out, force=force)
-            _replace(draft, place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            draft = stack.enter_context(replacing_folder(place))
+        except OSError as error:
+            raise _refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
+        yield draft
+        check_free(out, force=force)
 
 
 @contextmanager
@@ -84,31 +82,6 @@ def _parents(place: Path, out: Path) -> Iterator[None]:
         for above in missing:
             if above.is_dir() and not any(above.iterdir()):
                 above.rmdir()
-
-
-def _make_draft(place: Path, out: Path) -> Path:
-    """Make a draft folder on the same file system, so that one rename puts it in place."""
-    try:
-        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-        draft.chmod(0o755)
-    except OSError as error:
-        raise _refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
-    return draft
-
-
-def _replace(draft: Path, place: Path) -> None:
-    """Replace a folder by the draft; the old one is removed only after the rename."""
-    if not place.exists():
-        draft.rename(place)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.old.", dir=place.parent))
-    try:
-        place.rename(old / place.name)
-        draft.rename(place)
-    finally:
-        if not place.exists():  # interrupted between the renames
-            (old / place.name).rename(place)
-        shutil.rmtree(old)
 
 
 def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:

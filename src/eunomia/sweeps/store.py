@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eunomia.inputs.atomic_write import write_whole
+from eunomia.inputs.atomic_write import replacing_folder, write_whole
 from eunomia.inputs.disk_errors import DISK
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.runs.result_files import write_json
@@ -111,30 +111,8 @@ class Store:
 
     def write(self, scenario_hash: str, result: Result, *, jobs: bool) -> None:
         """Write a finished run atomically."""
-        draft = self._runs / f".{scenario_hash}.{os.getpid()}"
-        draft.mkdir()
-        try:
-            self._fill(draft, result, jobs=jobs)
-            place = self._runs / scenario_hash
-            if place.exists():  # without jobs.csv
-                shutil.rmtree(place)
-            draft.rename(place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)  # unless renamed
-
-    def _fill(self, draft: Path, result: Result, *, jobs: bool) -> None:
-        """Write the files of a run."""
-        result.write(draft)
-        if not jobs:
-            for name in TABLES:
-                (draft / name).unlink(missing_ok=True)
-        write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
-        notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
-        (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
-        if result.unfinished:
-            text = json.dumps(result.unfinished, indent=2, ensure_ascii=False)
-            (draft / UNFINISHED).write_text(text, encoding="utf-8")
-        (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
+        with replacing_folder(self._runs / scenario_hash) as draft:  # one without jobs.csv may be there
+            _fill(draft, result, jobs=jobs)
 
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
         """Return the numbers of a finished run."""
@@ -168,3 +146,17 @@ class Store:
     def remove_failure(self, scenario_hash: str) -> None:
         """Remove the earlier failure of a run, if any."""
         (self._errors / f"{scenario_hash}.json").unlink(missing_ok=True)
+
+
+def _fill(draft: Path, result: Result, *, jobs: bool) -> None:
+    """Write the files of a run."""
+    result.write(draft)
+    if not jobs:
+        for name in TABLES:
+            (draft / name).unlink(missing_ok=True)
+    write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
+    notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
+    texts = {"notes.json": notes} | ({UNFINISHED: result.unfinished} if result.unfinished else {})
+    for name, lines in texts.items():
+        (draft / name).write_text(json.dumps(lines, indent=2, ensure_ascii=False), encoding="utf-8")
+    (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
