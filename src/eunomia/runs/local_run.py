@@ -16,7 +16,6 @@ from eunomia.backends.local.clock import read_clock
 from eunomia.backends.local.job_directory import last_lines
 from eunomia.backends.local.resumed import ResumedWorld
 from eunomia.backends.protocol import Backend
-from eunomia.inputs.problems import InvalidInput
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
 from eunomia.report.outcomes import JobOutcome
@@ -26,6 +25,7 @@ from eunomia.runs.job_states import JobStates, Watcher
 from eunomia.runs.journal import Journal, JournaledWorld, Past, ResumedPolicyRunner, create, pack
 from eunomia.runs.measurement_window import measured_figures, measured_jobs, measured_note
 from eunomia.runs.report_input import report
+from eunomia.runs.results_dir import refused_out
 from eunomia.runs.resume_check import check_same_run
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
@@ -90,7 +90,7 @@ def _check_backend(scenario: Scenario) -> None:
     if not find_backend(scenario).real_time:
         rule = "eunomia run starts real processes, which this backend does not"
         fix = 'set backend = "local", or use eunomia simulate'
-        raise InvalidInput([scenario.problem(("world", "backend"), rule, fix, scenario.world.backend)])
+        raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
 
 
 def _past(setup: RunConfig, out: Path, *, resume: bool) -> Past:
@@ -99,9 +99,7 @@ def _past(setup: RunConfig, out: Path, *, resume: bool) -> Past:
         create(out / JOURNAL, setup.record_header())
         return Past()
     if not resume:
-        raise run_directory.refusal(
-            out, "the folder holds a run that is not finished", "resume it, or give another one"
-        )
+        raise refused_out(out, "the folder holds a run that is not finished", "resume it, or give another one")
     record = Record(out / JOURNAL)
     check_same_run(record.header, setup.record_header(), setup.scenario, out)
     return Past.of(record)

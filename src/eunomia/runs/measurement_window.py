@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from eunomia.backends.protocol import Backend
-from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures
 from eunomia.metrics.summary import Metric, summarise
 from eunomia.model.arrays import Floats, Ints
@@ -31,14 +30,14 @@ def measured_rows(scenario: Scenario, submitted_s: Floats) -> Ints | None:
         if number >= jobs:
             rule = f"the workload has {jobs:,} jobs, the last of them number {jobs - 1}"
             fix = "choose a window within it, or give it more jobs"
-            raise InvalidInput([scenario.problem(("measure", key), rule, fix, number)])
+            raise scenario.refused(("measure", key), rule, fix, number)
     inside = (submitted_s >= window.from_s) & (submitted_s < window.to_s)
     inside[: window.first_job] = inside[last + 1 :] = False
     rows = np.flatnonzero(inside)
     if not len(rows):
         key = "first_job" if window.from_s == 0 and window.to_s == np.inf else "from_s"
         rule = "no job is in the measured window"
-        raise InvalidInput([scenario.problem(("measure", key), rule, "choose a wider one", window.from_s)])
+        raise scenario.refused(("measure", key), rule, "choose a wider one", window.from_s)
     return rows
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from eunomia.backends.protocol import Backend, TunableBackend
-from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
@@ -132,7 +131,7 @@ def simulate(
         if setup.tuners or reports:
             if not isinstance(world, TunableBackend):
                 rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
-                raise InvalidInput([scenario.problem(("world", "backend"), rule, fix, scenario.world.backend)])
+                raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)

@@ -59,7 +59,7 @@ def _outage_error(scenario: Scenario, job: Job, lost_every_s: float, needed_s: f
         "and to save what it did: it would hardly ever end"
     )
     fix = "give a lower rate, a shorter checkpoint_every_s, or cheaper [overheads]"
-    return InvalidInput([scenario.problem(path, rule, fix)])
+    return scenario.refused(path, rule, fix)
 
 
 def check_lease_length(
@@ -91,7 +91,7 @@ def check_lease_length(
             "give longer leases (inf: until the job ends) or cheaper [overheads], or choose a policy that renews leases"
         )
         length = f"{mechanism.lease_s:.10g}"
-        raise InvalidInput([scenario.problem(("mechanism", "length_s"), rule, fix, length)])
+        raise scenario.refused(("mechanism", "length_s"), rule, fix, length)
 
 
 def _may_end_early(scenario: Scenario) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.field_rules import MOST_S
-from eunomia.inputs.problems import InvalidInput, Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -119,7 +119,7 @@ def _check_searched_models(scenario: Scenario, job_type: Iterable[str], speeds: 
         rule = f"the generator searches draws models that it has no throughputs for ({list_names(missing)})"
         fix = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
         source = scenario.throughputs.source
-        raise InvalidInput([scenario.problem(("throughputs", "source"), rule, fix, source)])
+        raise scenario.refused(("throughputs", "source"), rule, fix, source)
 
 
 def _draw_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:

@@ -122,10 +122,10 @@ def _placed(error: InvalidInput, scenario: Scenario, settings: Settings, order: 
 def _check_backend(scenario: Scenario) -> None:
     if find_backend(scenario).real_time:
         fix = 'write backend = "simulated", or leave it out'
-        raise InvalidInput([scenario.problem(("world", "backend"), "a sweep simulates", fix, scenario.world.backend)])
+        raise scenario.refused(("world", "backend"), "a sweep simulates", fix, scenario.world.backend)
 
 
 def _check_load(scenario: Scenario) -> None:
     load = scenario.workload.load
     if not LOAD.least <= load <= LOAD.most:
-        raise InvalidInput([scenario.problem(LOAD_KEY, f"must be {LOAD.what}", LOAD.fix, f"{load:g}")])
+        raise scenario.refused(LOAD_KEY, f"must be {LOAD.what}", LOAD.fix, f"{load:g}")

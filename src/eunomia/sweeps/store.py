@@ -19,8 +19,8 @@ from typing import Any
 
 from eunomia.inputs.atomic_write import replacing_folder, write_whole
 from eunomia.inputs.disk_errors import DISK
-from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.runs.result_files import write_json
+from eunomia.runs.results_dir import refused_out
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result
 from eunomia.scenario import Scenario
@@ -37,13 +37,9 @@ def check_place(out: Path) -> None:
     """Raise InvalidInput when `out` holds something else than a sweep, or cannot be a folder."""
     above = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
     if not above.is_dir():
-        raise _refusal(out, f"there is a file on the way, {above}" if above != out else "it is a file", ANOTHER)
+        raise refused_out(out, f"there is a file on the way, {above}" if above != out else "it is a file", ANOTHER)
     if out.is_dir() and not (out / MARKER).is_file() and any(out.iterdir()):
-        raise _refusal(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
-
-
-def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])
+        raise refused_out(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
 
 
 class Store:
@@ -64,7 +60,7 @@ class Store:
         except OSError as error:
             if error.errno in DISK:
                 raise
-            raise _refusal(self.out, f"it cannot be written ({error.strerror})", ANOTHER) from error
+            raise refused_out(self.out, f"it cannot be written ({error.strerror})", ANOTHER) from error
         with self._lock():
             self._remove_drafts()
             try:
@@ -88,7 +84,7 @@ class Store:
             try:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise _refusal(self.out, "another sweep is running in this folder", "wait for it") from error
+                raise refused_out(self.out, "another sweep is running in this folder", "wait for it") from error
             yield
         finally:
             os.close(folder)
