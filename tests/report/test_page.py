@@ -137,7 +137,7 @@ def test_words_and_table_are_there_without_javascript(a_report, a_run):
     text = page(a_report(a_run("fifo", [2 * HOUR]), a_run("srtf", [HOUR]), notes=("drawn with seed 7",)))
     static = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert "<noscript>" in static
-    assert "srtf has the lowest average completion time" in static
+    assert "Use srtf: jobs complete after 60.0&nbsp;min on average" in static
     assert "drawn with seed 7" in static
 
 

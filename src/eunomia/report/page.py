@@ -14,7 +14,7 @@ from eunomia.report.all_charts import charts
 from eunomia.report.chart import Chart
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import escaped, json_block
-from eunomia.report.findings import findings
+from eunomia.report.findings import Findings, findings
 from eunomia.report.numbers import numbers
 from eunomia.report.outcomes import job_table
 from eunomia.report.seed_groups import loads
@@ -33,11 +33,12 @@ def page(content: ReportContent) -> str:
     """Return the HTML. Without JavaScript the text and the tables are still shown."""
     drawn = charts(content)
     parts = (
-        f"{sentences('Verdict', findings(content))}\n{sentences('Notes', content.notes)}",
+        verdict_section(findings(content)),
         tables(content),
         job_table(content.outcomes),
         tenants_section(content),
         chart_frames(content, drawn),
+        sentences("Notes", content.notes),
         appendix(content),
     )
     main = "\n".join(filter(None, parts))
@@ -75,6 +76,41 @@ def policy(style: str, script: str) -> str:
 def digest(text: str) -> str:
     """Return the CSP source expression of an inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def verdict_section(found: Findings) -> str:
+    """Return the verdict: warnings, the answer in large, its certainty, a small table, and further sentences."""
+    warnings = "".join(f'<p class="warning">{keep_units(escaped(line))}</p>' for line in found.warnings)
+    certainty = f'<p class="certainty">{keep_units(escaped(found.certainty))}</p>' if found.certainty else ""
+    more = "".join(f"<li>{keep_units(escaped(line))}</li>" for line in found.more)
+    return (
+        f'<section aria-label="Verdict" class="verdict"><h2>Verdict</h2>{warnings}'
+        f'<p class="answer">{keep_units(escaped(found.answer))}</p>{certainty}{verdict_table(found)}'
+        f"{f'<ul>{more}</ul>' if more else ''}</section>"
+    )
+
+
+def verdict_table(found: Findings) -> str:
+    """Return the measures of the recommended policy beside the best of the others; "" without any."""
+    if not found.rows:
+        return ""
+    name = found.chosen or "the first of them"
+    heads = ("Measure (lower is better)", name, "best of the others", "difference")
+    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
+    rows = "".join(
+        f'<tr><th scope="row">{escaped(row.measure)}</th><td>{escaped(row.chosen)}</td><td>{escaped(row.best_other)}</td>'
+        f'<td class="{CLASS_BY_WORSE[row.worse]}">{escaped(row.difference)}</td></tr>'
+        for row in found.rows
+    )
+    return wide("Recommended policy", f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+
+
+CLASS_BY_WORSE = {True: "worse", False: "better", None: "alike"}
+
+
+def wide(name: str, table: str) -> str:
+    """Return a table that scrolls by itself on a narrow page."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
 
 
 def sentences(heading: str, lines: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import escaped
+from eunomia.report.judgement import tied
 from eunomia.report.number_format import ABSENT, Unit, shown
 from eunomia.report.seed_groups import Kind, SeedGroup, comparable, seed_groups
 
@@ -33,6 +34,7 @@ COLUMNS = (
     Column("queueing_mean_s", "Wait average", "s"),
     Column("makespan_s", "Makespan", "s"),
     Column("utilization", "Utilisation", "share", "high"),
+    Column("offered_load", "Offered load", "share", None),
     Column("rho_themis_max", "ρ worst", "ratio"),
     Column("rho_themis_mean", "ρ average", "ratio"),
     Column("preemptions", "Preemptions", "count"),
@@ -41,6 +43,7 @@ COLUMNS = (
     Column("jobs_submitted", "Submitted", "count", None),
 )
 MARK = '<b class="best" title="best in its column">★<span class="unseen"> best</span></b> '
+TIED = '<b class="tied" title="tied for the best">≈<span class="unseen"> tied for the best</span></b> '
 
 
 def run_table(content: ReportContent) -> str:
@@ -72,18 +75,20 @@ def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> st
     if values.size > 1 and values.min() < values.max():
         least, most = (shown(end, column.unit).replace(" ", "\u00a0") for end in (values.min(), values.max()))
         span = f" <small>{least} to {most}</small>"
-    return f"<td>{MARK if is_best(setting, group, column, text) else ''}{escaped(text)}{span}</td>"
+    return f"<td>{mark(setting, group, column)}{escaped(text)}{span}</td>"
 
 
-def is_best(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column, text: str) -> bool:
-    """Return whether the shown number is the best of its load; none is best where all are shown alike."""
+def mark(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> str:
+    """Return the star of the best of a load; of several that tie for the best, a sign that says so."""
     able = [other for other in comparable(group, column.kind) if other.values(column.name).size]
-    if column.better is None or setting not in able:
-        return False
+    if column.better is None or setting not in able or len(able) < 2:
+        return ""
     sign = 1 if column.better == "low" else -1
-    best = min((other.mean(column.name) or 0.0 for other in able), key=lambda value: sign * value)
-    texts = {shown(other.mean(column.name), column.unit) for other in able}
-    return len(texts) > 1 and text == shown(best, column.unit)
+    best = min(able, key=lambda other: sign * (other.mean(column.name) or 0.0))
+    equal = [other for other in able if other is best or tied(best, other, column.name)]
+    if setting not in equal or len(equal) == len(able):
+        return ""
+    return MARK if len(equal) == 1 else TIED
 
 
 def summary_table(content: ReportContent) -> str:

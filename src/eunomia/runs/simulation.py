@@ -47,6 +47,7 @@ class Result:
     refusals: Mapping[str, str] = field(default_factory=dict)  # job id → reason
     given_up: str = ""  # why the run was ended early, if it was
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
+    offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -144,6 +145,7 @@ def simulate(
         record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
         given_up=stalled or world.given_up,
+        offered_load=setup.offered_load(),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.escape import escaped
 from eunomia.report.numbers import chart_numbers
-from eunomia.report.page import charts_section, document, sentences
+from eunomia.report.page import charts_section, document, sentences, verdict_section
 from eunomia.report.sweep.charts import charts
 from eunomia.report.sweep.content import Group, SweepContent
 from eunomia.report.sweep.findings import findings
@@ -30,11 +30,11 @@ def page(content: SweepContent) -> str:
         f"<details><summary>The sweep</summary><pre>{escaped(content.sweep_toml)}</pre></details></section>"
     )
     parts = (
-        sentences("Verdict", findings(content)),
+        verdict_section(findings(content)),
         failures,
-        sentences("Notes", content.notes),
         tables,
         charts_section(drawn),
+        sentences("Notes", content.notes),
         details,
     )
     block = {
