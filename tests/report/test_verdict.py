@@ -21,10 +21,10 @@ def test_two_policies_golden(a_report, a_run):
     found = findings(a_report(fifo, srtf))
     assert found.sentences == (
         "Use srtf: jobs complete after 3.00 h on average, 25 % sooner than under fifo, the alternative (4.00 h). "
-        "The price: its slowest jobs take 4.96 h (99th percentile), 4.00 h under fifo; its worst-treated job has ρ 3.00, "
-        "fifo keeps it to 1.20.",
-        "This holds for these 2 jobs. How far other jobs would change it is not known: there is one seed, and the trace "
-        "is too short to resample its weeks.",
+        "The price: its slowest jobs take 4.96 h (99th percentile), 4.00 h under fifo; its worst-treated job has ρ "
+        "3.00, fifo keeps it to 1.20.",
+        "This holds for these 2 jobs. How far other jobs would change it is not known: there is one seed, and the "
+        "trace is too short to resample its weeks.",
     )
     assert [(row.measure, row.chosen, row.best_other, row.difference, row.worse) for row in found.rows] == [
         ("average completion time", "3.00 h", "4.00 h (fifo)", "−25 %", False),

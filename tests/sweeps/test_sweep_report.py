@@ -139,8 +139,11 @@ def test_curves_run_along_the_load_with_their_bands_and_the_numbers_are_in_the_p
     block = re.search(r'id="eunomia-data">(.*?)</script>', page(TWO), re.DOTALL)
     assert block
     numbers = json.loads(block[1])
-    (chart,) = numbers["charts"]
+    forest, chart = numbers["charts"]
     (fifo, las) = chart["panels"][0]["series"]
+    at_1, at_2 = forest["panels"][0]["series"]
+    assert (at_1["name"], at_1["y"], at_1["low"], at_1["tones"]) == ("load 1", [-0.25], [-0.3], ["better"])
+    assert (at_2["name"], at_2["tones"], forest["categories"]) == ("load 2", ["noise"], ["las"])
     assert (chart["kind"], fifo["x"], fifo["y"]) == ("line", [1, 2], [7200, 14400])
     assert (las["low"], las["high"]) == ([5399.5, 14759.5], [5400.5, 14760.5])
     difference = numbers["groups"][0]["settings"][1]["versus"]["jct_mean_s"]

@@ -177,17 +177,18 @@ def compare(group: tuple[SeedGroup, ...], where: str) -> Findings:
     rows = tuple(filter(None, (measure_row(group, chosen, *measure) for measure in MEASURES)))
     if len(first) == len(ranked):
         values = span(ranked[0][0], ranked[-1][0], "s")
-        answer = f"{where or 'It '}{'it ' * bool(where)}makes no difference to the {deciding.what}: {joined(first)} tie ({values})."
+        it = f"{where}it" if where else "It"
+        answer = f"{it} makes no difference to the {deciding.what}: {joined(first)} tie ({values})."
         answer += f" Of them, {chosen.label} treats tenants best." if _tenants_differ(first) else ""
         certainty = _certainty_of_tie(ranked, deciding)
         return Findings(warnings=tuple(warnings), answer=answer, certainty=certainty, rows=rows, more=tuple(more))
     answer, certainty = recommend(chosen, ranked, first, deciding)
     prices = _prices(group, chosen)
     price = f" The price: {'; '.join(prices)}." if prices else " No other measure here is worse for it."
+    answer = f"{f'{where}use' if where else 'Use'} {answer}{price}"
     return Findings(
-        warnings=tuple(warnings), answer=f"{f'{where}use' if where else 'Use'} {answer}{price}", certainty=certainty, chosen=chosen.label,
-        rows=rows, more=tuple(more),
-    )  # fmt: skip
+        warnings=tuple(warnings), answer=answer, certainty=certainty, chosen=chosen.label, rows=rows, more=tuple(more)
+    )
 
 
 def recommend(chosen: SeedGroup, ranked: Ranked, first: Sequence[SeedGroup], average: Average) -> tuple[str, str]:

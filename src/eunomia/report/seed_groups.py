@@ -69,6 +69,14 @@ def labels(content: ReportContent) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.label for run in content.runs))
 
 
+def best_first(content: ReportContent) -> tuple[str, ...]:
+    """Return the labels by their average completion time at the highest load, runs that left out jobs last."""
+    group = [setting for setting in seed_groups(content) if setting.load == loads(content)[-1]]
+    able = comparable(group)
+    ranked = sorted(group, key=lambda s: (s not in able, math.inf if (mean := s.mean("jct_mean_s")) is None else mean))
+    return tuple(dict.fromkeys((*(setting.label for setting in ranked), *labels(content))))
+
+
 def part_done(number: Callable[[str], float | int | None], kind: Kind = "jobs") -> float:
     """Return the part of its jobs or apps that a run finished; `number` returns a field of summary.json or None.
 

@@ -1,4 +1,4 @@
-"""The verdict of a sweep: what to do and at what price, then what is better than the baseline, where, and what is noise."""
+"""The verdict of a sweep: what to do and at what price, and where runs are better or worse than the baseline."""
 
 from __future__ import annotations
 
