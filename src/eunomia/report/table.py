@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from eunomia.report.content import ReportContent
@@ -130,6 +130,32 @@ def mark(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> st
     if setting not in equal or len(equal) == len(able):
         return ""
     return MARK if len(equal) == 1 else TIED
+
+
+def summary_html(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """Return the averages over the seeds as a plain table, one row for each policy and load, lowest average first."""
+    several = len({row.get("load") for row in rows}) > 1
+    rows_by_key: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        rows_by_key.setdefault((row["policy"], *([row.get("load")] if several else [])), []).append(row)
+    columns = [column for column in COLUMNS if column.name in names]
+    means = {
+        key: {c.name: _mean([row.get(c.name) for row in own]) for c in columns} for key, own in rows_by_key.items()
+    }
+    scaled = [(column, scale_of(column, [mean[column.name] for mean in means.values()])) for column in columns]
+    heads = "".join(
+        f"<th>{escaped(text)}</th>" for text in ("policy", *["load"] * several, *(heading(*c) for c in scaled))
+    )
+    body = []
+    for key in sorted(means, key=lambda key: (key[1:], math.inf if (m := means[key]["jct_mean_s"]) is None else m)):
+        cells = [*map(str, key), *(number(means[key][c.name], c, scale) for c, scale in scaled)]
+        body.append(f"<tr>{''.join(f'<td>{escaped(text)}</td>' for text in cells)}</tr>")
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def summary_table(content: ReportContent) -> str:

@@ -26,7 +26,8 @@ INTRODUCTION = (
     "Each tenant owns a part of the cluster. It is <b>owed</b> that part for as long as its jobs ask for it; what no "
     "job asks for is owed to no tenant. The number in bold is what it <b>got</b>, in per cent of what it was owed: "
     "below 100 % it got less than its part, above it also used the parts of others. In the bar, the upright line is "
-    "what it was owed. Below are the accelerator-hours that it got and was owed, and how long its jobs waited on average."
+    "what it was owed. Below are the accelerator-hours that it got and was owed, and how long its jobs waited on "
+    "average."
 )
 FOOTNOTE = (
     "Different policies owe different amounts, as a job asks for accelerators for as long as it waits. What a tenant "

@@ -130,12 +130,13 @@ def _sha256(scenario: Scenario) -> dict[str, str]:
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
-def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
-    """Build the objects of a run; `work` replaces the jobs of the scenario's workload.
+def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | None = None) -> RunConfig:
+    """Build the objects of a run; `work` replaces the jobs of the scenario's workload, `policy` its policy.
 
     Raises InvalidInput with everything that is wrong in the scenario or in the files that it names.
     """
-    policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
+    named = scenario.policy
+    policy = policy or find_policy(named.name, named.parameters, scenario.base, scenario.where)
     nodes = tuple(
         Node(type=g.type, accelerators=g.accelerators, rack=g.rack, cpus=g.cpus, memory_gib=g.memory_gib)
         for g in scenario.cluster.nodes
