@@ -143,7 +143,7 @@ def compare(
     of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
     """
     with handle_errors(as_json):
-        from eunomia.cli.output import progress_bar, show_summary
+        from eunomia.cli.output import progress_bar, show_summary, show_verdict
         from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
@@ -159,7 +159,10 @@ def compare(
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
             shown = [(case.policy, result) for case, result in results]
-            report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
+            content = report(
+                shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts,
+                folders=[case.folder for case, _ in results],
+            )  # fmt: skip
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
@@ -169,6 +172,7 @@ def compare(
             print(json.dumps(rows, allow_nan=False))
         else:
             show_summary(labelled, (*results[0][1].notes, *note_on_seeds(results)))
+            show_verdict(content)
             print(f"report: {out / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
 

@@ -128,7 +128,8 @@ class Store:
         if not jobs:
             for name in TABLES:
                 (draft / name).unlink(missing_ok=True)
-        write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
+        service_s = float(result.jobs["attained_service_s"].sum())
+        write_json(draft / SERVICE, {"attained_service_s": service_s, "offered_load": result.offered_load})
         notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
         (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
         if result.unfinished:
@@ -143,6 +144,11 @@ class Store:
     def service_s(self, scenario_hash: str) -> float:
         """Return the accelerator-seconds that the jobs of a finished run held."""
         return float(self._read(scenario_hash, SERVICE)["attained_service_s"])
+
+    def offered_load(self, scenario_hash: str) -> float | None:
+        """Return the offered load of a finished run; None where it is unknown."""
+        found = self._read(scenario_hash, SERVICE).get("offered_load")
+        return None if found is None else float(found)
 
     def timing(self, scenario_hash: str) -> dict[str, Any]:
         """Return the numbers of timing.json of a finished run."""
