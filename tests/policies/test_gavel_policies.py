@@ -345,6 +345,42 @@ def test_a_job_of_a_packed_queue_keeps_the_type_that_it_drew() -> None:
     assert set(first.rows.type.tolist()) == {0, 1}  # though all are nine times as fast on one of them
 
 
+def gandiva_asked(
+    throughput: list[list[float]], capacity: list[float], memory: dict[str, Any] | None = None
+) -> tuple[list[list[float]], dict[str, Any]]:
+    """Return x (job, type) and the memory; jobs on one accelerator each, steps/s of 1 beside each other."""
+    jobs, types = np.shape(throughput)
+    one = oracles.Instance(np.array(throughput), np.ones(jobs), np.array(capacity), np.ones(jobs), np.ones(jobs))
+    policy, more = build("gandiva"), {"kind": np.zeros(jobs, int), "paired": np.ones((1, 1, types))}
+    seen = view_of(one, policy, **more)
+    answer = policy.decide(seen if memory is None else View(**{**_parts(seen), "memory": memory}))
+    assert isinstance(answer, Shares)
+    assert answer.rows is not None
+    x = np.zeros((jobs, types))
+    np.add.at(x, (answer.rows.job, answer.rows.type), answer.x)
+    return x.tolist(), dict(answer.memory)
+
+
+def test_gandiva_gives_jobs_that_all_fit_one_type_each_and_they_keep_it_until_an_earlier_one_is_free() -> None:
+    liked = [[9.0, 3.0], [9.0, 3.0], [2.0, 3.0]]  # the first type is the fastest for the average job
+    x, memory = gandiva_asked(liked, [2.0, 2.0])
+    assert x == [[1, 0], [1, 0], [0, 1]]
+    again, memory = gandiva_asked(liked, [2.0, 2.0], memory)
+    assert again == x
+    left = {name: value[1:] if len(value) == 3 else value for name, value in memory.items()}
+    x, _ = gandiva_asked(liked[1:], [2.0, 2.0], left)  # the first job ended
+    assert x == [[1, 0], [1, 0]]  # the third ignores that it is slower there
+
+
+def test_gandiva_slices_time_only_where_jobs_do_not_fit() -> None:
+    paired, memory = gandiva_asked([[1.0, 1.0]] * 4, [1.0, 1.0])
+    assert sorted(map(tuple, paired)) == [(0, 0), (0, 0), (0, 1), (1, 0)]  # two pairs, one job of each has the row
+    assert sorted(memory["type"].tolist()) == [0, 0, 1, 1]
+    sliced, memory = gandiva_asked([[1.0, 1.0]] * 6, [1.0, 1.0])
+    assert np.allclose([row for row in sliced if any(row)], 1 / 3)
+    assert (memory["type"] == -1).all()
+
+
 class TestPlacement:
     """One type, two machines of two: the gang of two is fast on one of them, the gang of four never fits on one."""
 
