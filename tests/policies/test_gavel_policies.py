@@ -38,6 +38,7 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "isolated": alone_throughput(one.rate, one.size, one.capacity),
         "price": np.linspace(1.0, 3.0, types),
         "deadline": np.full(jobs, np.inf),
+        "lease": np.inf,
         "tenant": np.arange(jobs) % 2,
         "tenants": tenants,
         **more,
@@ -262,6 +263,25 @@ class TestTotals:
         assert answer.late == (0,)
         assert "late" in answer.why[0]
         assert answer.x[1, 0] >= 0.75 * (1 - 1e-9)
+
+    @pytest.mark.parametrize("spelling", ["throughput_per_cost?objective=sum&deadlines=true", "min_cost"])
+    def test_a_deadline_is_met_a_lease_early_since_shares_come_in_whole_leases(self, spelling: str) -> None:
+        one = oracles.Instance(np.array([[1.0, 4.0]]), np.ones(1), np.array([1.0, 1.0]), np.ones(1), np.ones(1))
+        prices = np.array([1.0, 9.0])  # a step costs more on the second type, where the job is faster
+        more = {"remaining": np.array([1000.0]), "price": prices, "deadline": np.array([1000.0])}
+        assert decide(spelling, one, **more).x[0].tolist() == pytest.approx([1.0, 0.0])
+        early = decide(spelling, one, **more, lease=500.0)
+        assert float((early.x @ one.rate.T)[0, 0]) == pytest.approx(1000 / 500)
+        last = decide(spelling, one, **more, lease=2000.0)  # it ends before the deadline only if it runs from now on
+        assert last.x[0].tolist() == pytest.approx([0.0, 1.0])
+        assert not last.late
+
+    def test_a_lease_that_cannot_be_spared_makes_no_job_late(self) -> None:
+        one = oracles.Instance(np.ones((2, 1)), np.ones(2), np.array([1.0]), np.ones(2), np.ones(2))
+        more = {"deadline": np.full(2, 200.0), "remaining": np.full(2, 100.0), "lease": 50.0}
+        answer = decide("throughput_per_cost?objective=sum&deadlines=true", one, **more)
+        assert not answer.late
+        assert answer.x[:, 0].tolist() == pytest.approx([0.5, 0.5])
 
 
 class TestWaterFilling:
