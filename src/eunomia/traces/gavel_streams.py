@@ -34,11 +34,13 @@ _SIZED = tuple(
     (f"{model} (batch size {size})", model in _SCALABLE) for model, sizes in _BATCH_SIZES.items() for size in sizes
 )
 _A3C, _CYCLEGAN = ("A3C", False), ("CycleGAN", False)
+_RESNET_50 = tuple(row for row in _SIZED if row[0].startswith("ResNet-50"))
 _TRANSFORMERS_END = 14  # rows before the language models
 # The order decides which job type a random number draws.
 JOB_TABLES = {
     "artifact": (*_SIZED, _A3C, _CYCLEGAN),  # the published code since its commit 19a0dd2, of 2020-08-29
     "published": (*_SIZED[:_TRANSFORMERS_END], _A3C, *_SIZED[_TRANSFORMERS_END:], _CYCLEGAN),  # before: the figures
+    "cost": (*_RESNET_50, *[_A3C] * len(_RESNET_50)),  # half ResNet-50, half A3C: the paper's section on cost
 }
 
 
@@ -46,8 +48,9 @@ JOB_TABLES = {
 class GavelStreams:
     """Poisson arrivals, Philly-like sizes and durations; with `priorities` a fifth of the jobs has weight 5.
 
-    With `deadlines` a job is due after 1.2 (33 % of jobs), 2 (34 %) or 10 (33 %) times its duration. `table` is the
-    order of the job types: that of the published code, or the earlier one with which the paper's figures were drawn.
+    With `deadlines` a job is due after 1.2 (33 % of jobs), 2 (34 %) or 10 (33 %) times its duration. `table` has
+    the job types in order: that of the published code, the earlier one with which the paper's figures were drawn, or
+    the two models of its section on cost.
     """
 
     jobs: int = 1000
