@@ -108,7 +108,7 @@ class LiveService:
     def start(self, **variables: str) -> None:
         with open(self.folder / "log", "a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "eunomia.cli.app", "serve", "site.toml"],
+                [sys.executable, "-m", "eunomia", "serve", "site.toml"],
                 cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **variables},
             )  # fmt: skip
         assert self.process.stdout is not None

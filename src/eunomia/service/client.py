@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -101,7 +102,6 @@ class Client:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str, **query: Any) -> dict[str, Any]:
         """Return the JSON of a page."""
@@ -132,12 +132,14 @@ class Client:
     def events(self, path: str, after: int | None = None) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Yield number, kind and data of server-sent events until the stream ends."""
         connection = self._connect()
+        ends = contextlib.ExitStack()
         headers = self._headers() | ({} if after is None else {"Last-Event-ID": str(after)})
         try:
             connection.request("GET", path, headers=headers)
             response = connection.getresponse()
             if response.status >= 300:
                 raise _refusal(response.status, response.read())
+            ends.callback(response.close)
             event: dict[str, str] = {}
             while line := response.readline():
                 text = line.decode().rstrip("\n")
@@ -150,6 +152,7 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{self.address.url}: {error}") from error
         finally:
+            ends.close()
             connection.close()
 
     def job_path(self, job_id: str) -> str:
@@ -171,19 +174,17 @@ class Client:
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = self._connect()
         try:
-            if self._connection is None:
-                self._connection = self._connect()
-            self._connection.request(method, path, body, {**self._headers(), **headers})
-            response = self._connection.getresponse()
+            connection.request(method, path, body, {**self._headers(), **headers, "Connection": "close"})
+            response = connection.getresponse()
             raw = response.read()
         except (OSError, http.client.HTTPException) as error:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
             raise Unreachable(
                 f"the service at {self.address.url} does not answer ({error or type(error).__name__})"
             ) from error
+        finally:
+            connection.close()
         if response.status >= 300:
             raise _refusal(response.status, raw)
         return response, raw
