@@ -20,6 +20,7 @@ from eunomia.cli.options import JsonOption, ScenarioArgument
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
 from eunomia.cli.run import run
+from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -289,6 +290,7 @@ app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.command()(sweep)
+add_service_commands(app)
 add_commands(app)
 
 
@@ -297,6 +299,8 @@ def _repeat_options(words: list[str]) -> list[str]:
     repeated: list[str] = []
     option = ""  # whose values are being read
     for i, word in enumerate(words):
+        if word == "--":
+            return repeated + words[i:]  # the command of a job
         first = i > 0 and words[i - 1] == option
         if option and not first and _FURTHER_VALUE[option].fullmatch(word):
             repeated.append(option)
@@ -309,15 +313,16 @@ def _repeat_options(words: list[str]) -> list[str]:
 def main() -> NoReturn:
     """Run the command line and exit with its code.
 
-    SIGTERM is handled like Ctrl-C; so is SIGINT even if it was ignored, as in a script's background jobs, and SIGHUP
-    unless it was ignored, as by `nohup`.
+    SIGTERM is handled like Ctrl-C (`serve` has its own way); so is SIGINT even if it was ignored, as in a script's
+    background jobs, and SIGHUP unless it was ignored, as by `nohup`.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals whose encoding lacks ρ
-    as_json = "--json" in sys.argv
+    ours = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
+    as_json = "--json" in ours
     try:
         sys.exit(app(_repeat_options(sys.argv[1:]), standalone_mode=not as_json))
     except _MISUSE as error:
