@@ -15,6 +15,7 @@ import typer
 from eunomia import __version__
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
+from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.options import JsonOption, ScenarioArgument
 from eunomia.cli.plugins import add_commands
@@ -290,6 +291,7 @@ app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.command()(sweep)
+app.command()(estimate)
 add_service_commands(app)
 add_commands(app)
 
