@@ -17,6 +17,7 @@ from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
+from eunomia.cli.history import app as history
 from eunomia.cli.options import JsonOption, ScenarioArgument
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
@@ -290,6 +291,7 @@ app.command()(policies)
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
+app.add_typer(history, name="import")
 app.command()(sweep)
 app.command()(estimate)
 add_service_commands(app)
