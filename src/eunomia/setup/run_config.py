@@ -94,7 +94,7 @@ class RunConfig:
         for job in self.jobs:
             key = (job.job_type, job.scale_factor)
             if key not in rates:
-                speeds = self.truth.alone(*key)
+                speeds = self.truth.solo_throughput(*key)
                 rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
             demand += job.scale_factor * job.total_steps / rates[key]
         return demand / (span * float(capacity.sum()))
@@ -229,7 +229,11 @@ def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]
         rules.append("deadlines, and no job has one")
     if policy.info.name == "by_weight" and len({job.weight for job in jobs}) < 2:
         rules.append("weights, and all jobs have the same")
-    if policy.info.door == "order" and "tenant" in axes.get("fairness", ()) and len({job.tenant for job in jobs}) < 2:
+    if (
+        policy.info.answer_type == "order"
+        and "tenant" in axes.get("fairness", ())
+        and len({job.tenant for job in jobs}) < 2
+    ):
         rules.append("tenants, and no two jobs differ in theirs")
     return [
         f"{policy.info.name} goes by {rule}: here it cannot differ from a policy that ignores them." for rule in rules
