@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from eunomia.report import ReportContent, RunFigures, export_charts, write_report
     from eunomia.runs import Result, simulate
     from eunomia.scenario import Scenario, load_scenario
-    from eunomia.sweeps import simulate_many
+    from eunomia.sweeps import Comparison, SweepOutcome, compare, simulate_many, sweep
     from eunomia.throughputs import load as load_throughputs
     from eunomia.traces import Trace
     from eunomia.traces import generate as generate_trace
@@ -41,6 +41,7 @@ __all__ = [
     "Answer",
     "BackendClass",
     "BackendInputs",
+    "Comparison",
     "Grants",
     "InvalidAnswer",
     "InvalidInput",
@@ -57,6 +58,7 @@ __all__ = [
     "Scenario",
     "Shares",
     "Solution",
+    "SweepOutcome",
     "Topology",
     "Trace",
     "Trials",
@@ -65,6 +67,7 @@ __all__ = [
     "View",
     "__version__",
     "by_fastest",
+    "compare",
     "decisions",
     "events",
     "export_charts",
@@ -76,6 +79,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "solve",
+    "sweep",
     "trace_window",
     "write_report",
     "write_trace",
@@ -94,7 +98,7 @@ _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "report": "ReportContent RunFigures export_charts write_report",
     "runs": "Result simulate",
     "scenario": "Scenario load_scenario",
-    "sweeps": "simulate_many",
+    "sweeps": "Comparison SweepOutcome compare simulate_many sweep",
     "throughputs": "load_throughputs=load",
     "traces": "Trace generate_trace=generate read_trace=read trace_window=window write_trace=write_native",
     "tuners.trials": "Trials",

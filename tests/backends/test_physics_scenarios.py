@@ -245,7 +245,7 @@ def test_a_size_or_a_cost_that_is_none_is_named(sizes: dict[str, float], tmp_pat
 
 
 @pytest.mark.parametrize("policy", ["kueue_fair_share", "philly"])  # philly asks for places again and again
-@pytest.mark.parametrize("physics", [None, {"placement": "themis"}])
+@pytest.mark.parametrize("physics", [pytest.param(None, marks=pytest.mark.slow), {"placement": "themis"}])
 def test_machines_that_go_and_come_keep_no_run_alive_in_which_the_rest_can_never_sit(
     physics: dict[str, Any] | None, policy: str, tmp_path: Path
 ) -> None:

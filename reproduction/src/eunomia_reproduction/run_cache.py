@@ -1,4 +1,4 @@
-"""Many runs of one experiment: each once, a process per core, and none that is in the folder already."""
+"""Many runs of one experiment: each once, in several processes, and none that is in the folder already."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def make_all(
 
         if len(missing) < len(files):
             request.tell(f"{len(files) - len(missing)} of {len(files)} runs are there already")
-        with Pool(os.cpu_count() or 1, worker) as pool:
+        with Pool(request.processes or os.cpu_count() or 1, worker) as pool:
             pool.run([{**orders[run].task, "file": file} for file, run in missing.items()], observe)
         return {run: read(file) for run, file in files.items() if run not in failed}, failed
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eunomia.allocation.auctions.auction_result import AuctionResult
     from eunomia.model.arrays import Array
     from eunomia.records.explain import Explanation
+    from eunomia.report import ReportContent
     from eunomia.runs.simulation import Progress, Result
 
 ROWS_SHOWN = 20  # of a solution
@@ -88,6 +89,15 @@ def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) ->
     console.print(table)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+
+
+def show_verdict(content: ReportContent) -> None:
+    """Print the warnings of the verdict, the answer and its certainty."""
+    from eunomia.report.findings import findings
+
+    found = findings(content)
+    for line in filter(None, ("", *found.warnings, found.answer, found.certainty)):
+        Console().print(line, markup=False, highlight=False)
 
 
 def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:

@@ -78,6 +78,7 @@ def run_real(
             notes=setup.notes + measured_note(measured, setup.jobs),
             refusals=refusals.why,
             given_up=stalled,
+            offered_load=setup.offered_load(),
         )
         result = replace(result, outcomes=_outcomes(world, states, result))
         result.write(results)

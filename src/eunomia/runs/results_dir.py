@@ -9,8 +9,12 @@ from pathlib import Path
 from eunomia.inputs.atomic_write import replacing_folder
 from eunomia.inputs.problems import InvalidInput, refused
 
-MARKERS = ("summary.json", "compare.csv", "trace.json")  # at least one is in every results folder
-OTHER_FILES = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
+MARKERS = ("summary.json", "compare.csv", "trace.json", "quality.json")  # at least one is in every results folder
+OTHER_FILES = (
+    "jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html",
+    "cells.csv", "truth.svg", "truth.png",  # of an estimate
+    "jobs.parquet", "throughputs.csv", "scenario.toml",  # of an import
+)  # fmt: skip
 FOLDERS = ("charts", "work", "run")  # images; logs and checkpoints of real jobs; state of an unfinished run
 
 

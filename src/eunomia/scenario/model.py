@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,12 @@ class Scenario(Section):
         copy = self.model_copy(update={"policy": PolicySection.model_validate({**parameters, "name": name})})
         places = self._places.moved(("policy",), (f"--policy {spelling}", None))
         return copy.placed(self.name, self.base, places)
+
+    def with_policy_of(self, name: str, parameters: Mapping[str, Any]) -> Scenario:
+        """Return the scenario with the name and the parameters of a policy object."""
+        section = PolicySection.model_validate({**parameters, "name": name})
+        places = self._places.moved(("policy",), (f"policy {name}", None))
+        return self.model_copy(update={"policy": section}).placed(self.name, self.base, places)
 
     def as_dict(self) -> dict[str, Any]:
         """Return every key with its value, in JSON's types, as `scenario_from_dict` reads it: inf is "inf"."""

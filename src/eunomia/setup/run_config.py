@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -86,6 +87,24 @@ class RunConfig:
         own = self.scenario.cluster.prices
         return {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
 
+    def offered_load(self) -> float | None:
+        """Return the mean demand of the jobs ÷ capacity while they arrive; None where all arrive at once.
+
+        A job asks for its gang for as long as it would run if its time were split over its types by capacity.
+        """
+        span = self.jobs[-1].submitted - self.jobs[0].submitted if self.jobs else 0.0
+        if not (math.isfinite(span) and span > 0):
+            return None
+        capacity, rates = self.topology.capacity(), dict[tuple[str, int], float]()
+        demand = 0.0
+        for job in self.jobs:
+            key = (job.job_type, job.scale_factor)
+            if key not in rates:
+                speeds = self.truth.solo_throughput(*key)
+                rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
+            demand += job.scale_factor * job.total_steps / rates[key]
+        return demand / (span * float(capacity.sum()))
+
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
         waits = WaitCauses() if self.policy.info.explains_waits else None
@@ -118,12 +137,13 @@ def _sha256(scenario: Scenario) -> dict[str, str]:
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
-def set_up(scenario: Scenario, work: Workload | None = None) -> RunConfig:
-    """Build the objects of a run; `work` replaces the jobs of the scenario's workload.
+def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | None = None) -> RunConfig:
+    """Build the objects of a run; `work` replaces the jobs of the scenario's workload, `policy` its policy.
 
     Raises InvalidInput with everything that is wrong in the scenario or in the files that it names.
     """
-    policy = find_policy(scenario.policy.name, scenario.policy.parameters, scenario.base, scenario.where)
+    named = scenario.policy
+    policy = policy or find_policy(named.name, named.parameters, scenario.base, scenario.where)
     nodes = tuple(
         Node(type=g.type, accelerators=g.accelerators, rack=g.rack, cpus=g.cpus, memory_gib=g.memory_gib)
         for g in scenario.cluster.nodes
@@ -198,6 +218,7 @@ def _notes_on_unused_options(
         notes.append(
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
+    notes += _notes_on_absent_columns(policy, jobs)
     reasons = real_time or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
         notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
@@ -210,6 +231,26 @@ def _notes_on_unused_options(
     if nested and not policy.info.reads_nested_quotas:
         notes.append(f"{policy.info.name} looks at quotas of tenants at the top only; not at that of {nested[0]}.")
     return tuple(notes)
+
+
+def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]:
+    """Return a note if the policy goes by deadlines, weights or tenants and no two jobs differ in them."""
+    needs, taxonomy = policy.info.needs, policy.info.taxonomy
+    axes = {} if taxonomy is None else taxonomy.axes(needs)
+    rules = []
+    if "deadline" in axes.get("objective", ()) and all(job.deadline == math.inf for job in jobs):
+        rules.append("deadlines, and no job has one")
+    if policy.info.name == "by_weight" and len({job.weight for job in jobs}) < 2:
+        rules.append("weights, and all jobs have the same")
+    if (
+        policy.info.answer_type == "order"
+        and "tenant" in axes.get("fairness", ())
+        and len({job.tenant for job in jobs}) < 2
+    ):
+        rules.append("tenants, and no two jobs differ in theirs")
+    return [
+        f"{policy.info.name} goes by {rule}: here it cannot differ from a policy that ignores them." for rule in rules
+    ]
 
 
 def _note_on_host_capacity(

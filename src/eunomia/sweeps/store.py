@@ -118,6 +118,11 @@ class Store:
         """Return the accelerator-seconds that the jobs of a finished run held."""
         return float(self._read(scenario_hash, SERVICE)["attained_service_s"])
 
+    def offered_load(self, scenario_hash: str) -> float | None:
+        """Return the offered load of a finished run; None where it is unknown."""
+        found = self._read(scenario_hash, SERVICE).get("offered_load")
+        return None if found is None else float(found)
+
     def timing(self, scenario_hash: str) -> dict[str, Any]:
         """Return the numbers of timing.json of a finished run."""
         return dict(self._read(scenario_hash, "timing.json"))
@@ -150,7 +155,8 @@ def _fill(draft: Path, result: Result, *, jobs: bool) -> None:
     if not jobs:
         for name in TABLES:
             (draft / name).unlink(missing_ok=True)
-    write_json(draft / SERVICE, {"attained_service_s": float(result.jobs["attained_service_s"].sum())})
+    service_s = float(result.jobs["attained_service_s"].sum())
+    write_json(draft / SERVICE, {"attained_service_s": service_s, "offered_load": result.offered_load})
     notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
     texts = {"notes.json": notes} | ({UNFINISHED: result.unfinished} if result.unfinished else {})
     for name, lines in texts.items():
