@@ -19,12 +19,14 @@ from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.history import app as history
 from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.plan import plan
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
 from eunomia.cli.run import run
 from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -293,6 +295,8 @@ app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.add_typer(history, name="import")
 app.command()(sweep)
+app.command()(whatif)
+app.command()(plan)
 app.command()(estimate)
 add_service_commands(app)
 add_commands(app)
