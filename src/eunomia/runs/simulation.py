@@ -25,6 +25,7 @@ from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.runs.run_time_estimates import RunTimeEstimating
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import simulated_world, with_losses
@@ -132,6 +133,8 @@ def simulate(
         if setup.tuners or reports:
             assert isinstance(world, DetailedSimulation)  # the only simulation that reports steps of jobs
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
+        if scenario.belief.duration != "declared":
+            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
