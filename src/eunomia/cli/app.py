@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
+from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.estimate import estimate
@@ -287,6 +288,7 @@ app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.command()(sweep)
 app.command()(estimate)
+app.command()(calibrate)
 add_commands(app)
 
 
