@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
+from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
 from eunomia.cli.estimate import estimate
@@ -298,6 +299,7 @@ app.command()(sweep)
 app.command()(whatif)
 app.command()(plan)
 app.command()(estimate)
+app.command()(calibrate)
 add_service_commands(app)
 add_commands(app)
 

@@ -27,6 +27,7 @@ from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.runs.run_time_estimates import RunTimeEstimating
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
@@ -153,6 +154,8 @@ def simulate(
                 rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
                 raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
+        if scenario.belief.duration != "declared":
+            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)

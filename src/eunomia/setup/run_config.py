@@ -32,6 +32,7 @@ from eunomia.records.replay import header
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
+from eunomia.setup.belief_estimate import estimated_throughputs
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -157,6 +158,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
+    elif scenario.belief.kind == "estimated":
+        believed = estimated_throughputs(scenario, believed, truth.job_types)
     backend, costs = find_backend(scenario), scenario.overheads
     mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
     setup = RunConfig(
@@ -181,6 +184,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *work.notes,
             *world_models.notes(scenario),
             *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
+            *_notes_on_belief(scenario, policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
         ),
@@ -200,6 +204,21 @@ def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...])
     if "loss_curve" not in policy.info.needs:
         return jobs
     return tuple(replace(job, loss=curve_of(scenario.seed, job.job_id)) for job in jobs)
+
+
+def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
+    """Return notes on what is estimated in this run, and whether the policy reads it."""
+    notes, belief = [], scenario.belief
+    if belief.kind == "estimated":
+        notes.append(
+            f"Throughputs of pairs are estimated from those of {belief.references} reference job types and "
+            f"{belief.profiled:.0%} of each other job type's pairs with them; measuring these is not charged."
+        )
+    if belief.duration != "declared":
+        reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
+        source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"
+        notes.append(f"Run times of jobs are {source}; {policy.info.name} {reads} them.")
+    return tuple(notes)
 
 
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
