@@ -93,7 +93,7 @@ def judge_transfer(table: TransferTable) -> TransferScores:
 def judge_ratios(table: TransferTable) -> TransferScores:
     """Judge the naive answer: the measurement times the median ratio of other models between the two types."""
     group = table.facts.type_group[table.type]
-    rate = {}
+    rate: dict[tuple[int, int], list[float]] = {}
     for row in range(len(table.job)):
         rate.setdefault((int(table.job[row]), int(group[row])), []).append(float(table.rate[row]))
     off: dict[int, list[float]] = {}
@@ -173,9 +173,9 @@ def read_mlperf(folder: Path, accelerators: int = 8) -> TransferTable:
             and type in MLPERF_SPECS
             and rate
             and float(rate)
+            and int(count or 0) == accelerators
         ):
-            if int(count or 0) == accelerators:
-                found.setdefault((bench, type), []).append(float(rate))
+            found.setdefault((bench, type), []).append(float(rate))
     benches, types = (tuple(dict.fromkeys(key[m] for key in found)) for m in (0, 1))
     specs = elementary.log(np.array([MLPERF_SPECS[type] for type in types], dtype=float))
     facts = TransferFacts(
