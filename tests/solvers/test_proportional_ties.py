@@ -12,7 +12,6 @@ from eunomia.solvers.nash_welfare import box_refinement
 from eunomia.solvers.nash_welfare.aggregated_rows import NashRows, settled
 from eunomia.solvers.nash_welfare.barrier import ALONE, MOST_STEPS, interior
 from eunomia.solvers.nash_welfare.response import OPEN
-from eunomia.solvers.nash_welfare.sample import drawn
 from eunomia.solvers.nash_welfare.symmetry import MergedRows, merged
 from eunomia.solvers.proportional import NashWelfareResult, fairest_product
 
@@ -168,7 +167,7 @@ def test_a_row_of_nearly_all_weight_leaves_the_picks_of_a_sample_to_the_others()
     weight = rng.uniform(1, 2, 5_000)
     weight[17] = 1e9
     rows = NashRows(rng.uniform(1, 2, (3, 5_000)), np.ones(5_000), weight)
-    sample = drawn(rows, 500)
+    sample = rows.sample(500)
     assert len(np.unique(sample.weight)) > 300
     assert sample.weight.max() == 1e9
     assert sample.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
