@@ -152,7 +152,7 @@ def mixed(alike: MergedRows, rows: NashRows, price: Floats) -> tuple[Floats, Flo
     none = np.zeros(len(price))
     at = price.copy()
     x, steps = interior(
-        few.rate, few.size, few.weight, capacity, none, np.diag(none), none,
+        few.rate, few.size, few.weight, capacity, (none, np.diag(none), none),
         price * (1 - 1e-7), price * (1 + 1e-7), at, 1e-10, ALONE, MOST_STEPS,
     )  # fmt: skip
     assert 0 <= steps < MOST_STEPS
@@ -183,7 +183,7 @@ def test_light_rows_are_resolved_beside_heavy_ones_in_few_steps() -> None:
     price = total / (3 * capacity)
     start = price.copy()
     x, steps = interior(
-        rate, np.ones(600), weight, capacity, none, np.diag(none), none,
+        rate, np.ones(600), weight, capacity, (none, np.diag(none), none),
         none, 2 * total / capacity, start, 1e-10, ALONE, MOST_STEPS,
     )  # fmt: skip
     assert 0 <= steps < 120

@@ -215,7 +215,7 @@ def _interior(
     tally, price = market.tally, market.inner(start)
     x, steps = interior(
         rows.rate, rows.size, rows.weight, market.capacity,
-        tally.first, tally.mixed, tally.fixed, market.low, market.high, price, goal, alone, most,
+        (tally.first, tally.mixed, tally.fixed), market.low, market.high, price, goal, alone, most,
     )  # fmt: skip
     if not 0 <= steps < most:
         raise NoOptimum(f"the interior point found no optimum for {len(rows)} rows ({steps} steps)")
