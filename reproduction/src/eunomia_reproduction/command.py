@@ -33,6 +33,7 @@ def reproduce(
         bool, typer.Option("--check", help="Leave with exit code 1 when a row is outside or nothing is checked.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds to run, where NAME draws at random.")] = 1,
+    processes: Annotated[int, typer.Option(min=0, metavar="N", help="Runs at a time; 0 = one per core.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing NAME.csv.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be measured again.")] = False,
     as_json: JsonOption = False,
@@ -54,7 +55,7 @@ def reproduce(
         if out is None:
             raise _misuse("--out", "there is no folder for the results", f"add --out {name}-out")
         check_free(out, name, force=force)
-        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_log))
+        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, processes=processes, tell=_log))
         files = table.write(out, name)
         if as_json:
             print(json.dumps({"name": name, "checked": _checked(table), **table.as_dict()}, allow_nan=False))

@@ -13,15 +13,21 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
+from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
+from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
+from eunomia.cli.history import app as history
 from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.plan import plan
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
 from eunomia.cli.run import run
+from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -143,7 +149,7 @@ def compare(
     of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
     """
     with handle_errors(as_json):
-        from eunomia.cli.output import progress_bar, show_summary
+        from eunomia.cli.output import progress_bar, show_summary, show_verdict
         from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
@@ -159,7 +165,10 @@ def compare(
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
             shown = [(case.policy, result) for case, result in results]
-            report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
+            content = report(
+                shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts,
+                folders=[case.folder for case, _ in results],
+            )  # fmt: skip
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
@@ -169,6 +178,7 @@ def compare(
             print(json.dumps(rows, allow_nan=False))
         else:
             show_summary(labelled, (*results[0][1].notes, *note_on_seeds(results)))
+            show_verdict(content)
             print(f"report: {out / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
 
@@ -284,7 +294,13 @@ app.command()(policies)
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
+app.add_typer(history, name="import")
 app.command()(sweep)
+app.command()(whatif)
+app.command()(plan)
+app.command()(estimate)
+app.command()(calibrate)
+add_service_commands(app)
 add_commands(app)
 
 
@@ -293,6 +309,8 @@ def _repeat_options(words: list[str]) -> list[str]:
     repeated: list[str] = []
     option = ""  # whose values are being read
     for i, word in enumerate(words):
+        if word == "--":
+            return repeated + words[i:]  # the command of a job
         first = i > 0 and words[i - 1] == option
         if option and not first and _FURTHER_VALUE[option].fullmatch(word):
             repeated.append(option)
@@ -305,15 +323,16 @@ def _repeat_options(words: list[str]) -> list[str]:
 def main() -> NoReturn:
     """Run the command line and exit with its code.
 
-    SIGTERM is handled like Ctrl-C; so is SIGINT even if it was ignored, as in a script's background jobs, and SIGHUP
-    unless it was ignored, as by `nohup`.
+    SIGTERM is handled like Ctrl-C (`serve` has its own way); so is SIGINT even if it was ignored, as in a script's
+    background jobs, and SIGHUP unless it was ignored, as by `nohup`.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals whose encoding lacks ρ
-    as_json = "--json" in sys.argv
+    ours = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
+    as_json = "--json" in ours
     try:
         sys.exit(app(_repeat_options(sys.argv[1:]), standalone_mode=not as_json))
     except _MISUSE as error:

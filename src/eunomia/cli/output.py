@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eunomia.allocation.auctions.auction_result import AuctionResult
     from eunomia.model.arrays import Array
     from eunomia.records.explain import Explanation
+    from eunomia.report import ReportContent
     from eunomia.runs.simulation import Progress, Result
 
 ROWS_SHOWN = 20  # of a solution
@@ -90,6 +91,15 @@ def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) ->
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
 
 
+def show_verdict(content: ReportContent) -> None:
+    """Print the warnings of the verdict, the answer and its certainty."""
+    from eunomia.report.findings import findings
+
+    found = findings(content)
+    for line in filter(None, ("", *found.warnings, found.answer, found.certainty)):
+        Console().print(line, markup=False, highlight=False)
+
+
 def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
     """Print the counts of jobs that did not finish, then the reasons."""
     for number, line in enumerate(endings):
@@ -120,6 +130,8 @@ def show_explanation(found: Explanation, at: float | None) -> None:
     gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
     head = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s)}, {started}, now {found.status}"
     console.print(head, markup=False)
+    if found.estimate:
+        console.print(found.estimate, markup=False)
     if found.refused:
         console.print(f"it was refused: {found.refused}", markup=False)
     elif not found.waits:

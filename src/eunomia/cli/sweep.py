@@ -163,14 +163,16 @@ def _report(sweep_file: SweepFile, frame: AxisRoles, outcome: SweepResult, out: 
     """Write the report, and print the results as text or JSON."""
     from eunomia.report.number_format import plural
     from eunomia.report.sweep import write_sweep_report
-    from eunomia.report.sweep.findings import findings
+    from eunomia.report.sweep.findings import details, findings
     from eunomia.sweeps.analysis import content_of
     from eunomia.sweeps.runner import TABLE
 
     content = content_of(sweep_file, frame, outcome)
     write_sweep_report(content, out / "report.html")
+    found = findings(content)
+    sentences = (*found.sentences, *details(content))
     if as_json:
-        typer.echo(json.dumps(_as_json(outcome, out / TABLE, out / "report.html", findings(content)), allow_nan=False))
+        typer.echo(json.dumps(_as_json(outcome, out / TABLE, out / "report.html", sentences), allow_nan=False))
         return
     for failure in outcome.failures:
         typer.echo(f"failed: {failure.row.name}: {failure.error}", err=True)
@@ -178,7 +180,8 @@ def _report(sweep_file: SweepFile, frame: AxisRoles, outcome: SweepResult, out: 
         typer.echo(f"unfinished: {run.row.name}: {'; '.join(run.why)}", err=True)
     done = f"{plural(len(outcome.rows), 'run')} done ({outcome.found_done:,} were before)"
     typer.echo(f"{done}, {len(outcome.failures):,} failed")
-    for sentence in findings(content):
+    typer.echo("\n".join(found.sentences))
+    for sentence in details(content):
         typer.echo(f"- {sentence}")
     typer.echo(f"table: {out / TABLE}\nreport: {out / 'report.html'}")
 

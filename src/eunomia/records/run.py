@@ -24,7 +24,7 @@ MAX_MOMENTS_PER_JOB = 10  # in addition, for every job submitted so far, as jobs
 class Observer(Protocol):
     """Receives every moment and its decisions and changes nothing: metrics, a record, a progress bar."""
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Receive one moment and its decisions."""
         ...
 
@@ -108,7 +108,7 @@ def _handle(
     """Handle one moment; return the moment with the answer, if the policy was asked."""
     decisions = scheduler.handle(moment)
     for observer in observers:
-        observer.hear(moment, decisions)
+        observer.observe(moment, decisions)
     following = None
     for decision in decisions:
         if isinstance(decision, Ask):

@@ -24,6 +24,7 @@ from eunomia.report.escape import plain
 from eunomia.report.number_format import DAY, HOUR, MINUTE, Unit, shown
 
 FORMATS = ("png", "svg", "pdf")
+METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}  # no dates
 COLOURS = ("#0072b2", "#c84c00", "#00805a", "#a8448a", "#6f5200", "#3d8fd1", "#4a4a4a", "#b98300")
 DASHES: tuple[Any, ...] = (
     "-", (0, (4, 1.5)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (2.5, 1)), (0, (7, 2)), (0, (0.5, 1)), "-.",
@@ -62,8 +63,7 @@ def pictures(chart: Chart, formats: Sequence[str]) -> dict[str, bytes]:
 def encode(figure: Figure, form: str) -> bytes:
     """Return the bytes of a picture, without its date."""
     buffer = io.BytesIO()
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}[form]
-    figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
+    figure.savefig(buffer, format=form, dpi=150, metadata=METADATA[form])
     return buffer.getvalue()
 
 

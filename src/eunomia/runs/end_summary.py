@@ -22,7 +22,7 @@ class Refusals:
     def __init__(self) -> None:
         self.why: dict[str, str] = {}  # by job id
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note the reason of every refused job."""
         for decision in decisions:
             if isinstance(decision, Refuse):

@@ -12,7 +12,7 @@ from eunomia.runs.simulation import Result
 from eunomia.scenario.writing import as_toml
 
 
-def run_figures(result: Result, label: str) -> RunFigures:
+def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
     """Return the figures of one run: finished jobs, and time bins."""
     figures, jobs = result.figures, result.jobs
     done = np.flatnonzero(jobs["status"] == "finished")
@@ -34,6 +34,9 @@ def run_figures(result: Result, label: str) -> RunFigures:
         running_jobs=figures.running_jobs,
         waiting_jobs=figures.waiting_jobs,
         tenants=_tenants(result),
+        submitted_s=jobs["submitted_s"][done],
+        offered_load=result.offered_load,
+        folder=folder,
     )
 
 
@@ -55,15 +58,26 @@ def _tenants(result: Result) -> TenantFigures:
     )
 
 
-def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, charts: bool = False) -> None:
-    """Write report.html about labelled results, and if asked every chart as an image in charts/."""
-    content = content_of(results, title)
+def report(
+    results: Sequence[tuple[str, Result]],
+    title: str,
+    folder: Path,
+    *,
+    charts: bool = False,
+    folders: Sequence[str] = (),
+) -> ReportContent:
+    """Write report.html about labelled results, and if asked every chart as an image in charts/; return its content.
+
+    `folders` are those of the runs, relative to `folder`.
+    """
+    content = content_of(results, title, folders)
     write_report(content, folder / "report.html")
     if charts:
         export_charts(content, folder / "charts")
+    return content
 
 
-def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
+def content_of(results: Sequence[tuple[str, Result]], title: str, folders: Sequence[str] = ()) -> ReportContent:
     """Return the content of the report."""
     scenario = results[0][1].scenario
     nodes = ", ".join(
@@ -77,6 +91,9 @@ def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportConte
         subtitle=f"{jobs:,} job{'s' * (jobs != 1)} on {nodes}",
         scenario_toml=as_toml(scenario),
         notes=(*notes, *reasons),
-        runs=tuple(run_figures(result, label) for label, result in results),
+        runs=tuple(
+            run_figures(result, label, folder)
+            for (label, result), folder in zip(results, folders or ("",) * len(results), strict=True)
+        ),
         outcomes=tuple(outcome for _, result in results for outcome in result.outcomes),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.field_rules import MOST_S
-from eunomia.inputs.problems import InvalidInput, Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -119,7 +119,7 @@ def _check_searched_models(scenario: Scenario, job_type: Iterable[str], speeds: 
         rule = f"the generator searches draws models that it has no throughputs for ({list_names(missing)})"
         fix = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
         source = scenario.throughputs.source
-        raise InvalidInput([scenario.problem(("throughputs", "source"), rule, fix, source)])
+        raise scenario.refused(("throughputs", "source"), rule, fix, source)
 
 
 def _draw_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:
@@ -141,7 +141,7 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
     rate = np.ones(len(rows))
     if not speeds.job_types:  # all types have the same throughput
         sizes, place = np.unique(trace.scale_factor[rows], return_inverse=True)
-        rate = np.array([speeds.alone("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
+        rate = np.array([speeds.solo_throughput("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
     else:
         reference_type = scenario.throughputs.reference_type
         reference = load_throughputs(scenario.throughputs.source, [reference_type], base=scenario.base)
@@ -150,7 +150,7 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
         for i, m in enumerate(rows.tolist()):
             key = (job_type[m], int(trace.scale_factor[m]))
             if key not in rate_by_key:
-                rate_by_key[key] = float(reference.alone(*key)[0])
+                rate_by_key[key] = float(reference.solo_throughput(*key)[0])
             rate[i] = rate_by_key[key]
             if rate[i] == 0:
                 rule = f"cannot run on {reference_type}, which durations are counted on"
@@ -168,7 +168,7 @@ def _check_types(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs, t
     checked: dict[tuple[str, int], tuple[bool, bool]] = {}
     for m, key in enumerate(zip(job_type, trace.scale_factor.tolist(), strict=True)):
         if key not in checked:
-            runs: Bools = speeds.alone(*key) > 0
+            runs: Bools = speeds.solo_throughput(*key) > 0
             checked[key] = bool(runs.any()), bool((runs & (capacity >= key[1])).any())
         can_run, fits = checked[key]
         row = int(trace.row[m])
@@ -187,7 +187,7 @@ def _check_types(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs, t
 def _check_durations(trace: Trace, job_type: tuple[str, ...], total_steps: Floats, speeds: Throughputs) -> None:
     """Raise InvalidInput for jobs that exceed the longest allowed duration even on their fastest type."""
     keys = list(zip(job_type, trace.scale_factor.tolist(), strict=True))
-    fastest = {key: float(speeds.alone(*key).max()) for key in set(keys)}
+    fastest = {key: float(speeds.solo_throughput(*key).max()) for key in set(keys)}
     lasts_s = total_steps / np.array([fastest[key] for key in keys])
     problems = Problems(trace.source)
     for m in np.flatnonzero(~(lasts_s <= MOST_S)).tolist():

@@ -34,6 +34,7 @@ FORMATS = {  # name → module, loaded on use
     "pollux": "eunomia.traces.pollux",
     "shockwave": "eunomia.traces.shockwave",
     "tiresias": "eunomia.traces.tiresias",
+    "slurm": "eunomia.traces.slurm",
 }
 
 

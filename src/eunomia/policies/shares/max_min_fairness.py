@@ -65,7 +65,7 @@ class MaxMinFairness:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_min_fairness",
-        door="shares",
+        answer_type="shares",
         objective="the worst-off job gets the most effective throughput",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.1",
