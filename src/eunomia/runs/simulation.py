@@ -19,6 +19,7 @@ from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import Policy
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
@@ -110,9 +111,16 @@ class ProgressReporter:
         self._moments = 0
 
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self._moments += 1
-        if self._moments % _PROGRESS_MOMENTS == 0:
-            self._report(self._metrics.ended, self._jobs, moment.at)
+        self._count(1, moment.at)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        self._count(len(batch), batch.at.item(-1))
+
+    def _count(self, moments: int, at: float) -> None:
+        self._moments += moments
+        if self._moments >= _PROGRESS_MOMENTS:
+            self._moments = 0
+            self._report(self._metrics.ended, self._jobs, at)
 
 
 def simulate(
