@@ -167,6 +167,8 @@ def simulate(
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
+    if progress is not None:
+        progress(metrics.ended, metrics.ended, metrics.end_s)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
     return Result(
         scenario=scenario,

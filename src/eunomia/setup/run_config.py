@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -45,6 +46,8 @@ from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
 
+BURST = 10.0  # more than so many times the capacity is no load, but jobs that all arrive at once
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
@@ -65,6 +68,7 @@ class RunConfig:
     backend: type[BackendClass]
     metrics_of_users: dict[str, Metric] = field(default_factory=dict)
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
+    began: datetime | None = None  # local date and time at 0 s, if the trace has it
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -89,7 +93,7 @@ class RunConfig:
         return {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
 
     def offered_load(self) -> float | None:
-        """Return the mean demand of the jobs ÷ capacity while they arrive; None where all arrive at once.
+        """Return the mean demand of the jobs ÷ capacity while they arrive; None where they arrive in one burst.
 
         A job asks for its gang for as long as it would run if its time were split over its types by capacity.
         """
@@ -104,7 +108,8 @@ class RunConfig:
                 speeds = self.truth.solo_throughput(*key)
                 rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
             demand += job.scale_factor * job.total_steps / rates[key]
-        return demand / (span * float(capacity.sum()))
+        offered = demand / (span * float(capacity.sum()))
+        return offered if offered <= BURST else None
 
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
@@ -117,7 +122,8 @@ class RunConfig:
         jobs, nodes = list(self.jobs), list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
-        return core | made_from | _retrying(self.scenario)
+        date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
+        return core | made_from | _retrying(self.scenario) | date
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
@@ -191,6 +197,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         backend=backend,
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
         neighbours=world_models.neighbours_of(scenario),
+        began=work.began,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)

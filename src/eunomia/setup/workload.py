@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ class Workload:
 
     jobs: tuple[Job, ...]
     notes: tuple[str, ...]
+    began: datetime | None = None  # local date and time at 0 s, if the trace has it
 
 
 def read_trace(scenario: Scenario) -> Trace:
@@ -66,7 +68,7 @@ _CACHE: dict[tuple[object, ...], Trace] = {}
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
-    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes)
+    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began)
 
 
 def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
