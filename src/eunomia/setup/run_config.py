@@ -27,6 +27,7 @@ from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
+from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.records.replay import header
@@ -266,7 +267,8 @@ def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]
     rules = []
     if "deadline" in axes.get("objective", ()) and all(job.deadline == math.inf for job in jobs):
         rules.append("deadlines, and no job has one")
-    if policy.info.name == "by_weight" and len({job.weight for job in jobs}) < 2:
+    only_weights = policy.info.answer_type == "order" and "weight" in needs and axes.get("objective") == NONE
+    if only_weights and len({job.weight for job in jobs}) < 2:
         rules.append("weights, and all jobs have the same")
     if (
         policy.info.answer_type == "order"
