@@ -120,5 +120,5 @@ def can_run(scenario: Scenario, trace: Trace) -> Bools:
         return np.asarray(trace.scale_factor <= capacity.max())
     speeds = load(scenario.throughputs.source, types, base=scenario.base)
     keys = list(zip(trace.job_type, trace.scale_factor.tolist(), strict=True))
-    fits = {key: bool(((speeds.alone(*key) > 0) & (capacity >= key[1])).any()) for key in dict.fromkeys(keys)}
+    fits = {key: bool(((speeds.solo_throughput(*key) > 0) & (capacity >= key[1])).any()) for key in dict.fromkeys(keys)}
     return np.array([fits[key] for key in keys], dtype=np.bool_)
