@@ -35,7 +35,7 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "weight": one.weight,
         "remaining": one.need * 100,
         "submitted": np.zeros(jobs),
-        "isolated": alone_throughput(one.rate, one.size, one.capacity),
+        "equal_share_throughput": alone_throughput(one.rate, one.size, one.capacity),
         "price": np.linspace(1.0, 3.0, types),
         "deadline": np.full(jobs, np.inf),
         "lease": np.inf,
@@ -43,7 +43,7 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "tenants": tenants,
         **more,
     }
-    memory = {name: np.full(jobs, value) for name, value in policy.info.remembers.items()}
+    memory = {name: np.full(jobs, value) for name, value in policy.info.memory_columns.items()}
     needed = {name: columns[name] for name in policy.info.needs}
     return View(at=0.0, types=tuple("abcdef"[:types]), jobs=jobs, columns=needed, memory=memory)
 
@@ -214,7 +214,7 @@ class TestFinishTimeFairness:
             return
         steps = one.need * 100
         part = (T[able], one.size[able], one.capacity, steps[able], age[able], steps[able] / alone[able])
-        proof = decide("finish_time_fairness", one, submitted=-age, isolated=alone).certificate
+        proof = decide("finish_time_fairness", one, submitted=-age, equal_share_throughput=alone).certificate
         assert proof is not None
         assert proof.objective == pytest.approx(oracles.least_unfairness(*part), rel=1e-6)
 
@@ -353,7 +353,10 @@ def test_who_is_faster_everywhere_pays_no_other_price_when_types_do_not_count() 
 
 def test_a_job_of_a_packed_queue_keeps_the_type_that_it_drew() -> None:
     one = oracles.Instance(np.full((6, 2), [9.0, 1.0]), np.ones(6), np.array([4.0, 4.0]), np.ones(6), np.ones(6))
-    policy, more = build("fifo_packed?types=agnostic"), {"kind": np.zeros(6, int), "paired": np.zeros((1, 1, 2))}
+    policy, more = (
+        build("fifo_packed?types=agnostic"),
+        {"job_class": np.zeros(6, int), "packed_throughput": np.zeros((1, 1, 2))},
+    )
     first = policy.decide(view_of(one, policy, **more))
     again = policy.decide(View(**{**_parts(view_of(one, policy, **more)), "memory": first.memory, "seed": (1, 7)}))
     assert isinstance(first, Shares)
@@ -422,7 +425,11 @@ class TestPlacement:
         self, spelling: str, share: tuple[float, float]
     ) -> None:
         topology = Topology.of([Node(type="a", accelerators=2)] * 2)
-        more = {"topology": topology, "apart": np.array([[1.0], [2.0]]), "isolated": np.ones(2)}
+        more = {
+            "topology": topology,
+            "spread_throughput": np.array([[1.0], [2.0]]),
+            "equal_share_throughput": np.ones(2),
+        }
         answer = decide(f"{spelling}placement=sensitive", self.GANGS, **more)
         assert answer.rows is not None
         assert answer.rows.job.tolist() == [0, 1]

@@ -91,7 +91,7 @@ class _Ear:
     def __init__(self) -> None:
         self.received: list[tuple[Moment, list[Decision]]] = []
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.received.append((moment, list(one_by_one(decisions))))
 
 

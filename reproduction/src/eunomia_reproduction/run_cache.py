@@ -43,7 +43,7 @@ def make_all(
         missing = {str(file): run for run, file in files.items() if not file.is_file()}
         ended: list[R] = []
 
-        def hear(task: Task, answer: Answer) -> None:
+        def observe(task: Task, answer: Answer) -> None:
             run = missing[task["file"]]
             ended.append(run)
             if "error" in answer:
@@ -56,7 +56,7 @@ def make_all(
         if len(missing) < len(files):
             request.tell(f"{len(files) - len(missing)} of {len(files)} runs are there already")
         with Pool(request.processes or os.cpu_count() or 1, worker) as pool:
-            pool.run([{**orders[run].task, "file": file} for file, run in missing.items()], hear)
+            pool.run([{**orders[run].task, "file": file} for file, run in missing.items()], observe)
         return {run: read(file) for run, file in files.items() if run not in failed}, failed
 
 

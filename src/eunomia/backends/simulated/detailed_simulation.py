@@ -284,9 +284,9 @@ class DetailedSimulation(GangSimulation):
     def _settle(self, gang: Gang) -> None:
         """Set a gang's speed on its seats, neighbours left aside."""
         job, size, mate = gang.job, len(gang.seats), gang.partner
-        gang.alone = gang.beside = float(self._speeds.alone(job.job_type, size)[gang.type])
+        gang.alone = gang.beside = float(self._speeds.solo_throughput(job.job_type, size)[gang.type])
         if mate is not None:
-            gang.beside = float(self._speeds.beside(job.job_type, mate.job.job_type, size)[gang.type])
+            gang.beside = float(self._speeds.packed_throughput(job.job_type, mate.job.job_type, size)[gang.type])
         if gang.beside <= 0:
             type = self._topology.types[gang.type]
             raise RuntimeError(f"job {job.job_id!r} was started on {type}, where it cannot run")
@@ -310,7 +310,7 @@ class DetailedSimulation(GangSimulation):
         """Return the seconds of work left, in the shape that the job asked for."""
         job, rate = gang.job, gang.rate
         if len(gang.seats) != job.scale_factor:
-            rate = float(self._speeds.alone(job.job_type, job.scale_factor)[gang.type]) or rate
+            rate = float(self._speeds.solo_throughput(job.job_type, job.scale_factor)[gang.type]) or rate
         return gang.left / rate
 
     def _refresh(self, rows: list[int]) -> None:

@@ -19,7 +19,7 @@ from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs
 from eunomia.solvers.min_late_jobs import LateRows, late_rows
 
-NEEDS = frozenset({"deadline", "remaining", "lease"})
+NEEDS = frozenset({"deadline", "remaining", "longest_lease"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
     kept = soon & ~infeasible
     floor = np.where(kept, need, other)
     early = floor.copy()
-    if np.isfinite(view.lease):
+    if np.isfinite(view.longest_lease):
         kept &= need > 0
-        spare = np.maximum(left - view.lease, 0.0)
+        spare = np.maximum(left - view.longest_lease, 0.0)
         early[kept] = np.minimum(_over(view.remaining, spare), fastest)[kept]
     dropped = _dropped(view, T, early, space_sharing)
     if len(dropped.rows):  # the margin may be what does not fit

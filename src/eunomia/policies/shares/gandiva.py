@@ -53,13 +53,13 @@ class Gandiva:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="gandiva",
-        door="shares",
+        answer_type="shares",
         objective="equal time, two jobs to an accelerator where that pays",
         technique="random pairs, kept while they pay",
         paper="Xiao et al., Gandiva, OSDI 2018",
         taxonomy=Taxonomy(objectives=("utilisation", "jct"), sharing=("temporal", "spatial"), preemptive=True),
         needs=NEEDS | PAIRS,
-        remembers=REMEMBERED | {"type": NEW},
+        memory_columns=REMEMBERED | {"type": NEW},
         mechanism=ROUNDS,
     )
 
@@ -126,7 +126,7 @@ def _whole(held: Floats, speed: Floats, z: Ints, capacity: Floats) -> Ints | Non
 
 def _together(view: View, T: Floats, m: Ints, n: Ints) -> Floats:
     """Return (pair, type) the sum of the fractions of their throughputs that two jobs keep, 0 where they cannot run."""
-    kind, paired = view.kind, view.paired
+    kind, paired = view.job_class, view.packed_throughput
     own, other = paired[kind[m], kind[n]], paired[kind[n], kind[m]]
     both = (own > 0) & (other > 0) & (T[m] > 0) & (T[n] > 0)
     return np.where(both, divide(own, T[m]) + divide(other, T[n]), 0.0)

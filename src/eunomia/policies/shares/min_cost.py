@@ -60,7 +60,7 @@ class MinCost:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="min_cost",
-        door="shares",
+        answer_type="shares",
         objective="least US$ per hour that keeps deadlines and equal parts",
         technique="linear program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",

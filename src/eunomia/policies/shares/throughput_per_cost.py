@@ -70,7 +70,7 @@ class ThroughputPerCost:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="throughput_per_cost",
-        door="shares",
+        answer_type="shares",
         objective="most throughput per dollar, deadlines kept",
         technique="linear-fractional program",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
