@@ -19,7 +19,7 @@ from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
 from eunomia.model.arrays import Floats
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.backend_factory import simulated_world
+from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import set_up
 from eunomia_reproduction.philly.averages import range_note
 from eunomia_reproduction.philly.trials import FailedTrials
@@ -65,7 +65,7 @@ def played(seed: int, jobs: int = JOBS) -> FailureSample:
     )
     setup, seen = set_up(scenario), FailedTrials()
     metrics = setup.metrics()
-    run(setup.scheduler(), simulated_world(setup), InlinePolicyRunner(setup.policy), [metrics, seen])
+    run(setup.scheduler(), virtual_backend(setup), InlinePolicyRunner(setup.policy), [metrics, seen])
     summary = metrics.figures().summary
     ends = [summary[f"jobs_{end}"] or 0 for end in ("finished", "cancelled", "failed")]
     minutes: list[list[float]] = [[] for _ in REASONS]

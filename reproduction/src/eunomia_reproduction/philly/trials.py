@@ -16,7 +16,7 @@ class FailedTrials:
         self._size: dict[str, int] = {}
         self._started: dict[str, float] = {}
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Receive one moment and its decisions."""
         for event in moment.events:
             if isinstance(event, JobSubmitted):

@@ -74,7 +74,7 @@ class _Repaired:
 
 def _least_seconds(job: Job, speeds: PlacedThroughputs) -> float:
     """Return how long a job runs on its best type; inf where it can run on none."""
-    best = float(speeds.alone(job.job_type, job.scale_factor).max(initial=0.0))
+    best = float(speeds.solo_throughput(job.job_type, job.scale_factor).max(initial=0.0))
     return job.total_steps / best if best > 0 else math.inf
 
 
