@@ -55,7 +55,7 @@ def test_before_any_job_has_ended_the_estimate_rests_on_none() -> None:
 def typical(*jobs: tuple[float, float], at: float = 1e6) -> float:
     """The weighted median of a tenant's jobs, each with its log run time, below 0 = running, and its submission."""
     recent = np.zeros((RECENT, 4))
-    recent[: len(jobs), :2] = jobs
+    recent[: len(jobs), :2] = np.reshape(jobs, (-1, 2))
     return _typical(recent, len(jobs), at, 0.0, 0.0, 5.0, np.zeros(RECENT + 1), np.zeros(RECENT + 1))
 
 
