@@ -93,7 +93,7 @@ def judge_transfer(table: TransferTable) -> TransferScores:
 def judge_ratios(table: TransferTable) -> TransferScores:
     """Judge the naive answer: the measurement times the median ratio of other models between the two types."""
     group = table.facts.type_group[table.type]
-    rate = {}
+    rate: dict[tuple[int, int], list[float]] = {}
     for row in range(len(table.job)):
         rate.setdefault((int(table.job[row]), int(group[row])), []).append(float(table.rate[row]))
     off: dict[int, list[float]] = {}
