@@ -30,10 +30,10 @@ class TwoTypes:
 
     types = ("fast", "slow")
 
-    def alone(self, job_type: str, scale_factor: int) -> np.ndarray:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> np.ndarray:
         return np.array([2.0, 1.0])
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> np.ndarray:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> np.ndarray:
         return np.zeros(2)
 
 

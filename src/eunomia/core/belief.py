@@ -6,6 +6,8 @@ which may differ from the truth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
@@ -17,7 +19,7 @@ from eunomia.model.curves import Curve
 from eunomia.model.events import Estimated
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
+from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
 from eunomia.throughputs.job_type_aliases import largest_tensor
 
 _LOG_9 = elementary.log(9.0)
@@ -94,10 +96,32 @@ class Belief(GrowingColumns):
         self._jobs.append(job)
         return row
 
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of the jobs that come next, up to the first with a new kind or size; return how many.
+
+        They are not known before `learn_foreseen`.
+        """
+        kinds, widest = [], self.cost.shape[1]
+        for job in jobs:
+            kind = self._kinds.get((job.job_type, job.scale_factor))
+            if kind is None or (job.other_shapes and max(job.shapes) >= widest):
+                break
+            kinds.append(kind)
+        if kinds:
+            rows = self.reserve(len(kinds))
+            self.kind[rows], self.throughput[rows] = kinds, np.array(self._alone)[kinds]
+            self.total[rows] = [job.total_steps for job in jobs[: len(kinds)]]
+        return len(kinds)
+
+    def learn_foreseen(self, jobs: Sequence[Job]) -> None:
+        """Add jobs whose columns are written."""
+        self.add_many(len(jobs))
+        self._jobs += jobs
+
     def _add_kind(self, job: Job) -> int:
         """Add a new kind and return its row."""
         kind = self._kinds[job.job_type, job.scale_factor] = len(self._kinds)
-        alone = self.speeds.alone(job.job_type, job.scale_factor)
+        alone = self.speeds.solo_throughput(job.job_type, job.scale_factor)
         self._alone.append(alone)
         self.prefer = np.concatenate((self.prefer, np.argsort(-alone, kind="stable")[None, :]))
         return kind
@@ -119,7 +143,7 @@ class Belief(GrowingColumns):
         for place in np.flatnonzero(partners < 0).tolist():
             row, size = int(jobs[place]), int(sizes[place])
             if size != self._jobs[row].scale_factor:
-                self.rate[row] = self.speeds.alone(self._jobs[row].job_type, size)[types[place]]
+                self.rate[row] = self.speeds.solo_throughput(self._jobs[row].job_type, size)[types[place]]
 
     def start_cost(self, ran: Bools, no_checkpoint: Bools, sizes: Ints) -> Floats:
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not.
@@ -171,7 +195,7 @@ class Belief(GrowingColumns):
             for i, mine in enumerate(kinds):
                 for j, other in enumerate(kinds):
                     if max(i, j) >= known and mine[1] == other[1]:
-                        table[i, j] = self.speeds.beside(mine[0], other[0], mine[1])
+                        table[i, j] = self.speeds.packed_throughput(mine[0], other[0], mine[1])
             self._table = table
         return self._table
 
@@ -192,10 +216,10 @@ class Belief(GrowingColumns):
             self._levels = np.concatenate((self._levels, fresh))
         return np.asarray(self._levels[self.kind[rows]])
 
-    def apart(self, rows: Ints) -> Floats:
+    def spread_throughput(self, rows: Ints) -> Floats:
         """Return steps/s of each gang when it is not on one machine, (row, type)."""
         jobs = [self._jobs[row] for row in rows.tolist()]
-        speeds = [apart(self.speeds, job.job_type, job.scale_factor) for job in jobs]
+        speeds = [spread_throughput(self.speeds, job.job_type, job.scale_factor) for job in jobs]
         return np.array(speeds).reshape(len(jobs), len(self.speeds.types))
 
     def loss_curves(self, rows: Ints) -> Floats:
@@ -211,5 +235,5 @@ class Belief(GrowingColumns):
         speeds = np.zeros((len(jobs), widest, len(self.speeds.types)))
         for m, job in enumerate(jobs):
             for s, size in enumerate(job.shapes):
-                sizes[m, s], speeds[m, s] = size, self.speeds.alone(job.job_type, size)
+                sizes[m, s], speeds[m, s] = size, self.speeds.solo_throughput(job.job_type, size)
         return sizes, speeds

@@ -25,7 +25,7 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
 
@@ -163,5 +163,5 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     NodeJoined: _join,
     Answered: _change_nothing,
     AppFinished: _change_nothing,
-    Woken: _change_nothing,
+    TimerFired: _change_nothing,
 }

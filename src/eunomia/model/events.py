@@ -123,8 +123,8 @@ class NodeJoined:
 
 
 @dataclass(frozen=True, slots=True)
-class Woken:
-    """The time of the last WakeAt was reached."""
+class TimerFired:
+    """The time of the last `SetTimer` was reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Answered:
 
 Event: TypeAlias = (
     Progressed | JobSubmitted | JobUpdated | Estimated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
-    | Measured | AppFinished | NodeLost | NodeJoined | Answered | Woken
+    | Measured | AppFinished | NodeLost | NodeJoined | Answered | TimerFired
 )  # fmt: skip
 
 # The order in which events of one instant are handled.

@@ -50,7 +50,7 @@ class RunTimeEstimating:
         self._world.carry_out(decision)
 
     def _submit(self, job: Job) -> Estimated:
-        run_s = job.total_steps / float(self._believed.alone(job.job_type, job.scale_factor).max())
+        run_s = job.total_steps / float(self._believed.solo_throughput(job.job_type, job.scale_factor).max())
         found = UNKNOWN
         if self._learns and job.job_id not in self._running:
             found = self._history.submit(job.job_id, job.tenant, job.scale_factor, job.app, self._at)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from typing import Any
 
+from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES, DEFAULT
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
@@ -42,6 +44,11 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
     yield from outage_findings(data)
     yield from apps_findings(_table(data, "apps"), _table(data, "world"), _table(data, "mechanism"))
+    backend = _table(data, "world").get("backend", DEFAULT)
+    if isinstance(backend, str) and ".py" not in backend:
+        known = [*BACKENDS, *(point.name for point in entry_points(group=BACKENDS_OF_PACKAGES))]
+        if backend not in known:
+            yield Finding(("world", "backend"), backend, "there is no such backend", nearest(backend, known))
     for name in _table(data, "tenants"):
         if not is_path(name):
             yield Finding(("tenants", name), name, EMPTY_PART, WHOLE_PATH)

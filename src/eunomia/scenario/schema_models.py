@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from eunomia.backends.registry import BACKENDS, DEFAULT
+
 MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
 MISSING_VC = r"(drop|own|spread|spread\([0-9]{1,18}\))"
 MOST_WEIGHT = 1e15  # beyond it the other weights of a mix would be lost in rounding
@@ -264,7 +266,10 @@ class OverheadsSection(Section):
 class WorldSection(Section):
     """The backend that carries out decisions, and its faults."""
 
-    backend: Literal["simulated", "local"] = Field(default="simulated", description="simulated, or local processes")
+    backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = Field(
+        default=DEFAULT,
+        description="simulated, or local processes; your own: path.py:Class, or the name of its entry point",
+    )
     replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
     job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
     node_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each machine")
@@ -370,6 +375,11 @@ class MeasureSection(Section):
         default=float("inf"), gt=0, description="seconds of the run; jobs submitted then or later are not; default inf"
     )
     stop: bool = Field(default=True, description="the run ends when every measured job has ended")
+    metrics: tuple[Text, ...] = Field(
+        default=(),
+        strict=False,
+        description="metrics of your own, which add fields to summary.json: path.py:function, or names of entry points",
+    )
 
     @property
     def everything(self) -> bool:

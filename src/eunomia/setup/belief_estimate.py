@@ -6,7 +6,7 @@ import numpy as np
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.arrays import Floats
-from eunomia.model.speeds import Speeds, apart, by_level
+from eunomia.model.speeds import Speeds, by_level, spread_throughput
 from eunomia.scenario import Scenario
 from eunomia.throughputs.estimators.judging import JudgeSettings, judge
 from eunomia.throughputs.estimators.pair_table import PairTable
@@ -23,21 +23,21 @@ class EstimatedSpeeds:
         self._row = {name: m for m, name in enumerate(job_types)}
         self.types = truth.types
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
-        return self._truth.alone(job_type, scale_factor)
+        return self._truth.solo_throughput(job_type, scale_factor)
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return believed steps/s of the first beside the second, (type,); the true ones of jobs without estimates."""
-        true = self._truth.beside(job_type, partner, scale_factor)
+        true = self._truth.packed_throughput(job_type, partner, scale_factor)
         one, other = self._row.get(job_type), self._row.get(partner)
         if one is None or other is None:
             return true
-        return np.where(true > 0, self._kept[one, :, other] * self.alone(job_type, scale_factor), 0.0)
+        return np.where(true > 0, self._kept[one, :, other] * self.solo_throughput(job_type, scale_factor), 0.0)
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang spread over machines, (type,)."""
-        return apart(self._truth, job_type, scale_factor)
+        return spread_throughput(self._truth, job_type, scale_factor)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the slowdown at each level, (level,)."""
@@ -56,9 +56,9 @@ def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[st
     Raises InvalidInput where no pair is known, or where fewer job types run everywhere than references are wanted.
     """
     belief = scenario.belief
-    everywhere = tuple(name for name in job_types if (truth.alone(name, 1) > 0).all())
-    alone = np.array([truth.alone(name, 1) for name in everywhere]).reshape(-1, len(truth.types))
-    beside = [[truth.beside(name, other, 1) for other in everywhere] for name in everywhere]
+    everywhere = tuple(name for name in job_types if (truth.solo_throughput(name, 1) > 0).all())
+    alone = np.array([truth.solo_throughput(name, 1) for name in everywhere]).reshape(-1, len(truth.types))
+    beside = [[truth.packed_throughput(name, other, 1) for other in everywhere] for name in everywhere]
     kept = np.array(beside).reshape(len(everywhere), len(everywhere), len(truth.types)).swapaxes(1, 2)
     if not kept.any():
         rule = "the throughputs hold no two jobs that can share an accelerator, so there is no pair to estimate"
