@@ -34,7 +34,7 @@ from eunomia.records.replay import header
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import estimated_throughputs
+from eunomia.setup.belief_estimate import estimated_throughputs, profiling_s
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -179,7 +179,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         policy=policy,
         mechanism=mechanism,
         overheads=Overheads(
-            start_s=costs.start_s,
+            start_s=costs.start_s + profiling_s(scenario, len(topology.types)),
             checkpoint_s=costs.checkpoint_s,
             restore_s=costs.restore_s,
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
@@ -218,9 +218,12 @@ def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
     """Return notes on what is estimated in this run, and whether the policy reads it."""
     notes, belief = [], scenario.belief
     if belief.kind == "estimated":
+        types = len({group.type for group in scenario.cluster.nodes})
+        cost = profiling_s(scenario, types)
+        charged = f"measuring these costs each job {cost:,.0f} s" if cost else "measuring these is not charged"
         notes.append(
             f"Throughputs of pairs are estimated from those of {belief.references} reference job types and "
-            f"{belief.profiled:.0%} of each other job type's pairs with them; measuring these is not charged."
+            f"{belief.profiled:.0%} of each other job type's pairs with them; {charged}."
         )
     if belief.duration != "declared":
         reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
