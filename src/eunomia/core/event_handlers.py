@@ -12,6 +12,7 @@ from eunomia.model.decisions import Decision, GiveUp, Refuse, Stop
 from eunomia.model.events import (
     Answered,
     AppFinished,
+    Estimated,
     Event,
     JobCancelled,
     JobFailed,
@@ -72,6 +73,10 @@ def _resume(event: JobResumed, at: float, sched: SchedulerState) -> None:
 
 def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
     sched.update(sched.state.row_of[event.job_id], event.weight, event.total_steps)
+
+
+def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:
+    sched.estimate(sched.state.row_of[event.job_id], event)
 
 
 def _measure(event: Measured, at: float, sched: SchedulerState) -> None:
@@ -151,6 +156,7 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     JobPaused: _pause,
     JobResumed: _resume,
     JobUpdated: _update,
+    Estimated: _estimate,
     Measured: _measure,
     Progressed: _progress,
     NodeLost: _lose,

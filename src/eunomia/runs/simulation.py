@@ -19,6 +19,7 @@ from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import Policy
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
@@ -27,6 +28,7 @@ from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.runs.run_time_estimates import RunTimeEstimating
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.backend_factory import virtual_backend, with_losses
@@ -109,9 +111,16 @@ class ProgressReporter:
         self._moments = 0
 
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self._moments += 1
-        if self._moments % _PROGRESS_MOMENTS == 0:
-            self._report(self._metrics.ended, self._jobs, moment.at)
+        self._count(1, moment.at)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        self._count(len(batch), batch.at.item(-1))
+
+    def _count(self, moments: int, at: float) -> None:
+        self._moments += moments
+        if self._moments >= _PROGRESS_MOMENTS:
+            self._moments = 0
+            self._report(self._metrics.ended, self._jobs, at)
 
 
 def simulate(
@@ -153,9 +162,13 @@ def simulate(
                 rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
                 raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
+        if scenario.belief.duration != "declared":
+            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
+    if progress is not None:
+        progress(metrics.ended, metrics.ended, metrics.end_s)
     figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
     return Result(
         scenario=scenario,

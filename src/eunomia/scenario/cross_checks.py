@@ -16,7 +16,14 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
 from eunomia.scenario.physics_rules import outage_findings, physics_findings
-from eunomia.scenario.schema_models import MOST_ACCELERATORS, MechanismSection, PolicySection, Section, WorkloadSection
+from eunomia.scenario.schema_models import (
+    MOST_ACCELERATORS,
+    BeliefSection,
+    MechanismSection,
+    PolicySection,
+    Section,
+    WorkloadSection,
+)
 from eunomia.scenario.source_locations import Finding, KeyPath, dotted
 
 TOO_LARGE = 2**63  # TOML's whole numbers have 64 bits
@@ -50,6 +57,15 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
         fix = 'write kind = "noisy" beside it, or leave error out'
         yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
+    if belief.get("kind", "oracle") != "estimated":
+        for key in ("references", "profiled", "method", "solver"):
+            if belief.get(key, _default(BeliefSection, key)) != _default(BeliefSection, key):
+                fix = f'write kind = "estimated" beside it, or leave {key} out'
+                yield Finding(("belief", key), belief[key], "it is an option of estimated throughputs", fix)
+
+
+def _default(section: type[Section], key: str) -> Any:
+    return section.model_fields[key].default
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:

@@ -183,10 +183,28 @@ class ThroughputsSection(Section):
 
 
 class BeliefSection(Section):
-    """The throughputs that the scheduler assumes."""
+    """The throughputs and run times that the scheduler assumes."""
 
-    kind: Literal["oracle", "noisy"] = Field(default="oracle", description="oracle: the true ones; noisy: with errors")
+    kind: Literal["oracle", "noisy", "estimated"] = Field(
+        default="oracle",
+        description="oracle: the true throughputs; noisy: with errors; estimated: those of pairs, from few measured",
+    )
     error: NotNegative = Field(default=0.0, description="no unit; sigma of the lognormal factor on each throughput")
+    references: Annotated[int, Field(ge=2)] = Field(
+        default=16, description="job types all of whose pairs are known, where kind is estimated"
+    )
+    profiled: NotNegative = Field(
+        default=0.2, le=1, description="share of a new job type's pairs with references that is measured, likewise"
+    )
+    method: Literal["best", "match"] = Field(
+        default="best", description="estimator; best: Gaussian process; match: Gavel's matrix completion"
+    )
+    solver: Literal["als", "soft_impute", "svt"] = Field(default="als", description="matrix completion of match")
+    duration: Literal["declared", "history", "none"] = Field(
+        default="declared",
+        description="run times; declared: as submitted; history: estimated from ended jobs of like size and tenant; "
+        "none: the same for all",
+    )
 
 
 class PolicySection(OpenSection):

@@ -101,7 +101,7 @@ def _features(scenario: Scenario, *, real_time: bool) -> dict[str, tuple[str, bo
         "overheads": ("[overheads] are not 0", costs != type(costs)()),
         "status": ("[world] replay_status is true", world.replay_status),
         "failures": ("[world] has failures", bool(world.job_failures_per_hour or world.node_failures_per_hour)),
-        "noise": ("[belief] is noisy", scenario.belief.kind != "oracle"),
+        "noise": ("[belief] is not the truth", scenario.belief != type(scenario.belief)()),
         "physics": ("[physics] says something", scenario.physics != _OFF),
         "seats": ("[physics] says more than pairs", with_seats != _OFF),
     }

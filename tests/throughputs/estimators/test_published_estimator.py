@@ -111,9 +111,9 @@ def test_without_gaps_no_solver_is_called() -> None:
 
 
 @pytest.mark.parametrize("solve", [als, soft_impute])
-def test_a_row_of_rank_one_is_told_by_one_column(solve) -> None:  # type: ignore[no-untyped-def]
+def test_a_row_of_rank_one_is_recovered_from_one_column(solve) -> None:  # type: ignore[no-untyped-def]
     left, right = np.linspace(0.5, 1.0, 6), np.array([0.9, *np.linspace(0.1, 0.3, 7)])  # the largest column is known:
-    # the least nuclear norm tells a row only by a column that is large beside the rest
+    # the least nuclear norm recovers a row only from a column that is large beside the rest
     truth = np.outer(left, right)
     known = np.ones((6, 8), dtype=bool)
     known[-1, 1:] = False

@@ -56,6 +56,7 @@ class Judgement:
     hidden: Bools  # pairs of a new job with a reference that were not profiled and fit
     hidden_median: Floats  # each new job by itself beside the references; nan elsewhere
     measurements: int  # pairs run for profiling
+    raw: Floats  # as `median`, but for pairs that are believed not to fit as if they did
     matched_family: float | None  # share of new jobs with a relative among the references, matched with one
 
     def errors(self) -> Floats:
@@ -127,10 +128,10 @@ def judge(table: PairTable, settings: JudgeSettings) -> Judgement:
     for x, profile in asked.items():
         hidden[x][:, refs.jobs] = ~profile
     hidden &= table.kept > 0
-    median, low, high, alone, rate = _METHOD[settings.method](case, settings, rng)
+    median, low, high, alone, raw, rate = _METHOD[settings.method](case, settings, rng)
     count = sum(int(each.sum()) for each in asked.values())
     return Judgement(
-        table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, rate
+        table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, raw, rate
     )  # fmt: skip
 
 
@@ -143,7 +144,7 @@ def _shuffled(shown: Floats, refs: ReferenceSet, rng: np.random.Generator) -> Fl
     return dealt
 
 
-_Answer = tuple[Floats, Floats, Floats, Floats, float | None]  # all pairs, low, high, each new job by itself, matches
+_Answer = tuple[Floats, Floats, Floats, Floats, Floats, float | None]  # …, each new job by itself, raw, matches
 
 
 def _best(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -165,7 +166,7 @@ def _best(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _An
         alone[x], low[x], high[x] = found.median[x], found.low[x], found.high[x]
     joint = all_jobs.estimate()
     median = np.where(joint.fits, joint.median, 0.0)
-    return median, low, high, alone, None
+    return median, low, high, alone, joint.median, None
 
 
 def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -182,7 +183,7 @@ def _match(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _A
     family = case.table.features.family
     related = [x for x in case.new.tolist() if (family[refs.jobs] == family[x]).any()]
     hits = [bool(family[refs.jobs[matches[x]]] == family[x]) for x in related]
-    return median, nothing, nothing, alone, float(np.mean(hits)) if hits else None
+    return median, nothing, nothing, alone, median, float(np.mean(hits)) if hits else None
 
 
 def _column_mean(case: _Case, settings: JudgeSettings, rng: np.random.Generator) -> _Answer:
@@ -197,7 +198,7 @@ def _column_mean(case: _Case, settings: JudgeSettings, rng: np.random.Generator)
     alone[:, :, refs.jobs] = column
     median = np.full(kept.shape, whole)
     median[:, :, refs.jobs] = column
-    return median, nothing, nothing, alone, None
+    return median, nothing, nothing, alone, median, None
 
 
 _METHOD: dict[str, Callable[[_Case, JudgeSettings, np.random.Generator], _Answer]] = {

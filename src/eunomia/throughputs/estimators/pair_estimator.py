@@ -6,8 +6,8 @@
 
 Δ the difference of the logarithms of batch sizes, δ that of the logarithms of speeds alone, which say how well a job
 uses each type. The term s4 lets both members of a pair learn from one run. The constants were chosen before any
-comparison with a table, and are not fitted. Which pairs fit into memory is told by measured pairs that did not: with a
-larger batch of the same families a pair does not fit either.
+comparison with a table, and are not fitted. Which pairs fit into memory follows from measured pairs that did not: with
+a larger batch of the same families a pair does not fit either.
 """
 
 from __future__ import annotations
