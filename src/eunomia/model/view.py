@@ -101,7 +101,8 @@ class View:
 
     def __post_init__(self) -> None:
         sums = {name: rounded(column, bits=SEEN_BITS) for name, column in self.columns.items() if name in ROUNDED}
-        object.__setattr__(self, "columns", {**self.columns, **sums})
+        if sums:
+            object.__setattr__(self, "columns", {**self.columns, **sums})
 
     def rng(self) -> np.random.Generator:
         """Return this ask's generator: the same view draws the same numbers."""

@@ -143,7 +143,9 @@ def simulate(
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
-    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
+    losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
+    del world, backend  # their memory is used again for the figures
+    figures = measured_figures(with_losses(metrics, losses), measured)
     return Result(
         scenario=scenario,
         figures=figures,
@@ -151,7 +153,7 @@ def simulate(
         notes=setup.notes + measured_note(measured, setup.jobs),
         record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
-        given_up=stalled or world.given_up,
+        given_up=given_up,
     )
 
 
