@@ -36,7 +36,7 @@ class Lines:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.lines += step_lines(moment, decisions)
 
 
@@ -45,10 +45,10 @@ class Batches:
 
     events = 0
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         pass
 
-    def hear_batch(self, batch: MomentBatch) -> None:
+    def observe_batch(self, batch: MomentBatch) -> None:
         self.events += len(batch)
 
 
@@ -100,7 +100,7 @@ def play(
     )
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.info.name}-{policy.info.separable}")
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.info.name}-{policy.info.jobs_independent}")
 @pytest.mark.parametrize(("devices", "step_s"), [(16, 1e-3), (20, 1000.0), (64, 60.0)])
 @pytest.mark.parametrize("replay", [False, True], ids=["", "replay"])
 def test_moments_played_together_are_those_played_one_by_one(

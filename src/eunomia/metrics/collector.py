@@ -26,7 +26,7 @@ from eunomia.metrics.job_timelines import (
 from eunomia.metrics.pauses import Pauses
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats
-from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop, given_up
+from eunomia.model.decisions import Decision, Refuse, SetShares, Start, Starts, Stop, given_up
 from eunomia.model.events import (
     Answered,
     AppFinished,
@@ -41,7 +41,7 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.moment_batch import MomentBatch
@@ -81,13 +81,13 @@ class MetricsCollector:
         )
         self._fluid = FluidService(types)
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
         at = moment.at
         self._reserve_points()
         for event in moment.events:
             match event:
-                case Answered() | Woken() | Progressed():
+                case Answered() | TimerFired() | Progressed():
                     continue
                 case JobSubmitted(job):
                     self._submit(job, at)
@@ -124,13 +124,13 @@ class MetricsCollector:
                     self._start(Starts.of(decision), at)
                 case Stop():
                     job_timelines.stop(at, self._rows.rows(decision.job_ids), decision.save, *self._t)
-                case Flow():
+                case SetShares():
                     self._set_shares(decision, at)
                 case Refuse(name):
                     failed = self._t.jobs[self._rows.row(name)]["failures"] > 0
                     self._end(name, at, FAILED if failed else REJECTED)
 
-    def hear_batch(self, batch: MomentBatch) -> None:
+    def observe_batch(self, batch: MomentBatch) -> None:
         """Record many moments; jobs have the rows of the batch here, too."""
         jobs, first = batch.submitted, len(self.jobs)
         self._reserve_jobs(first + len(jobs), max((job.scale_factor for job in jobs), default=0))
@@ -264,7 +264,7 @@ class MetricsCollector:
             *self._t,
         )  # fmt: skip
 
-    def _set_shares(self, order: Flow, at: float) -> None:
+    def _set_shares(self, order: SetShares, at: float) -> None:
         rows = self._rows.rows(order.jobs)
         begin, cease = self._fluid.set_shares(order, at, rows, self._t.jobs["owner"][rows], len(self._owners))
         job_timelines.start_service(at, begin, *self._t)

@@ -133,7 +133,7 @@ class Stop(ValueEqual):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow(ValueEqual):
+class SetShares(ValueEqual):
     """From now on each of these jobs receives its shares of time, and no other job receives any.
 
     No seats are allocated, so only a fluid backend carries this out. A pair is two entries, each with the other as its
@@ -166,13 +166,13 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeAt:
-    """Send `Woken` at that time; a later order replaces an earlier one. inf = none."""
+class SetTimer:
+    """Report `TimerFired` at that time; a later order replaces an earlier one. inf = none."""
 
     at: float
 
 
-Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Flow | Refuse | GiveUp | WakeAt
+Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | SetShares | Refuse | GiveUp | SetTimer
 
 
 def given_up(decisions: Sequence[Decision]) -> frozenset[str]:

@@ -25,7 +25,7 @@ MAX_MOMENTS_PER_JOB = 10  # in addition, for every job submitted so far, as jobs
 class Observer(Protocol):
     """Receives every moment and its decisions and changes nothing: metrics, a record, a progress bar."""
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Receive one moment and its decisions."""
         ...
 
@@ -96,7 +96,7 @@ def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers:
     """
     observers, clock = tuple(observers), StalledClock()
     implied: Callable[[Scheduler], Iterable[MomentBatch]] = getattr(backend, "implied", lambda _: ())
-    hear_batch = [_batch_hearer(observer) for observer in observers]
+    observe_batch = [_batch_hearer(observer) for observer in observers]
     for moment in backend.moments():
         following: Moment | None = moment
         while following is not None:
@@ -104,20 +104,20 @@ def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers:
             if why := clock.check(at, following is not None, scheduler):
                 return why
         for batch in implied(scheduler):
-            for hear in hear_batch:
-                hear(batch)
+            for observe in observe_batch:
+                observe(batch)
     return ""
 
 
 def _batch_hearer(observer: Observer) -> Callable[[MomentBatch], None]:
-    """Return how an observer receives many moments: by its `hear_batch` if it has one, else one by one."""
+    """Return how an observer receives many moments: by its `observe_batch` if it has one, else one by one."""
 
-    def hear_each(batch: MomentBatch) -> None:
+    def observe_each(batch: MomentBatch) -> None:
         for moment, decisions in batch:
-            observer.hear(moment, decisions)
+            observer.observe(moment, decisions)
 
-    hear: Callable[[MomentBatch], None] = getattr(observer, "hear_batch", hear_each)
-    return hear
+    observe: Callable[[MomentBatch], None] = getattr(observer, "observe_batch", observe_each)
+    return observe
 
 
 def _handle(
@@ -126,7 +126,7 @@ def _handle(
     """Handle one moment; return the moment with the answer, if the policy was asked."""
     decisions = scheduler.handle(moment)
     for observer in observers:
-        observer.hear(moment, decisions)
+        observer.observe(moment, decisions)
     following = None
     for decision in decisions:
         if isinstance(decision, Ask):

@@ -23,13 +23,13 @@ class Refusals:
     def __init__(self) -> None:
         self.why: dict[str, str] = {}  # by job id
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note the reason of every refused job."""
         for decision in decisions:
             if isinstance(decision, Refuse):
                 self.why.setdefault(decision.job_id, decision.why)
 
-    def hear_batch(self, batch: MomentBatch) -> None:
+    def observe_batch(self, batch: MomentBatch) -> None:
         """No job of a batch is refused."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.field_rules import MOST_S
-from eunomia.inputs.problems import InvalidInput, Problems
+from eunomia.inputs.problems import Problems
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -29,6 +30,7 @@ class Workload:
 
     jobs: tuple[Job, ...]
     notes: tuple[str, ...]
+    began: datetime | None = None  # local date and time at 0 s, if the trace has it
 
 
 def read_trace(scenario: Scenario) -> Trace:
@@ -66,7 +68,7 @@ _CACHE: dict[tuple[object, ...], Trace] = {}
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
-    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes)
+    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began)
 
 
 def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
@@ -91,7 +93,7 @@ def _checked(
     total_steps = _total_steps(scenario, trace, job_type, speeds)
     kinds, kind = _kinds(job_type, trace)
     _check_types(trace, kinds, kind, speeds, topology)
-    _check_durations(trace, total_steps, np.array([speeds.alone(*key).max() for key in kinds])[kind])
+    _check_durations(trace, total_steps, np.array([speeds.solo_throughput(*key).max() for key in kinds])[kind])
     notes += _notes_on_extrapolation(kinds, kind, speeds)
     return trace, job_type, total_steps, tuple(notes)
 
@@ -120,7 +122,7 @@ def _check_searched_models(scenario: Scenario, job_type: Iterable[str], speeds: 
         rule = f"the generator searches draws models that it has no throughputs for ({list_names(missing)})"
         fix = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
         source = scenario.throughputs.source
-        raise InvalidInput([scenario.problem(("throughputs", "source"), rule, fix, source)])
+        raise scenario.refused(("throughputs", "source"), rule, fix, source)
 
 
 def _draw_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:
@@ -142,7 +144,7 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
     rate = np.ones(len(rows))
     if not speeds.job_types:  # all types have the same throughput
         sizes, place = np.unique(trace.scale_factor[rows], return_inverse=True)
-        rate = np.array([speeds.alone("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
+        rate = np.array([speeds.solo_throughput("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
     else:
         reference_type = scenario.throughputs.reference_type
         reference = load_throughputs(scenario.throughputs.source, [reference_type], base=scenario.base)
@@ -151,7 +153,7 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
         for i, m in enumerate(rows.tolist()):
             key = (job_type[m], int(trace.scale_factor[m]))
             if key not in rate_by_key:
-                rate_by_key[key] = float(reference.alone(*key)[0])
+                rate_by_key[key] = float(reference.solo_throughput(*key)[0])
             rate[i] = rate_by_key[key]
             if rate[i] == 0:
                 rule = f"cannot run on {reference_type}, which durations are counted on"
@@ -176,7 +178,7 @@ def _check_types(
     """Raise InvalidInput for gangs wider than the cluster, and for jobs that no type in it can run."""
     problems = Problems(trace.source)
     capacity = topology.capacity()
-    runs: list[Bools] = [speeds.alone(*pair) > 0 for pair in kinds]
+    runs: list[Bools] = [speeds.solo_throughput(*pair) > 0 for pair in kinds]
     can_run = np.array([types.any() for types in runs])
     fits = np.array([(types & (capacity >= size)).any() for types, (_, size) in zip(runs, kinds, strict=True)])
     for m in np.flatnonzero(~fits[kind]).tolist():

@@ -10,7 +10,6 @@ from typing import TypeVar
 from eunomia.backends.simulated import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.backends.simulated.report_latency import ReportLatency
-from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.spelling_suggestions import nearest
@@ -127,7 +126,7 @@ def _check_slots(scenario: Scenario, topology: Topology) -> None:
     rule += f"a machine of {broken[0]} has no whole number of them" if wide else f"the largest machine has {sizes[-1]}"
     fitting = (n for n in range(1, sizes[-1] + 1) if all(size % n == 0 for size in sizes if size >= n))
     fix = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
-    raise InvalidInput([scenario.problem(("physics", "accelerators_per_slot"), rule, fix, per_slot)])
+    raise scenario.refused(("physics", "accelerators_per_slot"), rule, fix, per_slot)
 
 
 def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:
@@ -161,4 +160,4 @@ def _read(scenario: Scenario, key: str, models: Sequence[str], read: Callable[[P
     if path.is_file():
         return read(path, name)
     fix = f"give a table that exists, or {nearest(name, models)}"
-    raise InvalidInput([scenario.problem(("physics", key), "there is no such model and no such file", fix, name)])
+    raise scenario.refused(("physics", key), "there is no such model and no such file", fix, name)
