@@ -12,6 +12,7 @@ from eunomia.core.placement_pass import (
     HEAD,
     MISPLACED,
     NO_SEATS,
+    NOTHING,
     ODD,
     RENEWALS,
     SEATS,
@@ -93,6 +94,8 @@ class AnswerPlacer:
                 self.at, self._until, state.pass_count, MISFIT[misfit], opening, fill, line, named.job, named.type,
                 size, named.partner, named.shape, named.within, run_time, scratch, seats, output, *self._sched.arrays,
             )  # fmt: skip
+            if length == NOTHING:
+                return
             self._sched.demand_legal()
             result = PassResult.of(output[:length].copy())
             self._append_decisions(result)

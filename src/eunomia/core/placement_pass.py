@@ -37,6 +37,7 @@ from eunomia.placement.selection import RESERVE, Candidates, PlacementResult, ch
 NO_SEATS, ENDED, EXTENDED, ALL_SEATS = range(4)  # reassignable seats: none; of ended leases; extended ones too; all
 # The output of `follow`: these counts, then the columns that `PassResult` in core.apply_answer names.
 STOPS, RENEWALS, STARTS, SEATS, MISPLACED, ODD, HEAD = range(7)
+NOTHING = HEAD + 1  # length of the output of a pass that changed nothing
 # What the policy's promises imply: nothing can change; the last answer holds; one job starts; it has to be asked.
 UNTOUCHED, KEPT, STARTED, ASK = range(4)
 _WORDS = 10  # per job in the output at most

@@ -51,7 +51,7 @@ from eunomia.model.topology import Topology
 
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
 _POINTS = 9  # that a moment of one event and one start can add, or fewer
-_CAPACITY = 64  # initial rows and points; doubled when they are full
+_CAPACITY = 64  # initial rows and points; when full, rows are doubled and half as many points added
 
 
 class MetricsCollector:
@@ -250,7 +250,7 @@ class MetricsCollector:
         """Make room for so many points and for one of every curve, the most that a moment can add."""
         t, points = self._t, points + len(self._t.now)
         if t.last.item(-1) + points > len(t.points):
-            self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points), points), POINT))))
+            self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points) // 2, points), POINT))))
 
     def _change_capacity(self, node: int, at: float, *, joined: bool) -> None:
         curve = BUSY + len(self.topology.types) + int(self.topology.node_type[node])

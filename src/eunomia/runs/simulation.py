@@ -169,7 +169,9 @@ def simulate(
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
     if progress is not None:
         progress(metrics.ended, metrics.ended, metrics.end_s)
-    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
+    losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
+    del world, backend  # their memory is used again for the figures
+    figures = measured_figures(with_losses(metrics, losses), measured, metrics.metrics)
     return Result(
         scenario=scenario,
         figures=figures,
@@ -177,7 +179,7 @@ def simulate(
         notes=setup.notes + measured_note(measured, setup.jobs),
         record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
-        given_up=stalled or world.given_up,
+        given_up=given_up,
         offered_load=setup.offered_load(),
     )
 

@@ -25,7 +25,8 @@ from eunomia.model.moment_batch import MomentBatch
 
 _JOBS, _EVENTS = 512, 2048  # whose columns are written ahead; that one call plays
 _ROW, _RUN, _LAST, _STARTED, _STARTED_RUN, _SEATS_END, _COLUMNS = range(7)  # columns of the log
-_PLAYED, _SUBMITTED, _KNOWN = range(3)  # what `play` counts: events, submissions, and events up to the last answer
+# What `play` counts: events, submissions, events up to the last answer; and whether more could be played at once.
+_PLAYED, _SUBMITTED, _KNOWN, _MORE = range(4)
 _DUE = 64  # completions of one instant
 
 
@@ -92,7 +93,7 @@ def play(
     """
     t = kernel_arrays(*arrays)
     freed, due = scratch[: len(t.floor.total)], scratch[len(t.floor.total) :]
-    row, played, used, known = arrived, 0, 0, 0
+    row, played, used, known, more = arrived, 0, 0, 0, False
     while True:
         at = min(arrivals[row], heap[0]["when"] if counts[IN_HEAP] > 0 else np.inf)
         if not at < horizon:
@@ -101,6 +102,7 @@ def play(
         while arrivals[come] == at:
             come += 1
         if ends < 0 or come > last or played + ends + come - row > len(log_at):
+            more = ends >= 0
             break
         if not _complete(t, gangs, due[:ends], finishes, freed):
             break
@@ -110,6 +112,7 @@ def play(
         if implied == ASK or (implied == STARTED and used + t.ints[SCALE_FACTOR, lead] > len(log_seats)):
             for _ in range(row, come):
                 withdraw_last(t)
+            more = implied != ASK
             break
         for job in range(row, come):
             log[_ROW, played], log[_RUN, played] = job, 0
@@ -148,7 +151,7 @@ def play(
         if implied in (STARTED, KEPT):
             known = played
     note_next(heap, counts, next_end)
-    counted[_PLAYED], counted[_SUBMITTED], counted[_KNOWN] = played, row - arrived, known
+    counted[_PLAYED], counted[_SUBMITTED], counted[_KNOWN], counted[_MORE] = played, row - arrived, known, more
 
 
 class ImpliedMoments:
@@ -164,7 +167,7 @@ class ImpliedMoments:
         self._world = world
         widest = max((job.scale_factor for job in jobs), default=1)
         self._log = np.empty(_EVENTS), np.empty((_COLUMNS, _EVENTS), dtype=np.int64)
-        self._seats, self._counted = np.empty(max(4 * _EVENTS, widest), dtype=np.int64), np.zeros(3, dtype=np.int64)
+        self._seats, self._counted = np.empty(max(4 * _EVENTS, widest), dtype=np.int64), np.zeros(4, dtype=np.int64)
         self._scratch = np.empty(len(scheduler.state.topology.types) + _DUE, dtype=np.int64)
         self._foreseen = 0  # jobs whose columns are written
 
@@ -179,12 +182,13 @@ class ImpliedMoments:
                 rule.alone, rule.recall, horizon, arrived, self._foreseen, self._arrivals, self._finishes,
                 log_at, log, self._seats, self._counted, self._scratch, *self._world, *scheduler.arrays,
             )  # fmt: skip
-            played, submitted, known = self._counted.tolist()
-            if not played:
+            played, submitted, known, more = self._counted.tolist()
+            if played:
+                jobs = self._jobs[arrived : arrived + submitted]
+                yield scheduler.apply_implied(self._batch(played, jobs, arrived), known)
+                arrived += submitted
+            if not (played and more):
                 return
-            jobs = self._jobs[arrived : arrived + submitted]
-            yield scheduler.apply_implied(self._batch(played, jobs, arrived), known)
-            arrived += submitted
 
     def _batch(self, played: int, jobs: Sequence[Job], first_row: int) -> MomentBatch:
         log_at, log = self._log

@@ -137,7 +137,9 @@ class LeaseMechanism(Mechanism):
             return False
         answer, named = fresh
         if isinstance(answer, Order):
-            line, size = np.arange(len(named.job)), sizes_of(named.job, named.shape, self.state)
+            line, size = np.arange(len(named.job)), self.state.jobs.scale_factor[named.job]
+            if not self._single_shapes:
+                size = sizes_of(named.job, named.shape, self.state)
             self._seating(at, decisions).follow(named, answer.misfit, line, size)
         elif isinstance(answer, Grants):
             seating = self._seating(at, decisions)
