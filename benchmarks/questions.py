@@ -11,7 +11,10 @@ import numpy as np
 
 from benchmarks import sharing
 from benchmarks.draws import HOUR, Table, changed, draw
+from eunomia.allocation.problem import AllocationProblem
+from eunomia.allocation.view_from_problem import view_of
 from eunomia.model.arrays import Floats, Ints
+from eunomia.policies.shares.max_min_fairness import MaxMinFairness
 from eunomia.solvers.assignment import soonest
 from eunomia.solvers.linear import best_total
 from eunomia.solvers.max_min import MaxMinResult, highest_level
@@ -198,6 +201,31 @@ def _written() -> Iterator[Question]:
                 )
 
 
+def _decisions() -> Iterator[Question]:
+    """Yield whole decisions, from a problem to shares: needs, engine, dense X, why each job has its share."""
+    for types in (3, 8):
+        yield Question(
+            problem="max-min, the whole decision",
+            jobs=MILLION,
+            types=types,
+            draw=partial(_asked, types=types),
+            ours=lambda problem: MaxMinFairness().decide(view_of(problem, MaxMinFairness())),
+            value=_nothing,
+            matrix=lambda problem: problem.throughput,
+        )
+
+
+def _asked(seed: int, *, types: int) -> AllocationProblem:
+    table = draw(MILLION, types, seed)
+    return AllocationProblem(
+        types=tuple(f"type {k}" for k in range(types)),
+        capacity=table.capacity,
+        throughput=table.throughput,
+        scale_factor=table.size.astype(np.int64),
+        weight=table.weight,
+    )
+
+
 def _nothing(*_: Any) -> float:
     return 0.0
 
@@ -261,5 +289,16 @@ def _finish(drawn: Any, places: Any) -> float:
 
 def questions() -> Iterator[Question]:
     """Yield all questions, in the order of the table."""
-    for some in (_levels, _finish_times, _fillings, _products, _totals, _warm_start, _written, _pairs, _queues):
+    for some in (
+        _levels,
+        _finish_times,
+        _fillings,
+        _products,
+        _totals,
+        _warm_start,
+        _written,
+        _decisions,
+        _pairs,
+        _queues,
+    ):
         yield from some()

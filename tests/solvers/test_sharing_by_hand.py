@@ -98,12 +98,12 @@ def speeds(data: Path, jobs: list[dict[str, Any]]) -> tuple[Ints, Floats, Floats
     """Return kind of each job, rates alone (kind, type), beside (kind, kind, type) and sizes (kind,)."""
     table = load("gavel/simulation_throughputs.json.gz", TYPES, base=data.parent)
     gangs = sorted({(job["job_type"], job["scale_factor"]) for job in jobs})
-    rate = np.array([table.alone(*gang) for gang in gangs])
+    rate = np.array([table.solo_throughput(*gang) for gang in gangs])
     beside = np.zeros((len(gangs), len(gangs), len(TYPES)))
     for i, (name, size) in enumerate(gangs):
         for j, (partner, its_size) in enumerate(gangs):
             if size == its_size:
-                beside[i, j] = table.beside(name, partner, size)
+                beside[i, j] = table.packed_throughput(name, partner, size)
     of = np.array([gangs.index((job["job_type"], job["scale_factor"])) for job in jobs])
     return of, rate, beside, np.array([float(size) for _, size in gangs])
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
+from eunomia.solvers.classes import group
 from eunomia.solvers.nash_welfare.aggregated_rows import NashRows
 from eunomia.solvers.nash_welfare.response import OPEN, STRIDE, Edges, L, R, walk
 
@@ -29,8 +30,6 @@ _MARGIN = 3.0  # widths of the box that a row must be away from another way to b
 _SAME = 1e-9  # relative, of rates that are one
 FINE, COARSE = 19, 29  # bits of a ratio of rates that are passed over: 1e-10 and 1e-7 of it are left
 _APART, _AT_ONE, _TWINS, _IN_RATIO = 0, 1, 2, 3  # kinds: a row alone, all time at one rate, sides of one rate, others
-_TOO_MANY = -1
-_ODD, _LOW = 0x1E3779B97F4A7C15, (1 << 62) - 1
 
 
 @kernel(error_model="numpy")
@@ -112,75 +111,36 @@ def _one_rate_a_side(rate: Floats, i: int, side: NDArray[np.int8]) -> bool:
     return True
 
 
-@kernel()
-def _mixed(h: int, value: int) -> int:
-    """Return a hash of the hash and one more value, both at least 0: its low bits, which overflow does not reach."""
-    h = ((h ^ value) * _ODD) & _LOW
-    return h ^ (h >> 29)
-
-
 @kernel(error_model="numpy")
-def _mark(rate: Floats, i: int, side: NDArray[np.int8], kind: int, drop: int, number: Floats, bits: Ints) -> int:
-    """Return what rows that are one have in common with row i. bits: number, of one value, seen as an integer."""
-    K = len(rate)
-    h, first = kind, -1
-    for k in range(K + 1):
-        h = _mixed(h, int(side[k]) + 2)
-    if kind == _IN_RATIO:
-        for k in range(K):
-            if side[k] != 0:
-                first = k if first < 0 else first
-                number[0] = rate[k, i] / rate[first, i]
-                h = _mixed(h, (int(bits[0]) + (1 << (drop - 1))) >> drop)
-    return h
+def _look(
+    rows: tuple[Floats, Floats, Floats], price: Floats, box: Floats, drop: int, kinds: Ints, sides: NDArray[np.int8],
+    ratios: Ints, lever: Floats,
+) -> None:  # fmt: skip
+    """Write of each row its kind, its sides (column + 1, row), and s T / (T' − T) of its edge.
 
-
-@kernel(error_model="numpy")
-def _classes(
-    rate: Floats, size: Floats, weight: Floats, price: Floats, box: Floats, drop: int, most: int,
-    became: Ints, first: Ints, kinds: Ints, sides: NDArray[np.int8], sums: Floats,
-) -> int:  # fmt: skip
-    """Write the class of each row; of each class its first row, kind, sides (column + 1, class) and sums (3, class).
-
-    The sums are size, weight, and s T / (T' − T) of the rows' edges. Returns how many classes, or _TOO_MANY.
+    Also the ratios of its rates (column, row) in whole numbers, where rows that are one must have them in common.
+    rows: rate (column, row), size and weight (row,).
     """
+    rate, size, weight = rows
     K, n = rate.shape
-    spread = 1
-    while (1 << spread) < 2 * min(n, most + 1):
-        spread += 1
-    mask = (1 << spread) - 1
-    slot, marks = np.full(mask + 1, -1, dtype=np.int64), np.empty(mask + 1, dtype=np.int64)
     f, ratio, side, number = np.empty(15 * STRIDE), np.empty(STRIDE), np.zeros(K + 1, dtype=np.int8), np.empty(1)
     bits = number.view(np.int64)
-    count = 0
     for o in range(0, n, STRIDE):
         m = min(STRIDE, n - o)
         for j in range(m):
             ratio[j] = weight[o + j] / size[o + j]
         walk(rate, ratio, price, o, m, f)
         for j in range(m):
-            i, left, right, place = o + j, int(f[L + j]), int(f[R + j]), -1
-            kind = _sides(rate, i, left, right, ratio[j], price, box, side)
-            if kind != _APART:
-                mark = _mark(rate, i, side, kind, drop, number, bits)
-                place = (mark ^ (mark >> 31)) & mask
-                while slot[place] >= 0 and marks[place] != mark:
-                    place = (place + 1) & mask
-            c = int(slot[place]) if place >= 0 else -1
-            if c < 0:
-                if count >= most:
-                    return _TOO_MANY
-                c = count
-                count += 1
-                first[c], kinds[c], sides[:, c], sums[:, c] = i, kind, side, 0.0
-                if place >= 0:
-                    slot[place], marks[place] = c, mark
-            became[i] = c
-            sums[0, c] += size[i]
-            sums[1, c] += weight[i]
-            if left not in (-1, right):
-                sums[2, c] += size[i] * rate[left, i] / (rate[right, i] - rate[left, i])
-    return count
+            i, left, right, first = o + j, int(f[L + j]), int(f[R + j]), -1
+            kinds[i] = _sides(rate, i, left, right, ratio[j], price, box, side)
+            sides[:, i] = side
+            lever[i] = size[i] * rate[left, i] / (rate[right, i] - rate[left, i]) if left not in (-1, right) else 0.0
+            for k in range(K):
+                ratios[k, i] = 0
+                if kinds[i] == _IN_RATIO and side[k] != 0:
+                    first = k if first < 0 else first
+                    number[0] = rate[k, i] / rate[first, i]
+                    ratios[k, i] = (int(bits[0]) + (1 << (drop - 1))) >> drop
 
 
 @kernel(error_model="numpy")
@@ -272,13 +232,15 @@ def merged(rows: NashRows, price: Floats, box: Floats, drop: int = FINE) -> Merg
 def _merged(rows: NashRows, price: Floats, box: Floats, drop: int, worth: float) -> MergedRows | None:
     """Return rows that stand for all those alike; None where they are more than this part of the rows."""
     columns, n = rows.rate.shape
-    most = int(worth * n)
-    became, first, kinds = np.empty(n, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    sides, sums = np.empty((columns + 1, most), dtype=np.int8), np.empty((3, most))
-    count = _classes(rows.rate, rows.size, rows.weight, price, box, drop, most, became, first, kinds, sides, sums)
-    if count == _TOO_MANY:
+    kinds, ratios, lever = np.empty(n, dtype=np.int64), np.empty((columns, n), dtype=np.int64), np.empty(n)
+    sides = np.empty((columns + 1, n), dtype=np.int8)
+    _look((rows.rate, rows.size, rows.weight), price, box, drop, kinds, sides, ratios, lever)
+    found = group(np.where(kinds == _APART, np.arange(n), -1), kinds, *np.where(kinds == _APART, 0, sides), *ratios)
+    count, first = len(found), found.representative
+    if count > int(worth * n):
         return None
-    kinds, sides, sums = kinds[:count], np.ascontiguousarray(sides[:, :count]), sums[:, :count]
+    kinds, sides = kinds[first], np.ascontiguousarray(sides[:, first])
+    sums = np.stack([np.bincount(found.of, part, count) for part in (rows.size, rows.weight, lever)]).astype(float)
     rate = np.empty((columns, count))
-    _rates(rows.rate, first[:count], kinds, sides, sums, rate)
-    return MergedRows(NashRows(rate, sums[0].copy(), sums[1].copy()), became, kinds, sides)
+    _rates(rows.rate, first, kinds, sides, sums, rate)
+    return MergedRows(NashRows(rate, sums[0].copy(), sums[1].copy()), found.of, kinds, sides)
