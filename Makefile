@@ -54,6 +54,12 @@ test-service: env ## run the tests of the service (installs the extra into .venv
 		--require-hashes -r requirements-extras.lock
 	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/service
 
+.PHONY: serve-demo
+serve-demo: env ## start the service with sample jobs, and say where it is (installs the extra into .venv)
+	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+		--require-hashes -r requirements-extras.lock
+	@$(INSIDE) .venv/bin/python examples/service/demo.py
+
 .PHONY: check
 check: check-static test ## format, lint, types, import direction, links of the docs, and the tests
 
