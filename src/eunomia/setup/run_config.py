@@ -36,7 +36,7 @@ from eunomia.setup.mechanism import mechanism_of
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
-from eunomia.setup.workload import Workload, workload_of
+from eunomia.setup.workload import PastSchedule, Workload, workload_of
 from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
@@ -62,6 +62,7 @@ class RunConfig:
     tuners: dict[str, Tuner]  # by app; they have state, so a configuration is for one run
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
+    past: PastSchedule | None = None  # the schedule as it was
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -184,6 +185,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         ),
         neighbours=world_models.neighbours_of(scenario),
         began=work.began,
+        past=work.past,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
