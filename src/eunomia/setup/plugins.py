@@ -41,7 +41,10 @@ class PluginLoader:
             return self._from_file(name, base, where)
         points = {point.name: point for point in entry_points(group=self.group)}
         if name not in points:
-            raise self._refusal(where, name, f"there is no such {self.noun}", nearest(name, known))
+            names = name.split(",")
+            several = len(names) > 1 and set(names) <= set(known)
+            fix = f"give one at a time: {' '.join(f'--{self.noun} {one}' for one in names)}" if several else ""
+            raise self._refusal(where, name, f"there is no such {self.noun}", fix or nearest(name, known))
         cls: Callable[..., Any] | None = self._load(points[name].load, name)
         if cls is None or not self.fits(cls):
             rule = f"what its package announces, {points[name].value}, is no {self.noun}"
