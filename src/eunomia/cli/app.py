@@ -186,7 +186,7 @@ def compare(
         pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
         combinations = cases(wanted, policy or USUAL, load or [], seed or [])
-        with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
+        with whole_folder(place, force=force) as folder, progress_bar(as_json, len(combinations)) as bar:
             labels = {case.folder: _label(case, combinations) for case in combinations}
             results = list(run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder])))
             write_table(folder / "compare.csv", results)

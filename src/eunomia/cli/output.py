@@ -40,9 +40,9 @@ def clock(at: float, began: str | None = None) -> str:
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
-    """Yield a function that starts a progress bar; without output if `quiet` or not on a terminal."""
-    if quiet:
+def progress_bar(quiet: bool, runs: int = 1) -> Iterator[Callable[[str], Progress | None]]:
+    """Yield a function that starts a progress bar; without a terminal it prints a line for each of several runs."""
+    if quiet or (runs == 1 and not sys.stderr.isatty()):
         yield lambda label: None
         return
     if not sys.stderr.isatty():

@@ -21,10 +21,12 @@ from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
 from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import Policy
+from eunomia.policies.order.fifo import Fifo
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.report.number_format import shown
 from eunomia.report.outcomes import JobOutcome
+from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
@@ -145,6 +147,8 @@ def simulate(
         scenario = scenario.with_policy(policy)
     elif policy is not None:
         scenario = scenario.with_policy_of(policy.info.name, changed_parameters(policy))
+    if scenario.policy.name == AS_IT_WAS and record_to is None:
+        return _as_it_was(scenario, wall, cpu)
     setup = set_up(scenario, policy=None if isinstance(policy, str) else policy)
     measured = measured_jobs(scenario, setup.jobs)
     policy_runner, metrics, refusals = InlinePolicyRunner(setup.policy), setup.metrics(), Refusals()
@@ -180,6 +184,19 @@ def simulate(
         record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
         given_up=given_up,
+        offered_load=setup.offered_load(),
+    )
+
+
+def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
+    """Return the results of the schedule as it was."""
+    setup = set_up(scenario, policy=Fifo())
+    measured = measured_jobs(scenario, setup.jobs)
+    return Result(
+        scenario=scenario,
+        figures=measured_figures(past_metrics(setup).figures(), measured),
+        timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
+        notes=setup.notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
     )
 

@@ -42,7 +42,7 @@ from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
-from eunomia.setup.workload import Workload, workload_of
+from eunomia.setup.workload import PastSchedule, Workload, workload_of
 from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
@@ -70,6 +70,7 @@ class RunConfig:
     metrics_of_users: dict[str, Metric] = field(default_factory=dict)
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
+    past: PastSchedule | None = None  # the schedule as it was
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -199,6 +200,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
         neighbours=world_models.neighbours_of(scenario),
         began=work.began,
+        past=work.past,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)

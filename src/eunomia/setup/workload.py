@@ -31,6 +31,16 @@ class Workload:
     jobs: tuple[Job, ...]
     notes: tuple[str, ...]
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
+    past: PastSchedule | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastSchedule:
+    """The schedule as it was, as far as the trace has it; (job,) each."""
+
+    ran_on: tuple[str, ...]  # accelerator type, "" = unknown
+    started_s: Floats  # nan = unknown
+    duration_s: Floats  # nan = the trace has steps
 
 
 def read_trace(scenario: Scenario) -> Trace:
@@ -68,7 +78,8 @@ _CACHE: dict[tuple[object, ...], Trace] = {}
 def workload_of(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Workload:
     """Return the jobs. Raises InvalidInput naming every row that can never run."""
     trace, job_type, total_steps, notes = _checked(scenario, topology, speeds)
-    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began)
+    past = PastSchedule(ran_on=trace.ran_on, started_s=trace.started_s, duration_s=trace.duration_s)
+    return Workload(jobs=_jobs(scenario, trace, job_type, total_steps), notes=notes, began=trace.began, past=past)
 
 
 def submissions(scenario: Scenario, topology: Topology, speeds: Throughputs) -> Floats:
