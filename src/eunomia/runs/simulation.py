@@ -191,10 +191,10 @@ def simulate(
 def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
     """Return the results of the schedule as it was."""
     setup = set_up(scenario, policy=Fifo())
-    measured = measured_jobs(scenario, setup.jobs)
+    measured, metrics = measured_jobs(scenario, setup.jobs), past_metrics(setup)
     return Result(
         scenario=scenario,
-        figures=measured_figures(past_metrics(setup).figures(), measured),
+        figures=measured_figures(metrics.figures(), measured, metrics.metrics),
         timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
         notes=setup.notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
