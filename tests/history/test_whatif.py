@@ -163,6 +163,18 @@ def test_another_policy_is_a_change_too(scenario: Write) -> None:
     assert answer(scenario(), "--policy", "srtf")["change"] == "the policy srtf"
 
 
+def test_a_history_in_which_no_job_finishes_has_no_answer(scenario: Write) -> None:
+    path = scenario(weeks=1)
+    text = (path.parent / "jobs.csv").read_text().splitlines()
+    (path.parent / "jobs.csv").write_text(
+        "\n".join([f"{text[0]},status", *(f"{line},failed" for line in text[1:]), ""])
+    )
+    path.write_text(path.read_text() + "[world]\nreplay_status = true\n")
+    result = RUN.invoke(app, ["whatif", str(path), "--add", "v100=8", "--weeks", "1", "--jobs", "1"])
+    assert result.exit_code == 1
+    assert "no job of a period finished" in result.output
+
+
 def test_a_change_must_be_named(scenario: Write) -> None:
     result = RUN.invoke(app, ["whatif", str(scenario()), "--json"])
     assert result.exit_code == 2

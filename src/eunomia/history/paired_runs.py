@@ -89,8 +89,11 @@ class PeriodRuns:
     def _read(self, key: str) -> PeriodRun:
         if key not in self._numbers:
             summary = self._store.summary(key)
+            numbers = _numbers(self._store.out / "runs" / key / "jobs.csv")
+            if ALL not in numbers:
+                raise RunsFailed("no job of a period finished, so there is no completion time to compare")
             self._numbers[key] = PeriodRun(
-                by_tenant=_numbers(self._store.out / "runs" / key / "jobs.csv"),
+                by_tenant=numbers,
                 utilization=summary["utilization"],
                 unfinished=int(summary["jobs_unfinished"] or 0),
             )

@@ -18,7 +18,7 @@ import numpy as np
 from eunomia.history.cluster_change import PER_NODE, ClusterChange, changed, known_type
 from eunomia.history.paired_runs import PeriodRun, PeriodRuns, on_period
 from eunomia.history.weeks import Period, described
-from eunomia.history.whatif import CONFIDENCE, Change, jct_change, prepare, sooner
+from eunomia.history.whatif import CONFIDENCE, RelativeChange, jct_change, prepare, sooner
 from eunomia.inputs.problems import InvalidInput, refused
 from eunomia.metrics.statistics import paired
 from eunomia.model import elementary
@@ -53,7 +53,7 @@ class Candidate:
     usd: float
     scenario: Scenario
     runs: tuple[PeriodRun, ...] = ()  # of the first periods
-    change: Change | None = None
+    change: RelativeChange | None = None
 
     @property
     def name(self) -> str:

@@ -25,7 +25,7 @@ WEEKS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class RelativeChange:
     """The relative change of a mean, −0.2 for a fifth less, with its interval over periods; None with one period."""
 
     mean: float
@@ -44,7 +44,7 @@ class TenantChange:
 
     tenant: str
     jobs: int
-    jct: Change
+    jct: RelativeChange
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class WhatIf:
     periods: tuple[Period, ...]
     before: tuple[PeriodRun, ...]
     after: tuple[PeriodRun, ...]
-    jct: Change
+    jct: RelativeChange
     tenants: tuple[TenantChange, ...]  # those that have jobs in two periods, the largest gain first
     never: int  # jobs of the history that do not fit one of the clusters, and were left out
     notes: tuple[str, ...]
@@ -124,7 +124,7 @@ def what_if(scenario: Scenario, change: ClusterChange, *, weeks: int, folder: Pa
 
 def jct_change(
     before: Sequence[PeriodRun], after: Sequence[PeriodRun], tenant: str = ALL, confidence: float = CONFIDENCE
-) -> Change:
+) -> RelativeChange:
     """Return the relative change of the mean completion time, of one tenant or all, over the periods of both."""
     difference = paired(_jct(after, tenant), _jct(before, tenant), confidence)
     assert difference is not None and difference.log_ratio is not None  # times are above 0
@@ -135,11 +135,11 @@ def _jct(runs: Sequence[PeriodRun], tenant: str) -> dict[int, float]:
     return {k: run.by_tenant[tenant].jct_mean_s for k, run in enumerate(runs) if tenant in run.by_tenant}
 
 
-def _relative(difference: PairedDifference) -> Change:
+def _relative(difference: PairedDifference) -> RelativeChange:
     ratio = difference.log_ratio
     assert ratio is not None
     low, high = (None if end is None else elementary.expm1(end) for end in (ratio.low, ratio.high))
-    return Change(mean=elementary.expm1(ratio.mean), low=low, high=high)
+    return RelativeChange(mean=elementary.expm1(ratio.mean), low=low, high=high)
 
 
 def _tenants(before: Sequence[PeriodRun], after: Sequence[PeriodRun]) -> tuple[TenantChange, ...]:
