@@ -54,6 +54,12 @@ test-service: env ## run the tests of the service (installs the extra into .venv
 		--require-hashes -r requirements-extras.lock
 	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/service
 
+.PHONY: serve-demo
+serve-demo: env ## start the service with sample jobs, and say where it is (installs the extra into .venv)
+	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+		--require-hashes -r requirements-extras.lock
+	@$(INSIDE) .venv/bin/python examples/service/demo.py
+
 .PHONY: check
 check: check-static test ## format, lint, types, import direction, links of the docs, and the tests
 
@@ -75,6 +81,13 @@ bench: env ## measure side by side with other systems (installs cvxpy into .venv
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-bench.lock
 	@$(RUN) benchmarks
+
+DATA ?= ../shared/data
+.PHONY: figures
+figures: env ## redo the tables of the pages of results in the background, resumable; DATA=... has the reference data
+	@.venv/bin/python tools/make_figures.py --data '$(DATA)' --list
+	@nohup nice .venv/bin/python tools/make_figures.py --data '$(DATA)' >/dev/null 2>&1 &
+	@echo 'started; see out/figures/progress.log'
 
 .PHONY: docs
 docs: env ## write the page of policies, and the reference from the docstrings to out/reference/

@@ -30,10 +30,10 @@ class TwoTypes:
 
     types = ("fast", "slow")
 
-    def alone(self, job_type: str, scale_factor: int) -> np.ndarray:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> np.ndarray:
         return np.array([2.0, 1.0])
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> np.ndarray:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> np.ndarray:
         return np.zeros(2)
 
 
@@ -114,3 +114,21 @@ def test_throughputs_without_pairs_are_refused() -> None:
 def test_an_option_of_estimates_needs_them() -> None:
     with pytest.raises(InvalidInput, match='write kind = "estimated" beside it'):
         eunomia.simulate({**SMALL, "belief": {"profiled": 0.5}})
+
+
+def test_run_times_are_estimated_in_simulation_only() -> None:
+    with pytest.raises(InvalidInput, match="in simulation only"):
+        eunomia.simulate({**SMALL, "belief": {"duration": "history"}, "world": {"backend": "local"}})
+
+
+def test_the_rounds_of_gavel_take_the_truth_only() -> None:
+    scenario = {**SMALL, "policy": {"name": "max_min_fairness"}, "mechanism": {"name": "gavel"}}
+    with pytest.raises(InvalidInput, match=r"\[belief\] is not the truth"):
+        eunomia.simulate({**scenario, "belief": {"duration": "history"}})
+
+
+def test_measuring_is_charged_on_the_accelerators_of_a_job() -> None:
+    free, charged = (eunomia.simulate(sharing(profile_s=each, profiled=0.05)) for each in (0.0, 600.0))
+    assert charged.summary["utilization"] is not None and free.summary["jct_mean_s"] is not None
+    assert charged.summary["jct_mean_s"] > free.summary["jct_mean_s"]
+    assert any("measuring these costs each job" in note for note in charged.notes)

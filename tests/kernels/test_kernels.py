@@ -166,6 +166,19 @@ def test_an_edit_drops_what_reaches_it_and_nothing_else(made: Callable[..., dict
     assert source_hash(option["outer"]) != source_hash(before["outer"])
 
 
+def test_fields_of_a_named_tuple_in_another_order_drop_what_builds_it(made: Callable[..., dict[str, Kernel]]) -> None:
+    body = SOURCE.replace("total = 0.0", "total = Pair(0.0, OFFSET).first")
+    first, second = (
+        made(
+            body.replace(
+                "OFFSET = ", f"from collections import namedtuple\nPair = namedtuple('Pair', '{fields}')\nOFFSET = ", 1
+            )
+        )
+        for fields in ("first second", "second first")
+    )
+    assert source_hash(first["inner"]) != source_hash(second["inner"])
+
+
 def test_comments_and_places_drop_nothing(made: Callable[..., dict[str, Kernel]]) -> None:
     moved = SOURCE.replace("    total = 0.0\n", "    # of all\n    total = 0.0\n").replace("OFFSET = ", "\n\nOFFSET = ")
     assert source_hash(made(moved)["outer"]) == source_hash(made()["outer"])

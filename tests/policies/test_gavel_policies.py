@@ -38,7 +38,7 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "equal_share_throughput": alone_throughput(one.rate, one.size, one.capacity),
         "price": np.linspace(1.0, 3.0, types),
         "deadline": np.full(jobs, np.inf),
-        "lease": np.inf,
+        "longest_lease": np.inf,
         "tenant": np.arange(jobs) % 2,
         "tenants": tenants,
         **more,
@@ -270,15 +270,17 @@ class TestTotals:
         prices = np.array([1.0, 9.0])  # a step costs more on the second type, where the job is faster
         more = {"remaining": np.array([1000.0]), "price": prices, "deadline": np.array([1000.0])}
         assert decide(spelling, one, **more).x[0].tolist() == pytest.approx([1.0, 0.0])
-        early = decide(spelling, one, **more, lease=500.0)
+        early = decide(spelling, one, **more, longest_lease=500.0)
         assert float((early.x @ one.rate.T)[0, 0]) == pytest.approx(1000 / 500)
-        last = decide(spelling, one, **more, lease=2000.0)  # it ends before the deadline only if it runs from now on
+        last = decide(
+            spelling, one, **more, longest_lease=2000.0
+        )  # it ends before the deadline only if it runs from now on
         assert last.x[0].tolist() == pytest.approx([0.0, 1.0])
         assert not last.late
 
     def test_a_lease_that_cannot_be_spared_makes_no_job_late(self) -> None:
         one = oracles.Instance(np.ones((2, 1)), np.ones(2), np.array([1.0]), np.ones(2), np.ones(2))
-        more = {"deadline": np.full(2, 200.0), "remaining": np.full(2, 100.0), "lease": 50.0}
+        more = {"deadline": np.full(2, 200.0), "remaining": np.full(2, 100.0), "longest_lease": 50.0}
         answer = decide("throughput_per_cost?objective=sum&deadlines=true", one, **more)
         assert not answer.late
         assert answer.x[:, 0].tolist() == pytest.approx([0.5, 0.5])
@@ -374,7 +376,7 @@ def gandiva_asked(
     """Return x (job, type) and the memory; jobs on one accelerator each, steps/s of 1 beside each other."""
     jobs, types = np.shape(throughput)
     one = oracles.Instance(np.array(throughput), np.ones(jobs), np.array(capacity), np.ones(jobs), np.ones(jobs))
-    policy, more = build("gandiva"), {"kind": np.zeros(jobs, int), "paired": np.ones((1, 1, types))}
+    policy, more = build("gandiva"), {"job_class": np.zeros(jobs, int), "packed_throughput": np.ones((1, 1, types))}
     seen = view_of(one, policy, **more)
     answer = policy.decide(seen if memory is None else View(**{**_parts(seen), "memory": memory}))
     assert isinstance(answer, Shares)

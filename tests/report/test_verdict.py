@@ -89,6 +89,13 @@ def test_on_one_trace_a_difference_that_one_week_makes_is_a_tie(a_report, a_run)
     assert "other weeks might reverse it" in found.certainty
 
 
+def test_seeds_that_draw_nothing_are_one_run_and_prove_nothing(a_report, a_run):
+    runs = [a_run(label, [jct], seed=seed) for seed in range(3) for label, jct in (("fifo", 100.0), ("srtf", 50.0))]
+    found = findings(a_report(*runs))
+    assert found.certainty.startswith("This holds for these")
+    assert not any("were judged" in line for line in found.more)
+
+
 def test_a_trace_of_days_is_resampled_by_days_and_a_shorter_one_not_at_all():
     assert blocks(np.arange(10) * DAY).unit == "day"
     assert blocks(np.arange(60) * DAY).unit == "week"

@@ -52,7 +52,8 @@ class HandClock:
 class Bench:
     """Store, controller and writer of a site, without threads; `restart` is what a kill and a new start do."""
 
-    def __init__(self, folder: Path, site: str = SITE) -> None:
+    def __init__(self, folder: Path, site: str = SITE, *, numbered: bool = False) -> None:
+        self.starts = 0 if numbered else -1  # numbered starts give the same ids each time
         self.path = folder / "site.toml"
         self.path.write_text(site)
         self.site: Site = load_site(self.path)
@@ -64,7 +65,10 @@ class Bench:
     def _open(self) -> None:
         self.store = SqliteStore.open(self.site.state)
         try:
-            self.controller, self.orders = recover(self.store, self.site, InlinePolicyRunner(self.site.setup.policy))
+            self.starts += self.starts >= 0
+            name = f"start{self.starts}" if self.starts > 0 else ""
+            runner = InlinePolicyRunner(self.site.setup.policy)
+            self.controller, self.orders = recover(self.store, self.site, runner, name)
         except BaseException:
             self.store.close()
             raise

@@ -37,8 +37,8 @@ def main() -> None:
         for step in lease.steps(steps, start=state["step"]):
             time.sleep(seconds)
             state = {"step": step + 1}
+            write(ledger, "step", job, epoch, step)  # before it is saved: a kill between the two repeats the step
             lease.save(state)
-            write(ledger, "step", job, epoch, step)
         write(ledger, "end", job, epoch, state["step"])
 
 

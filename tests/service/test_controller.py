@@ -157,6 +157,17 @@ def test_a_follower_starts_after_its_job_and_is_cancelled_if_that_fails(bench: B
     assert bench.submit(after=["7-none"]).problems[0].field == "after"
 
 
+def test_a_held_follower_remembers_over_a_restart_that_its_job_has_succeeded(bench: Bench) -> None:
+    first = bench.submit().body["id"]
+    launched(bench)
+    follower = bench.submit(after=[first]).body["id"]
+    bench.do(Request(Hold(follower), ANN))
+    bench.do(GangEnded(first, 1, "finished"))
+    bench.restart()
+    bench.do(Request(Release(follower), ANN))
+    assert [order.job_id for order in bench.orders] == [follower]
+
+
 def test_a_failing_job_waits_longer_before_each_attempt_and_then_has_failed(bench: Bench) -> None:
     job = bench.submit(retries=2).body["id"]
     for attempt, wait in ((1, 1.0), (2, 2.0)):

@@ -142,6 +142,13 @@ def test_a_requeued_job_is_one_job_of_all_its_runs(written: Write) -> None:
     assert history(path, requeues="last").trace.duration_s.tolist() == [3600]
 
 
+def test_a_run_that_ended_is_continued_by_one_that_was_submitted_soon_after(written: Write) -> None:
+    again = JOB | {"Submit": "2024-01-01T01:10:05", "Start": "2024-01-01T01:20:00", "End": "2024-01-01T02:20:00"}
+    found = history(written(*lines(JOB, again)))
+    assert found.trace.job_id == ("7",)
+    assert found.trace.duration_s.tolist() == [7200]
+
+
 def test_restarts_count_where_earlier_runs_are_not_listed(written: Write) -> None:
     assert history(written(*lines(JOB | {"Restarts": "3"}))).trace.retries.tolist() == [3]
 
@@ -166,6 +173,12 @@ def test_files_may_have_other_fields_each(written: Write) -> None:
     short = [name for name in FIELDS if name != "User"]
     one = written(*lines(JOB), name="a")
     two = written("|".join(short), "|".join((JOB | {"JobID": "8"})[name] for name in short), name="b")
+    assert slurm.read_history([one, two]).trace.job_id == ("7", "8")
+
+
+def test_one_file_may_have_job_ids_and_another_raw_ones(written: Write) -> None:
+    raw = tuple("JobIDRaw" if name == "JobID" else name for name in FIELDS)
+    one, two = written(*lines(JOB), name="a"), written("|".join(raw), line(JobID="8"), name="b")
     assert slurm.read_history([one, two]).trace.job_id == ("7", "8")
 
 
@@ -277,6 +290,7 @@ def test_trackable_resources(text: str, accelerators: int, kind: str) -> None:
         ("gpu:t4", 1, "t4"),
         ("gres:gpu:2", 2, ""),
         ("gpu:2(IDX:0,1),shard:16", 2, ""),
+        ("gpu:2,gpu:t4:1", 3, "t4"),
         ("gpu:a100_1g.5gb:7", 7, "a100_1g.5gb"),
         ("(null)", 0, ""),
     ],
@@ -363,3 +377,31 @@ def test_another_generic_resource_may_be_the_accelerator(written: Write) -> None
 
 def test_the_format_is_detected_by_its_header(written: Write) -> None:
     assert len(read(written(*lines(JOB), name="sacct.txt"), "auto")) == 1
+
+
+def test_what_slurm_itself_wrote_is_read_as_it_was_run() -> None:
+    """Output of sacct 22.05.8: one job was requeued, one suspended for 14 s, one reached its limit, one had no GPU."""
+    found = history(Path(__file__).parent / "sacct-22.05.txt")
+    ran = dict(zip(found.trace.job_id, found.trace.duration_s.tolist(), strict=True))
+    tasks = {f"4_{k}": 2 for k in range(4)}
+    assert ran == {"1": 4, "2": 3, "3": 4, "6": 70, "7": 11 + 40, "8": 16, "10": 1, "16": 107} | tasks
+    by_id = {name: m for m, name in enumerate(found.trace.job_id)}
+    assert found.trace.submitted_s[by_id["7"]] == 0  # Slurm says 00:50:00 on the line of the second run
+    assert found.trace.scale_factor[by_id["3"]] == 8
+    assert found.machines[by_id["3"]] == ("v100-0", "v100-1")
+    assert (found.ran_on[by_id["2"]], found.asked_for[by_id["2"]]) == ("v100", "")
+    assert [found.trace.status[by_id[name]] for name in ("6", "10", "16", "7")] == [
+        "failed",
+        "failed",
+        "cancelled",
+        "finished",
+    ]
+    counts = {one.what.split(";")[0].split(":")[0]: one.count for one in found.findings}
+    assert counts == {
+        "components of heterogeneous jobs (123+0) are read as jobs of their own": 2,
+        "runs were suspended for a while": 1,
+        "jobs were requeued": 1,
+        "jobs asked for no accelerator": 1,
+        "jobs with accelerators never ran": 2,
+        "jobs reached their time limit (TIMEOUT, DEADLINE)": 1,
+    }

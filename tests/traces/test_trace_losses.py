@@ -13,7 +13,7 @@ from eunomia.traces import FORMATS, Trace, read, write_native
 from eunomia.traces.writing import list_losses
 
 Write = Callable[..., Path]
-ENGINES = ("slurm",)  # cluster managers, whose readers have tests of their own
+ENGINES = ("slurm", "kubernetes", "ray")  # cluster managers, whose readers have tests of their own
 FILES = {  # format → header, a row, and a later row, as published
     "native": (
         "job_id,submitted_s,scale_factor,job_type,duration_s,tenant,app,weight,deadline_s,cpus,memory_gib,status,retries,"

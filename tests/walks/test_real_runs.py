@@ -381,7 +381,7 @@ def test_a_failed_job_is_named_with_its_reason_and_last_lines_and_the_exit_code_
     )
     assert re.search(r"^ +0\.\d s  bad  failed: exit code 3", desk.stderr, re.MULTILINE)
     page = (tmp_path / "out/report.html").read_text()
-    section = page[page.index('<section aria-label="Jobs"') :]
+    section = page[page.index('<section id="jobs" aria-label="Jobs"') :]
     section = section[: section.index("</section>")]
     assert section.index(">bad<") < section.index(">fine<")
     assert "&lt;b&gt;first&lt;/b&gt;" in section

@@ -37,6 +37,16 @@ EXPERIMENTS: dict[str, Entry] = {
         "run by run and job by job beside ASTRAEA's artifact",
         "data/peers/astraea",
     ),
+    "estimator": Entry(
+        "eunomia_reproduction.estimator:reproduce",
+        "LAS with space sharing on true and on estimated throughputs of pairs",
+        "data/gavel",
+    ),
+    "prediction": Entry(
+        "eunomia_reproduction.prediction:reproduce",
+        "errors and intervals of estimated throughputs and run times, beside baselines",
+        "data",
+    ),
     "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",

@@ -166,15 +166,8 @@ def read_mlperf(folder: Path, accelerators: int = 8) -> TransferTable:
     names = ("benchmark", "type", "accelerators", "division", "status", "repeat_of", "throughput_median")
     found: dict[tuple[str, str], list[float]] = {}
     for bench, type, count, division, status, repeat, rate in zip(*map(table.text, names), strict=True):
-        if (
-            division == "closed"
-            and status == "success"
-            and not repeat
-            and type in MLPERF_SPECS
-            and rate
-            and float(rate)
-            and int(count or 0) == accelerators
-        ):
+        counts = division == "closed" and status == "success" and not repeat and type in MLPERF_SPECS
+        if counts and rate and float(rate) and int(count or 0) == accelerators:
             found.setdefault((bench, type), []).append(float(rate))
     benches, types = (tuple(dict.fromkeys(key[m] for key in found)) for m in (0, 1))
     specs = elementary.log(np.array([MLPERF_SPECS[type] for type in types], dtype=float))

@@ -55,10 +55,8 @@ def calibrate(
         if as_json:
             print(json.dumps(summary))
         else:
-            print(
-                f"{summary['rows']} rows from {summary['measurements']} measurements, "
-                f"{summary['cannot_run']} cannot run"
-            )
+            counts = f"{summary['rows']} rows from {summary['measurements']} measurements"
+            print(f"{counts}, {summary['cannot_run']} cannot run")
             print(f"p90 / p10 is {summary['median_p90_over_p10']} in the median")
             print(f"written: {out}")
 

@@ -86,6 +86,76 @@ def slurm(
         )
 
 
+@app.command()
+def kubernetes(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="Output of kubectl get jobs,pods,nodes -o json.")
+    ],
+    out: OutOption,
+    nodes: NodesOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[str, typer.Option(metavar="NAME", help="What is a tenant: namespace, or queue.")] = "namespace",
+    keep_types: KeepOption = False,
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read Jobs and Pods of Kubernetes.
+
+    FILE is the output of kubectl get jobs,pods,nodes --all-namespaces -o json; nodes may be in it, or in --nodes.
+    Kubernetes deletes its objects after a while: list often enough that pods are still there, and name all the files.
+    """
+    with handle_errors(as_json):
+        from eunomia.traces.kubernetes import read_history
+        from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+
+        _import(
+            "kubernetes",
+            files,
+            lambda: read_history(files, tenant=tenant),
+            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            out,
+            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            force=force,
+            as_json=as_json,
+        )
+
+
+@app.command()
+def ray(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Lists of jobs and of placement groups, JSON.")],
+    out: OutOption,
+    nodes: NodesOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[str, typer.Option(metavar="KEY", help="Key of a job's metadata that names its tenant.")] = "user",
+    keep_types: KeepOption = False,
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read jobs and placement groups of Ray.
+
+    FILE is the output of ray list jobs --detail --format json, and of ray list placement-groups likewise: name both.
+    The output of ray list nodes may be a further one, or --nodes.
+    """
+    with handle_errors(as_json):
+        from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+        from eunomia.traces.ray import read_history
+
+        _import(
+            "ray",
+            files,
+            lambda: read_history(files, tenant=tenant),
+            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            out,
+            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            force=force,
+            as_json=as_json,
+        )
+
+
 def _import(
     engine: str,
     files: Sequence[Path],

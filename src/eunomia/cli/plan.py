@@ -12,7 +12,7 @@ import typer
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
 from eunomia.cli.options import JsonOption, ScenarioArgument
-from eunomia.cli.whatif import JobsOption, Lines, cores
+from eunomia.cli.whatif import JobsOption, RunLines, cores
 
 if TYPE_CHECKING:
     from eunomia.history.purchase import Purchase
@@ -54,7 +54,7 @@ def plan(
             raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
         today, prices = load_scenario(scenario), _prices(price or [])
         try:
-            with opened(out, jobs or cores(), Lines()) as runs:
+            with opened(out, jobs or cores(), RunLines()) as runs:
                 found = plan_purchase(
                     today,
                     budget_usd,

@@ -16,11 +16,6 @@ from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
-ROWS = (
-    "A1a completion times, A1b utilisation, A1c cost, A2 fairness, A3 deadlines, A4 accuracy; "
-    "B1 weighs types against each other, B2 shares accelerators, B3 changes the sizes of gangs"
-)
-
 
 def policies(
     name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
@@ -35,7 +30,7 @@ def policies(
 ) -> None:
     """List the policies, or show one.
 
-    With door, objective, paper, and rows of the survey's taxonomy; --json adds technique, all axes of the taxonomy,
+    The list has names and what they are for; --json adds door, technique, paper, all axes of the survey's taxonomy,
     parameters and what a policy needs to see.
     """
     with handle_errors(as_json):
@@ -128,22 +123,21 @@ def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
 
 
 def _show_all(cards: Sequence[dict[str, Any]]) -> None:
-    """Print one row a policy."""
+    """Print one row a policy: its name, and what it is for."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("policy", "door", "survey", "objective", "paper"):
-        table.add_column(name, no_wrap=name in {"policy", "door"})
+    table.add_column("policy", no_wrap=True)
+    table.add_column("what for")
     for card in cards:
-        rows = () if card["taxonomy"] is None else card["taxonomy"]["row"]
-        table.add_row(card["name"], card["door"], " ".join(rows), card["objective"], card["paper"])
-    console = Console()
+        table.add_row(card["name"], card["objective"])
+    console = Console(highlight=False)
     console.print(table)
-    console.print(f"\nSurvey: {ROWS}.", highlight=False)
     names = [name for card in cards for name in card["presets"] if ":" in name]
     if names:
-        console.print(f"Names of other systems: {', '.join(names)}", highlight=False)
+        console.print(f"\nNames of other systems: {', '.join(names)}")
+    console.print("\neunomia policies NAME shows one whole: formula, paper, parameters; --json shows all of each.")
 
 
 def _show(card: dict[str, Any]) -> None:

@@ -42,8 +42,8 @@ def whatif(
 ) -> None:
     """Say what a change of the cluster would do.
 
-    Plays weeks of the scenario's history on today's cluster and on the changed one, and says what changes for whom,
-    with an interval over the weeks.
+    Plays weeks of the scenario's history on today's cluster and on the changed one, and says what changes for which
+    tenants, with an interval over the weeks.
     """
     with handle_errors(as_json):
         from eunomia.history.cluster_change import ClusterChange, parse_counts
@@ -63,7 +63,7 @@ def whatif(
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             try:
-                with opened(place / "store", jobs or cores(), Lines()) as runs:
+                with opened(place / "store", jobs or cores(), RunLines()) as runs:
                     found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs)
             except RunsFailed as error:
                 print(f"error: {error}", file=sys.stderr)
@@ -79,7 +79,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Lines:
+class RunLines:
     """Prints how many runs are done on stderr, every few seconds."""
 
     def __init__(self) -> None:

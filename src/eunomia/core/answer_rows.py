@@ -7,7 +7,7 @@ import numpy as np
 from eunomia.core.belief import Belief
 from eunomia.core.state import State
 from eunomia.kernels import kernel
-from eunomia.model.answers import ANYWHERE, InvalidAnswer, Rows, Shares
+from eunomia.model.answers import InvalidAnswer, Rows, Shares
 from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.job_lifecycle import Stage
 
@@ -36,7 +36,7 @@ class PendingAsk:
         # Without gaps, so that the kernels that read them are compiled once: columns of `np.nonzero` have gaps.
         self.job, self.type = np.ascontiguousarray(job), np.ascontiguousarray(type)
         self.partner, self.shape, self.x = np.ascontiguousarray(partner), np.ascontiguousarray(shape), x
-        self.within = np.full(len(job), ANYWHERE) if within is None else within
+        self.within = _as_asked(len(job))[2] if within is None else within
         self.source: Ints | None = None  # (row,) place in the answer; left out: all rows, as they stand there
 
 

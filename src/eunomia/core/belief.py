@@ -6,6 +6,8 @@ which may differ from the truth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
@@ -93,6 +95,28 @@ class Belief(GrowingColumns):
         self.kind[row] = kind
         self._jobs.append(job)
         return row
+
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of the jobs that come next, up to the first with a new kind or size; return how many.
+
+        They are not known before `learn_foreseen`.
+        """
+        kinds, widest = [], self.cost.shape[1]
+        for job in jobs:
+            kind = self._kinds.get((job.job_type, job.scale_factor))
+            if kind is None or (job.other_shapes and max(job.shapes) >= widest):
+                break
+            kinds.append(kind)
+        if kinds:
+            rows = self.reserve(len(kinds))
+            self.kind[rows], self.throughput[rows] = kinds, np.array(self._alone)[kinds]
+            self.total[rows] = [job.total_steps for job in jobs[: len(kinds)]]
+        return len(kinds)
+
+    def learn_foreseen(self, jobs: Sequence[Job]) -> None:
+        """Add jobs whose columns are written."""
+        self.add_many(len(jobs))
+        self._jobs += jobs
 
     def _add_kind(self, job: Job) -> int:
         """Add a new kind and return its row."""

@@ -41,6 +41,13 @@ class Core(NamedTuple):
     seed: int
 
 
+class ImpliedRule(NamedTuple):
+    """When the policy's promises imply its answer; see `core.placement_pass.implied_start`."""
+
+    alone: bool  # only where a single job waits
+    recall: bool  # seats may be taken back at any moment
+
+
 class Mechanism(ABC):
     """How time is cut for one scheduler."""
 
@@ -87,6 +94,11 @@ class Mechanism(ABC):
         if when != self._timer and (when < math.inf or self._timer > at):
             decisions.append(SetTimer(when))
         self._timer = when
+
+    @property
+    def implied_rule(self) -> ImpliedRule | None:
+        """How events are followed at any moment from now on whose answer is implied; None = only by its methods."""
+        return None
 
     # ---- what a policy sees ----------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -44,14 +44,14 @@ class SchedulerState:
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         self.changes = 0
         self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
-        self._layout = (0, 0, 0)
+        self._layout: tuple[int, ...] = ()
         self._lay_out()
         self._scratch, self._written = scratch_arrays(0, len(topology.types), topology.devices), 0
 
     def _lay_out(self) -> None:
         """Rebuild `arrays` if they have grown."""
         state, ledger, belief = self.state, self.ledger, self.belief
-        layout = (state.jobs.room, len(belief.prefer), belief.cost.shape[1])
+        layout = (state.jobs.room, ledger.room, belief.room, len(belief.prefer), belief.cost.shape[1])
         if layout != self._layout:
             self._layout = layout
             self.arrays: tuple[Array, ...] = (
@@ -84,6 +84,24 @@ class SchedulerState:
         self.belief.learn(job)
         self._lay_out()
         self.changes += 1
+
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of the jobs that come next, for compiled steps to submit them; return how many are written.
+
+        It ends at a job that changes more than its own row, which has to be submitted by itself: one of a new tenant,
+        kind or size.
+        """
+        count = self.belief.foresee(jobs[: self.state.foresee(jobs)])
+        rows = self.ledger.reserve(count)
+        self.ledger.since[rows] = self.state.jobs.submitted[rows]
+        self._lay_out()
+        return count
+
+    def submit_foreseen(self, jobs: Sequence[Job]) -> None:
+        """Add jobs that compiled steps have submitted."""
+        self.state.add_foreseen(jobs)
+        self.ledger.add_many(len(jobs))
+        self.belief.learn_foreseen(jobs)
 
     def update(self, row: int, weight: float, total_steps: float) -> None:
         """Update a job by its user; nan = unchanged."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.topology import Node
+from eunomia.scenario.schema_models import whole_nodes
 from eunomia.traces.import_findings import History
 
 PER_NODE = 8  # accelerators of a machine where the history names no machines
@@ -34,9 +35,8 @@ def guess_nodes(history: History, types: Sequence[str]) -> tuple[tuple[Node, ...
             np.zeros(len(own), dtype=np.int64), *_intervals(history, own), history.trace.scale_factor[own]
         )
         peak = int(peaks[0])
-        whole, rest = divmod(peak, PER_NODE)
-        nodes += [Node(type=kind, accelerators=PER_NODE)] * whole
-        nodes += [Node(type=kind, accelerators=rest)] * bool(rest)
+        groups = whole_nodes(peak, PER_NODE)
+        nodes += [Node(type=kind, accelerators=size) for count, size in groups for _ in range(count)]
         notes.append(
             f"the history names no machines of {kind}: at most {peak:,} were in use at the same time, taken as "
             f"machines of {PER_NODE}"

@@ -36,7 +36,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class PriceOffer:
     """What one accelerator of a type costs for the whole time."""
 
     type: str
@@ -111,7 +111,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def offers(
     scenario: Scenario, months: float, prices: Mapping[str, float], only: Sequence[str]
-) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
+) -> tuple[tuple[PriceOffer, ...], tuple[str, ...]]:
     """Return what can be bought, and notes.
 
     `prices` are US$ for one accelerator, bought; without one it is rented for the `months` at the scenario's or the
@@ -121,7 +121,7 @@ def offers(
     own = scenario.cluster.prices
     sizes = {group.type: group.accelerators for group in scenario.cluster.nodes}
     names = list(only) or list(dict.fromkeys([*prices, *own, *accelerators()]))
-    found, unpriced, unknown, spot = dict[str, Offer](), list[str](), list[str](), list[str]()
+    found, unpriced, unknown, spot = dict[str, PriceOffer](), list[str](), list[str](), list[str]()
     for name in names:
         listed = find(name)
         hourly = own.get(name, None if listed is None else listed.price_usd_per_hour)
@@ -140,7 +140,7 @@ def offers(
             continue
         usd = prices[name] if name in prices else (hourly or 0.0) * MONTH_H * months
         source = "bought" if name in prices else f"{hourly:g} US$ an hour for {months:g} months"
-        found.setdefault(kind, Offer(type=kind, usd=usd, size=sizes.get(kind, PER_NODE), source=source))
+        found.setdefault(kind, PriceOffer(type=kind, usd=usd, size=sizes.get(kind, PER_NODE), source=source))
     if only and unpriced:
         rule, fix = "this type has no price in the catalogue", f"give one: --price {unpriced[0]}=30000"
         raise refused("command line", "--only", unpriced[0], rule, fix)
@@ -156,7 +156,7 @@ def offers(
     return tuple(found.values()), tuple(notes)
 
 
-def _affordable(offer: Offer, usd: float) -> int:
+def _affordable(offer: PriceOffer, usd: float) -> int:
     """Return the accelerators that the money pays: whole machines, or a part of one that is 1, 2 or 4."""
     count = int(usd / offer.usd + 1e-9)
     if count >= offer.size:
@@ -164,7 +164,7 @@ def _affordable(offer: Offer, usd: float) -> int:
     return max((part for part in (1, 2, 4) if part <= count), default=0)
 
 
-def _single(scenario: Scenario, parts: Mapping[str, int], offer_by_type: Mapping[str, Offer]) -> Candidate:
+def _single(scenario: Scenario, parts: Mapping[str, int], offer_by_type: Mapping[str, PriceOffer]) -> Candidate:
     add = {kind: count for kind, count in parts.items() if count}
     usd = sum(count * offer_by_type[kind].usd for kind, count in add.items())
     return Candidate(add=add, usd=usd, scenario=changed(scenario, ClusterChange(add=add)))
@@ -240,7 +240,7 @@ def _rank(candidate: Candidate) -> tuple[float, float]:
 
 
 def _mixes(
-    scenario: Scenario, ranked: Sequence[Candidate], by_type: Mapping[str, Offer], budget_usd: float
+    scenario: Scenario, ranked: Sequence[Candidate], by_type: Mapping[str, PriceOffer], budget_usd: float
 ) -> list[Candidate]:
     """Return purchases of two of the best types, half of the money for each, the rest for the first."""
     best = [next(iter(one.add)) for one in ranked[:MIXED]]

@@ -61,7 +61,7 @@ class WhatIf:
     notes: tuple[str, ...]
 
     def sentence(self) -> str:
-        """Return what changes for whom."""
+        """Return what changes, and for which tenants."""
         return describe(self)
 
     def as_dict(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _notes(before: Sequence[PeriodRun], after: Sequence[PeriodRun]) -> tuple[str
 
 
 def describe(found: WhatIf) -> str:
-    """Return the answer in one sentence: what changes, for whom, and how sure that is."""
+    """Return the answer in one sentence: what changes, for which tenants, and how sure that is."""
     jct, weeks = found.jct, described(found.periods)
     waits = [float(np.mean([run.all.wait_mean_s for run in runs])) for runs in (found.before, found.after)]
     wait = f"the mean wait is {duration(waits[1])} instead of {duration(waits[0])}"
@@ -183,10 +183,10 @@ def describe(found: WhatIf) -> str:
         ends = f"{sooner(jct.low)} to {sooner(jct.high)}"
         head = f"the mean time to completion does not change by more than weeks differ (over {weeks}: {ends})"
     never = f"; {plural(found.never, 'job')} would not fit one of the two clusters and are left out" * bool(found.never)
-    return f"With {found.change}, {head}, {wait}{_for_whom(found.tenants)}{never}."
+    return f"With {found.change}, {head}, {wait}{_by_tenant(found.tenants)}{never}."
 
 
-def _for_whom(tenants: Sequence[TenantChange]) -> str:
+def _by_tenant(tenants: Sequence[TenantChange]) -> str:
     """Return who gains most and who loses, of the tenants whose intervals exclude 0."""
     real = [one for one in tenants if one.jct.is_real]
     gain = [one for one in real if one.jct.mean < 0]

@@ -49,6 +49,11 @@ SUBMITTED = Rule(
     least=0.0,
     fix="write the submission time as seconds since the trace began",
 )
+STARTED = Rule(
+    what="a finite number of seconds, at least 0",
+    least=0.0,
+    fix="write when it started, counted like submitted_s, or leave it empty",
+)
 SCALE_FACTOR = Rule(
     what="a whole number of accelerators, at least 1",
     least=1,

@@ -24,6 +24,21 @@ from eunomia.model.spelling_suggestions import nearest
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?)?", re.ASCII)
 LONGEST = 80  # characters of a wrong value that a message repeats
 
+USUAL_NAMES = {  # columns of other systems, in lower case → ours
+    **dict.fromkeys(("jobid", "job", "id", "job_name", "jobname"), "job_id"),
+    **dict.fromkeys(("num_gpus", "gpus", "gpu_num", "num_gpu", "n_gpus", "ngpus", "gpu", "gpu_count"), "scale_factor"),
+    **dict.fromkeys(("submit_time", "submitted", "submission_time", "arrival_time", "arrival"), "submitted_s"),
+    **dict.fromkeys(("runtime", "run_time", "duration", "elapsed", "duration_seconds"), "duration_s"),
+    **dict.fromkeys(("user", "group", "account", "vc", "project", "team", "queue", "partition"), "tenant"),
+    **dict.fromkeys(("model", "workload", "model_name"), "job_type"),
+    **dict.fromkeys(("start_time", "started", "start"), "started_s"),
+    **dict.fromkeys(("gpu_type", "gpu_model", "device_type"), "ran_on"),
+    **dict.fromkeys(("state", "exit_status"), "status"),
+    **dict.fromkeys(("deadline",), "deadline_s"),
+    **dict.fromkeys(("priority",), "weight"),
+    **dict.fromkeys(("steps", "iterations", "num_steps"), "total_steps"),
+}
+
 
 @dataclass(kw_only=True)
 class InputTable:
@@ -54,7 +69,11 @@ class InputTable:
         known = [*required, *(optional or ())]
         strange = [] if optional is None else [name for name in self.columns if name not in known]
         for name in strange[:SHOWN]:
-            self.note(self.header_line, name, None, "this column is not known", nearest(name[:LONGEST], known))
+            ours = USUAL_NAMES.get(name.lower(), "")
+            fix = (
+                f"rename it to {ours}" if ours in known and ours not in self.columns else nearest(name[:LONGEST], known)
+            )
+            self.note(self.header_line, name, None, "this column is not known", fix)
         self.count += max(0, len(strange) - SHOWN)
         for name in required:
             if name not in self.columns:
@@ -184,17 +203,25 @@ class InputTable:
         )
         return times
 
-    def renamed(self, name: str, ours_by_theirs: Mapping[str, str]) -> tuple[str, ...]:
-        """Return a column of words in our spelling; a word that is not a key is noted and read as empty."""
+    def renamed(
+        self, name: str, ours_by_theirs: Mapping[str, str], listed: Sequence[str] | None = None
+    ) -> tuple[str, ...]:
+        """Return a column of words in our spelling; each word that is not a key is noted once, and read as empty.
+
+        `listed` are the words that a message names, without it all keys.
+        """
         words = self.text(name)
         if name in self.columns and not set(words) <= ours_by_theirs.keys():
-            strange = np.array([word not in ours_by_theirs for word in words])
-            self.refuse(
-                name,
-                strange,
-                f"must be one of {', '.join(filter(None, ours_by_theirs))}",
-                "leave it empty if it is not known" if "" in ours_by_theirs else "correct it or drop the row",
-            )
+            first: dict[str, int] = {}
+            for m, word in enumerate(words):
+                if word not in ours_by_theirs:
+                    first.setdefault(word, m)
+            rule = f"must be one of {', '.join(filter(None, listed or ours_by_theirs))}"
+            fix = "leave it empty if it is not known" if "" in ours_by_theirs else "correct it or drop the row"
+            for word, m in list(first.items())[:SHOWN]:
+                rows = words.count(word)
+                self.note(int(self.line[m]), name, word, f"{rule} ({rows:,} rows have this)" if rows > 1 else rule, fix)
+            self.count += max(0, len(first) - SHOWN)
         return tuple(ours_by_theirs.get(word, "") for word in words)
 
     def refuse(self, name: str, wrong: Bools, rule: str | Callable[[int], str], fix: str) -> None:

@@ -77,4 +77,4 @@ def _describe(value: Any) -> str:
         return repr(sorted(map(repr, value)))  # the order of a set differs between processes
     if isinstance(value, _CONSTANTS):
         return repr(value)
-    return str(getattr(value, "__name__", type(value).__name__))
+    return " ".join((getattr(value, "__name__", type(value).__name__), *getattr(value, "_fields", ())))

@@ -21,6 +21,7 @@ from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -69,6 +70,13 @@ class Metrics(MetricsCollector):
         super().observe(moment, decisions)
         if self._waits is not None:
             self._waits.observe(moment, decisions)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        """Record many moments and their decisions."""
+        super().observe_batch(batch)
+        if self._waits is not None:
+            for moment, decisions in batch:
+                self._waits.observe(moment, decisions)
 
     def figures(self, bins: int = 400) -> Figures:
         """Return the figures of the run, which is over; curves have at most so many bins."""

@@ -13,6 +13,8 @@ from eunomia.model.job_ids import JobIdList
 from eunomia.model.value_equality import ValueEqual
 from eunomia.model.view import View
 
+_ZERO, _NO_PARTNER = np.zeros(1, dtype=np.int64), np.full(1, -1)  # shared by many decisions: read-only
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -72,6 +74,20 @@ class Starts(ValueEqual):
             max_steps=None
             if all(limit is None for limit in limits)
             else np.array([np.inf if limit is None else limit for limit in limits]),
+        )
+
+    @classmethod
+    def single(cls, job: JobIdList, epoch: Ints, seats: Ints, until: float) -> Starts:
+        """Return the start of one job, alone and in its first shape; `job` and `epoch` are (1,)."""
+        return cls(
+            jobs=job,
+            epochs=epoch,
+            first=np.array([0, len(seats)]),
+            seats=seats,
+            until=np.array([until]),
+            shape=_ZERO,
+            partners=JobIdList(_NO_PARTNER, job.table),
+            partner_epochs=_ZERO,
         )
 
     def __len__(self) -> int:

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 
 from eunomia.inputs.atomic_write import write_whole
 from eunomia.report.image_export import COLOURS, STYLE, encode
-from eunomia.throughputs.estimators.judging import Judgement
+from eunomia.throughputs.estimators.judging import PairJudgement
 
 COLUMNS = ("job_type", "type", "partner_job_type", "role", "truth", "estimate", "p10", "p90", "error")
 
 
-def write_judgement(found: Judgement, summary: dict[str, Any], folder: Path) -> None:
+def write_judgement(found: PairJudgement, summary: dict[str, Any], folder: Path) -> None:
     """Write summary.json, cells.csv and truth.svg and .png into a folder."""
     write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
     write_whole(folder / "cells.csv", cells(found).encode())
@@ -29,7 +29,7 @@ def write_judgement(found: Judgement, summary: dict[str, Any], folder: Path) -> 
             write_whole(folder / f"truth.{form}", encode(figure, form))
 
 
-def cells(found: Judgement) -> str:
+def cells(found: PairJudgement) -> str:
     """Return one row a measured pair: normalised throughput, estimate and interval.
 
     The role is "reference" for a pair of references, "hidden" for one that is judged, "profiled" for a measured one,
@@ -51,7 +51,7 @@ def cells(found: Judgement) -> str:
     return text.getvalue()
 
 
-def draw_truth(found: Judgement) -> Figure:
+def draw_truth(found: PairJudgement) -> Figure:
     """Return the figure of hidden pairs: truth against estimate, with the 80 % interval where there is one."""
     figure = Figure(figsize=(5.2, 5.0), layout="constrained")
     pane = figure.subplots()

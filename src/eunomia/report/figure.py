@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,9 @@ from eunomia.inputs.problems import Problems
 from eunomia.metrics.statistics import Estimate, estimate
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.report.escape import plain
+from eunomia.report.figure_style import FORMATS, METADATA, FigureStyle, settings_of
 from eunomia.report.findings import MEASURES
-from eunomia.report.image_export import COLOURS, DASHES, FORMATS, HATCHES, METADATA
+from eunomia.report.image_export import COLOURS, DASHES, HATCHES
 from eunomia.report.number_format import common_scale
 from eunomia.report.styles import styles_of
 from eunomia.report.table import COLUMNS
@@ -29,31 +29,6 @@ Row = Mapping[str, Any]  # policy, load, seed, and the fields of summary.json
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 BY_POLICY = "policy"
 GOLDEN = 0.66  # height ÷ width
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureStyle:
-    """The size of a figure and of its text, and the names to show for policies."""
-
-    width_in: float = 3.33  # one column of most papers
-    font_pt: float = 8.0
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    def name(self, label: str) -> str:
-        """Return the name to show for a policy."""
-        return plain(self.names.get(label, label))
-
-
-def settings_of(style: FigureStyle) -> Any:
-    """Return matplotlib's settings: TrueType text in PDF, text as text in SVG, the same bytes each time."""
-    size = style.font_pt
-    return {
-        "pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "eunomia", "text.parse_math": False,
-        "font.size": size, "axes.labelsize": size, "legend.fontsize": size, "xtick.labelsize": size,
-        "ytick.labelsize": size, "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.6,
-        "lines.linewidth": 1.1, "lines.markersize": 3.5, "hatch.linewidth": 0.5, "axes.axisbelow": True,
-        "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.4,
-    }  # fmt: skip
 
 
 def draw_figure(rows: Sequence[Row], y: str, x: str, style: FigureStyle | None = None) -> Figure:
@@ -101,7 +76,7 @@ def save_figure(figure: Figure, path: Path, style: FigureStyle | None = None) ->
 
 def _draw_lines(pane: Axes, found: Mapping[str, Mapping[float, Estimate]], style: FigureStyle) -> None:
     every = [at for places in found.values() for at in places]
-    step = 0.012 * (max(every) - min(every))  # beside each other, so that whiskers can be told apart
+    step = 0.012 * (max(every) - min(every))  # beside each other, so that whiskers do not overlap
     for row, (name, number) in enumerate(styles_of(list(found)).items()):
         places = {at + step * (row - (len(found) - 1) / 2): one for at, one in found[name].items()}
         half = [one.half or 0.0 for one in places.values()]

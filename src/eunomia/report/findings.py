@@ -1,4 +1,4 @@
-"""The verdict of a report: what to do, at whose cost, and how certain that is."""
+"""The verdict of a report: what to do, at what cost, and how certain that is."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def judge(this: SeedGroup, other: SeedGroup, name: str) -> Judgement | None:
     if a is None or b is None:
         return None
     one, two = this.by_seed(name), other.by_seed(name)
-    seeds = len(one.keys() & two.keys())
+    seeds = 1 if this.is_one_run and other.is_one_run else len(one.keys() & two.keys())
     found = paired(one, two, CONFIDENCE) if seeds > 1 else None
     if found is not None:
         judged, relative = found.log_ratio or found.change, found.log_ratio is not None

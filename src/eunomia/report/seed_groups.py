@@ -40,6 +40,15 @@ class SeedGroup:
         return float(values.mean()) if values.size else None
 
     @property
+    def is_one_run(self) -> bool:
+        """Whether all seeds gave the same run, as nothing is drawn at random: they are no replications."""
+        first, *others = self.runs
+        return all(
+            dict(run.summary) == dict(first.summary) and np.array_equal(run.jct_s, first.jct_s, equal_nan=True)
+            for run in others
+        )
+
+    @property
     def offered_load(self) -> float | None:
         """Return the average of the offered loads; None when it is unknown."""
         known = [run.offered_load for run in self.runs if run.offered_load is not None]

@@ -67,9 +67,9 @@ def scrolled(name: str, table: str) -> str:
 
 
 def exchange(label: str, tenants: TenantFigures, *, is_open: bool) -> str:
-    """Return who gave to whom under one policy: a matrix, and the largest amounts in words."""
+    """Return what tenants gave to each other under one policy: a matrix, and the largest amounts in words."""
     lines = "".join(f"<li>{escaped(line)}</li>" for line in loans(tenants))
-    matrix = scrolled(f"Who gave to whom under {label}", payments(tenants))
+    matrix = scrolled(f"Payments and loans under {label}", payments(tenants))
     state = " open" if is_open else ""
     return (
         f"<details{state}><summary>Loans and payments under {escaped(label)}</summary>"

@@ -16,6 +16,7 @@ import numpy as np
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics.statistics import one_run
 from eunomia.report.seed_groups import finished_enough, part_done
+from eunomia.runs.as_it_was import AS_IT_WAS
 from eunomia.runs.result_files import write_columns
 from eunomia.runs.scenario_variants import spelling, varied
 from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
@@ -71,6 +72,8 @@ def _check_policies(combinations: Sequence[Case]) -> None:
     problems: list[Problem] = []
     for case in {case.policy: case for case in combinations}.values():
         policy = case.scenario.policy
+        if policy.name == AS_IT_WAS:
+            continue
         try:
             find_policy(policy.name, policy.parameters, case.scenario.base, case.scenario.where)
         except InvalidInput as error:
@@ -94,7 +97,8 @@ def compare(
     for case in combinations:
         place = folder / case.folder
         place.mkdir()
-        record_to = place / "record.jsonl.gz" if record else None
+        is_decided = case.scenario.policy.name != AS_IT_WAS
+        record_to = place / "record.jsonl.gz" if record and is_decided else None
         result = simulate(case.scenario, record_to=record_to, progress=progress(case) if progress else None)
         result.write(place)
         yield case, result

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
+from eunomia.report.figure_style import FigureStyle
 from eunomia.runs.simulation import Result
 from eunomia.scenario.writing import as_toml
 
@@ -63,17 +64,18 @@ def report(
     title: str,
     folder: Path,
     *,
-    charts: bool = False,
+    charts: Sequence[str] = (),
+    style: FigureStyle | None = None,
     folders: Sequence[str] = (),
 ) -> ReportContent:
-    """Write report.html about labelled results, and if asked every chart as an image in charts/; return its content.
+    """Write report.html about labelled results, and every chart as an image in charts/; return its content.
 
-    `folders` are those of the runs, relative to `folder`.
+    `charts` are the formats of the images, `style` their size; `folders` are those of the runs, relative to `folder`.
     """
     content = content_of(results, title, folders)
     write_report(content, folder / "report.html")
     if charts:
-        export_charts(content, folder / "charts")
+        export_charts(content, folder / "charts", charts, style)
     return content
 
 
@@ -85,6 +87,10 @@ def content_of(results: Sequence[tuple[str, Result]], title: str, folders: Seque
     )
     jobs = results[0][1].summary["jobs_submitted"]
     notes = dict.fromkeys(note for _, result in results for note in result.notes)
+    if all(result.summary["cost_usd"] is None for _, result in results):
+        types = ", ".join(dict.fromkeys(group.type for group in scenario.cluster.nodes))
+        notes["No cost: the price of an accelerator-hour is not known for every type "
+              f"({types}); give [cluster] prices."] = None  # fmt: skip
     reasons = dict.fromkeys(f"{label}: {line}" for label, result in results for line in result.endings[1:])
     return ReportContent(
         title=title,

@@ -19,11 +19,14 @@ from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import Policy
+from eunomia.policies.order.fifo import Fifo
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
 from eunomia.report.number_format import shown
 from eunomia.report.outcomes import JobOutcome
+from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
@@ -110,9 +113,16 @@ class ProgressReporter:
         self._moments = 0
 
     def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self._moments += 1
-        if self._moments % _PROGRESS_MOMENTS == 0:
-            self._report(self._metrics.ended, self._jobs, moment.at)
+        self._count(1, moment.at)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        self._count(len(batch), batch.at.item(-1))
+
+    def _count(self, moments: int, at: float) -> None:
+        self._moments += moments
+        if self._moments >= _PROGRESS_MOMENTS:
+            self._moments = 0
+            self._report(self._metrics.ended, self._jobs, at)
 
 
 def simulate(
@@ -137,6 +147,8 @@ def simulate(
         scenario = scenario.with_policy(policy)
     elif policy is not None:
         scenario = scenario.with_policy_of(policy.info.name, changed_parameters(policy))
+    if scenario.policy.name == AS_IT_WAS and record_to is None:
+        return _as_it_was(scenario, wall, cpu)
     setup = set_up(scenario, policy=None if isinstance(policy, str) else policy)
     measured = measured_jobs(scenario, setup.jobs)
     policy_runner, metrics, refusals = InlinePolicyRunner(setup.policy), setup.metrics(), Refusals()
@@ -159,7 +171,11 @@ def simulate(
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
-    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
+    if progress is not None:
+        progress(metrics.ended, metrics.ended, metrics.end_s)
+    losses, given_up = world.losses(metrics.end_s), stalled or world.given_up
+    del world, backend  # their memory is used again for the figures
+    figures = measured_figures(with_losses(metrics, losses), measured, metrics.metrics)
     return Result(
         scenario=scenario,
         figures=figures,
@@ -167,7 +183,20 @@ def simulate(
         notes=setup.notes + measured_note(measured, setup.jobs),
         record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
-        given_up=stalled or world.given_up,
+        given_up=given_up,
+        offered_load=setup.offered_load(),
+    )
+
+
+def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
+    """Return the results of the schedule as it was."""
+    setup = set_up(scenario, policy=Fifo())
+    measured = measured_jobs(scenario, setup.jobs)
+    return Result(
+        scenario=scenario,
+        figures=measured_figures(past_metrics(setup).figures(), measured),
+        timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
+        notes=setup.notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
     )
 

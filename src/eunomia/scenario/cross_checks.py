@@ -57,8 +57,11 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
         fix = 'write kind = "noisy" beside it, or leave error out'
         yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
+    if belief.get("duration", "declared") != "declared" and _table(data, "world").get("backend") == "local":
+        rule, fix = "run times are estimated in simulation only", 'write duration = "declared", or leave it out'
+        yield Finding(("belief", "duration"), belief["duration"], rule, fix)
     if belief.get("kind", "oracle") != "estimated":
-        for key in ("references", "profiled", "method", "solver"):
+        for key in ("references", "profiled", "profile_s", "method", "solver"):
             if belief.get(key, _default(BeliefSection, key)) != _default(BeliefSection, key):
                 fix = f'write kind = "estimated" beside it, or leave {key} out'
                 yield Finding(("belief", key), belief[key], "it is an option of estimated throughputs", fix)

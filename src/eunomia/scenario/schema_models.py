@@ -199,6 +199,11 @@ class BeliefSection(Section):
     method: Literal["best", "match"] = Field(
         default="best", description="estimator; best: Gaussian process; match: Gavel's matrix completion"
     )
+    profile_s: NotNegative = Field(
+        default=0.0,
+        description="seconds that a job holds its accelerators for each of these measurements before its first step; "
+        "0 = measuring is free",
+    )
     solver: Literal["als", "soft_impute", "svt"] = Field(default="als", description="matrix completion of match")
     duration: Literal["declared", "history", "none"] = Field(
         default="declared",

@@ -402,6 +402,8 @@ class Controller:
                 self._emit(row.id, JobResumed(row.id))
             if "user" not in row.holds:
                 self._move(row, "preempted" if row.steps > 0 else "pending", row.reason if row.holds else "")
+            else:
+                self._changed(row, "")
 
     def _change(self, action: Change, who: Principal) -> Reply:
         row = self._found(action.job_id, who)
@@ -578,7 +580,8 @@ class Controller:
                     self._start(start)
             case Stop(job_ids, epochs, save):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
-                    self._stop(self.rows[job_id], int(epoch), save)
+                    if job_id in self.rows:  # else its gang has ended by now
+                        self._stop(self.rows[job_id], int(epoch), save)
             case SetTimer(at):
                 self.wake = at
             case GiveUp(job_id):
@@ -671,6 +674,8 @@ class Controller:
                 assert row.shared or seat not in holders, f"seat {seat} has two holders: {row.id}, {holders[seat]}"
                 holders[seat] = row.id
         assert all(count >= 0 for count in self._pending.values())
+        timer = self.scheduler.mechanism._timer
+        assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
 
 
 def core_job(row: JobRow) -> Job:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,7 +73,8 @@ class JobRow:
 
     def body(self) -> str:
         """Return all fields as JSON, without those that have their default."""
-        return json.dumps({name: _plain(value) for name, value in asdict(self).items() if not _is_default(name, value)})
+        given = {name: value for name, default in _DEFAULTS if (value := getattr(self, name)) != default}
+        return _encode({n: value for n, value in given.items() if type(value) is not float or not math.isnan(value)})
 
     @classmethod
     def of(cls, body: str) -> JobRow:
@@ -115,16 +116,8 @@ class JobRow:
         }
 
 
-_DEFAULTS = {one.name: one.default for one in fields(JobRow)} | {"holds": []}
-
-
-def _is_default(name: str, value: Any) -> bool:
-    default = _DEFAULTS.get(name)
-    return value == default or (isinstance(value, float) and math.isnan(value))
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+_DEFAULTS = tuple((one.name, [] if one.name == "holds" else one.default) for one in fields(JobRow))
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def iso(wall: float) -> str:

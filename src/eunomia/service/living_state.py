@@ -71,7 +71,8 @@ def _would_run_if(code: str, row: JobRow, wait: Any) -> list[str]:
     if code == "fragmentation":
         return [f"{size} accelerators of one type were free close together"]
     if code in ("no_capacity", "behind") and wait.held_by:
-        return [f"{wait.held_by[0]} ended", f"it asked for at most {max(wait.free.values(), default=0)} accelerators"]
+        most = max(wait.free.values(), default=0)
+        return [f"{wait.held_by[0]} ended"] + [f"it asked for at most {most} accelerators"] * (most > 0)
     if code == "types_absent":
         return ["it named a type that the cluster has, or asked for fewer accelerators"]
     return []

@@ -119,6 +119,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
 
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
+    from eunomia.service.http.dashboard import page_routes
     from eunomia.service.http.routes import ROUTES
 
     site = running.site
@@ -135,7 +136,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         base = site.path.resolve().parent
         tls = {"ssl_certfile": base / site.service.tls_cert, "ssl_keyfile": base / site.service.tls_key}
     config = uvicorn.Config(
-        application(service, ROUTES), http=DeadlineProtocol, ws="none", lifespan="off", log_config=None,
+        application(service, ROUTES, page_routes(service)), http=DeadlineProtocol, ws="none", lifespan="off",
+        log_config=None,
         access_log=False, server_header=False, date_header=False, h11_max_incomplete_event_size=65_536,
         timeout_graceful_shutdown=5, backlog=1024, **tls,
     )  # fmt: skip

@@ -97,12 +97,15 @@ def setup_text(site: Site) -> str:
     return json.dumps(kept, sort_keys=True)
 
 
-def recover(store: SqliteStore, site: Site, runner: PolicyRunner) -> tuple[Controller, list[Order]]:
+def recover(
+    store: SqliteStore, site: Site, runner: PolicyRunner, incarnation: str = ""
+) -> tuple[Controller, list[Order]]:
     """Rebuild the controller, and return the orders that a world which knows nothing needs.
 
-    Raises StoreProblem if the replayed decisions or a digest differ from the stored ones.
+    `incarnation` ends the ids of new jobs; left out, it is drawn. Raises StoreProblem if the replayed decisions or a
+    digest differ from the stored ones.
     """
-    _, incarnation = store.begin_generation()
+    _, incarnation = store.begin_generation(incarnation)
     scheduler, text = new_scheduler(site), setup_text(site)
     before = store.meta("setup")
     rows = store.live_jobs()

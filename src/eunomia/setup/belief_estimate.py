@@ -44,6 +44,12 @@ class EstimatedSpeeds:
         return by_level(self._truth, job_type, scale_factor)
 
 
+def profiling_s(scenario: Scenario, types: int) -> float:
+    """Return the seconds that measuring costs a job before its first step, with its accelerators held, on average."""
+    belief = scenario.belief
+    return belief.profile_s * belief.references * belief.profiled * types if belief.kind == "estimated" else 0.0
+
+
 def estimated_throughputs(scenario: Scenario, truth: Speeds, job_types: tuple[str, ...]) -> EstimatedSpeeds:
     """Draw references and profiled pairs by the scenario's seed, and estimate the other pairs.
 

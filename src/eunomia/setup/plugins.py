@@ -44,8 +44,10 @@ class PluginLoader:
             return self._from_file(name, base, where)
         points = {point.name: point for point in entry_points(group=self.group)}
         if name not in points:
-            names = [*known, *points]
+            names, parts = [*known, *points], name.split(",")
             fix = nearest(name, names) if names else self.fix
+            if len(parts) > 1 and set(parts) <= set(known):
+                fix = f"give one at a time: {' '.join(f'--{self.noun} {one}' for one in parts)}"
             raise self._refusal(where, name, f"there is no such {self.noun}", fix)
         cls: Callable[..., Any] | None = self._load(points[name].load, name)
         if cls is None or not self.fits(cls):

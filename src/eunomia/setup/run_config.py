@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
@@ -26,13 +27,14 @@ from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
+from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.records.replay import header
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
-from eunomia.setup.belief_estimate import estimated_throughputs
+from eunomia.setup.belief_estimate import estimated_throughputs, profiling_s
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
@@ -40,10 +42,12 @@ from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
-from eunomia.setup.workload import Workload, workload_of
+from eunomia.setup.workload import PastSchedule, Workload, workload_of
 from eunomia.throughputs import BUILT_IN, catalogue, load
 from eunomia.throughputs.interference import Neighbours
 from eunomia.tuners.tuner import Tuner
+
+BURST = 10.0  # more than so many times the capacity is no load, but jobs that all arrive at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,8 @@ class RunConfig:
     backend: type[BackendClass]
     metrics_of_users: dict[str, Metric] = field(default_factory=dict)
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
+    began: datetime | None = None  # local date and time at 0 s, if the trace has it
+    past: PastSchedule | None = None  # the schedule as it was
 
     def scheduler(self) -> Scheduler:
         """Return a new scheduler."""
@@ -89,7 +95,7 @@ class RunConfig:
         return {name: own.get(name, catalogue.price_usd_per_hour(name)) for name in self.topology.types}
 
     def offered_load(self) -> float | None:
-        """Return the mean demand of the jobs ÷ capacity while they arrive; None where all arrive at once.
+        """Return the mean demand of the jobs ÷ capacity while they arrive; None where they arrive in one burst.
 
         A job asks for its gang for as long as it would run if its time were split over its types by capacity.
         """
@@ -104,7 +110,8 @@ class RunConfig:
                 speeds = self.truth.solo_throughput(*key)
                 rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
             demand += job.scale_factor * job.total_steps / rates[key]
-        return demand / (span * float(capacity.sum()))
+        offered = demand / (span * float(capacity.sum()))
+        return offered if offered <= BURST else None
 
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
@@ -117,7 +124,8 @@ class RunConfig:
         jobs, nodes = list(self.jobs), list(self.nodes)
         core = header(jobs, nodes, self.policy.info, self.mechanism, self.overheads, self.believed, self.scenario.seed)
         made_from = {"version": __version__, "scenario": self.scenario.as_dict(), "inputs": _sha256(self.scenario)}
-        return core | made_from | _retrying(self.scenario)
+        date = {} if self.began is None else {"began": self.began.isoformat(sep=" ")}
+        return core | made_from | _retrying(self.scenario) | date
 
 
 def _retrying(scenario: Scenario) -> dict[str, str]:
@@ -172,7 +180,7 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         policy=policy,
         mechanism=mechanism,
         overheads=Overheads(
-            start_s=costs.start_s,
+            start_s=costs.start_s + profiling_s(scenario, len(topology.types)),
             checkpoint_s=costs.checkpoint_s,
             restore_s=costs.restore_s,
             restore_by_size=tuple(sorted((int(size), s) for size, s in costs.restore_by_size.items())),
@@ -191,6 +199,8 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
         backend=backend,
         metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
         neighbours=world_models.neighbours_of(scenario),
+        began=work.began,
+        past=work.past,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
@@ -210,9 +220,12 @@ def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
     """Return notes on what is estimated in this run, and whether the policy reads it."""
     notes, belief = [], scenario.belief
     if belief.kind == "estimated":
+        types = len({group.type for group in scenario.cluster.nodes})
+        cost = profiling_s(scenario, types)
+        charged = f"measuring these costs each job {cost:,.0f} s" if cost else "measuring these is not charged"
         notes.append(
             f"Throughputs of pairs are estimated from those of {belief.references} reference job types and "
-            f"{belief.profiled:.0%} of each other job type's pairs with them; measuring these is not charged."
+            f"{belief.profiled:.0%} of each other job type's pairs with them; {charged}."
         )
     if belief.duration != "declared":
         reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
@@ -259,7 +272,8 @@ def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]
     rules = []
     if "deadline" in axes.get("objective", ()) and all(job.deadline == math.inf for job in jobs):
         rules.append("deadlines, and no job has one")
-    if policy.info.name == "by_weight" and len({job.weight for job in jobs}) < 2:
+    only_weights = policy.info.answer_type == "order" and "weight" in needs and axes.get("objective") == NONE
+    if only_weights and len({job.weight for job in jobs}) < 2:
         rules.append("weights, and all jobs have the same")
     if (
         policy.info.answer_type == "order"

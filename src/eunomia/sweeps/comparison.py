@@ -69,7 +69,8 @@ class RunTable:
 
         `x` is a column of numbers; without it the load where there are several, else one bar for each policy.
         """
-        from eunomia.report.figure import FigureStyle, draw_figure, save_figure
+        from eunomia.report.figure import draw_figure, save_figure
+        from eunomia.report.figure_style import FigureStyle
 
         style = FigureStyle(width_in=width_in, font_pt=font_pt, names=names or {})
         along = x or ("load" if len({row.get("load") for row in self.rows}) > 1 else "policy")

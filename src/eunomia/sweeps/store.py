@@ -42,6 +42,13 @@ def check_place(out: Path) -> None:
         raise refused_out(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
 
 
+def remove_runs(out: Path) -> None:
+    """Remove the runs and the failures of a sweep, so that it begins anew; nothing where there is no sweep."""
+    if (out / MARKER).is_file():
+        for part in ("runs", "errors"):
+            shutil.rmtree(out / part, ignore_errors=True)
+
+
 class Store:
     """The stored runs of a sweep, by scenario hash."""
 

@@ -35,6 +35,8 @@ FORMATS = {  # name → module, loaded on use
     "shockwave": "eunomia.traces.shockwave",
     "tiresias": "eunomia.traces.tiresias",
     "slurm": "eunomia.traces.slurm",
+    "kubernetes": "eunomia.traces.kubernetes",
+    "ray": "eunomia.traces.ray",
 }
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
-from eunomia.inputs.field_rules import DEADLINE, DEMAND, DURATION, RETRIES, SCALE_FACTOR, SUBMITTED, TOTAL_STEPS, WEIGHT
+from eunomia.inputs.field_rules import (
+    DEADLINE,
+    DEMAND,
+    DURATION,
+    RETRIES,
+    SCALE_FACTOR,
+    STARTED,
+    SUBMITTED,
+    TOTAL_STEPS,
+    WEIGHT,
+)
 from eunomia.inputs.open_table import read_table
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats
@@ -15,8 +26,14 @@ from eunomia.traces.table import Trace, build_trace
 
 REQUIRED = ("job_id", "submitted_s", "scale_factor", "job_type")
 OPTIONAL = ("total_steps", "duration_s", "tenant", "app", "weight", "deadline_s", "cpus", "memory_gib", "status",
-            "retries", "command", "checkpoint_dir")  # fmt: skip
-STATUSES = {word: word for word in ("", "finished", "failed", "cancelled")}
+            "retries", "command", "checkpoint_dir", "ran_on", "started_s")  # fmt: skip
+OURS = ("", "finished", "failed", "cancelled")
+STATUSES = {
+    **{word: word for word in OURS},
+    **dict.fromkeys(("completed", "complete", "pass", "passed", "success", "succeeded", "done", "ok"), "finished"),
+    **dict.fromkeys(("fail", "error", "timeout", "node_fail", "out_of_memory"), "failed"),
+    **dict.fromkeys(("canceled", "killed", "revoked"), "cancelled"),
+}
 
 
 def read(path: Path) -> Trace:
@@ -39,11 +56,35 @@ def read(path: Path) -> Trace:
         deadline_s=sheet.deadline("deadline_s", DEADLINE, submitted_s),
         cpus=sheet.number("cpus", DEMAND),
         memory_gib=sheet.number("memory_gib", DEMAND),
-        status=sheet.renamed("status", STATUSES),
+        status=sheet.renamed("status", {word: STATUSES[word.lower()] for word in _known_words(sheet)}, OURS),
         retries=sheet.whole("retries", RETRIES),
         command=_read_commands(sheet),
         checkpoint_dir=sheet.text("checkpoint_dir"),
+        ran_on=sheet.text("ran_on"),
+        started_s=_read_starts(sheet, submitted_s),
+        notes=_note_on_words(sheet),
     )
+
+
+def _known_words(sheet: InputTable) -> list[str]:
+    """Return the words of the status column that have a meaning here, whatever their case."""
+    return [word for word in dict.fromkeys(("", *sheet.text("status"))) if word.lower() in STATUSES]
+
+
+def _note_on_words(sheet: InputTable) -> tuple[str, ...]:
+    """Return a note on the status words of other systems, with their counts."""
+    count = Counter(word for word in sheet.text("status") if word not in OURS and word.lower() in STATUSES)
+    read = ", ".join(f"{word} as {STATUSES[word.lower()]} ({jobs:,} jobs)" for word, jobs in count.items())
+    return (f"Of the column status, {read} was read.",) if read else ()
+
+
+def _read_starts(sheet: InputTable, submitted_s: Floats) -> Floats:
+    """Return the starts in the schedule as it was, (row,); nan where the cell is empty."""
+    known = ~sheet.empty("started_s")
+    started_s = np.where(known, sheet.number("started_s", STARTED, known), np.nan)
+    early = known & (started_s < submitted_s)
+    sheet.refuse("started_s", early, "is before submitted_s", "correct one of the two, or leave it empty")
+    return started_s
 
 
 def _read_work(sheet: InputTable) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ from eunomia.traces.slurm_fields import read_numbers
 COMMAND = (
     "sacct --allusers --allocations --duplicates --parsable2 --starttime 2024-01-01 --endtime now "
     "--format JobID,Submit,Start,End,ElapsedRaw,State,Account,User,Partition,NNodes,NodeList,AllocTRES,ReqTRES,"
-    "Suspended,Restarts"
+    "Suspended"
 )
 FIELDS = (
     "JobID", "JobIDRaw", "Cluster", "Submit", "Start", "End", "Elapsed", "ElapsedRaw", "Suspended", "State", "Account",
@@ -82,8 +82,12 @@ class SacctLines(RowSource):
         return self.columns[name] if name in self.columns else pa.array([""] * len(self), pa.string())
 
     def first_of(self, *names: str) -> pa.Array:
-        """Return the first of these fields that the files have."""
-        return self.text(next((name for name in names if name in self.columns), names[0]))
+        """Return the first of these fields that is not empty, line by line."""
+        found = self.text(names[0])
+        for name in names[1:]:
+            if name in self.columns:
+                found = pc.if_else(pc.equal(found, ""), self.columns[name], found)
+        return found
 
     def numbers(self, name: str) -> Floats:
         """Return a field of whole numbers; nan where there is none."""
@@ -116,10 +120,7 @@ def read_lines(paths: Sequence[Path]) -> SacctLines:
     """Return the lines of jobs. Raises InvalidInput for a file that is not of sacct or that lacks fields."""
     files = [_read_file(path) for path in paths]
     names = list(dict.fromkeys(name for one in files for name in one.columns))
-    columns = {
-        name: pa.concat_arrays([one.columns.get(name, pa.array([""] * len(one.line), pa.string())) for one in files])
-        for name in names
-    }
+    columns = {name: pa.concat_arrays([_column(one, name) for one in files]) for name in names}
     lines = SacctLines(
         files=tuple(one.name for one in files),
         raw=tuple(one.raw for one in files),
@@ -132,27 +133,30 @@ def read_lines(paths: Sequence[Path]) -> SacctLines:
     for one in files:
         for kind, what, count, line, text in one.found:
             findings.add_line(kind, what, count, one.name, line, text)  # type: ignore[arg-type]
-    _leave_out_steps(lines, findings)
+    _leave_out_waiting(lines, findings)
     lines.findings = tuple(findings.kept)
     return lines
 
 
-def _leave_out_steps(lines: SacctLines, findings: ImportFindings) -> None:
-    """Keep the lines of jobs: not those of steps, nor of array tasks that wait as one."""
+def _column(one: _File, name: str) -> pa.Array:
+    """Return a field of a file; empty text where it lacks the field."""
+    return one.columns[name] if name in one.columns else pa.array([""] * len(one.line), pa.string())
+
+
+def _leave_out_waiting(lines: SacctLines, findings: ImportFindings) -> None:
+    """Leave out array tasks that wait as one line."""
     job_id = lines.first_of("JobID", "JobIDRaw")
-    is_step = _mask(pc.match_substring(job_id, "."))
     waits = _mask(pc.match_substring(job_id, "["))
-    components = _mask(pc.match_substring(job_id, "+")) & ~is_step
-    findings.add("left out", "lines of steps (.batch, .extern, .0 …): their job has a line of its own", is_step)
-    findings.add("left out", "lines of array tasks that never started (123_[4-9])", waits & ~is_step)
+    components = _mask(pc.match_substring(job_id, "+"))
+    findings.add("left out", "lines of array tasks that never started (123_[4-9])", waits)
     findings.add(
         "assumed", "components of heterogeneous jobs (123+0) are read as jobs of their own", components & ~waits
     )
-    keep = np.flatnonzero(~is_step & ~waits)
-    places = pa.array(keep)
-    lines.columns = {name: column.take(places) for name, column in lines.columns.items()}
-    lines.file, lines.line = lines.file[keep], lines.line[keep]
-    if not len(keep):
+    if waits.any():
+        keep = pa.array(~waits)
+        lines.columns = {name: column.filter(keep) for name, column in lines.columns.items()}
+        lines.file, lines.line = lines.file[~waits], lines.line[~waits]
+    if not len(lines):
         fix = f"ask for the jobs themselves: {COMMAND}"
         raise refused(lines.name, "JobID", None, "there is no line of a job", fix)
 
@@ -171,39 +175,47 @@ def _read_file(path: Path) -> _File:
         found.append(("left out", "lines before the header", skipped, 1, text))
     places = {wanted: k for wanted in FIELDS for k, has in enumerate(fields) if has.casefold() == wanted.casefold()}
     _check_fields(name, skipped + 1, fields, places)
-    body = raw[begin:]
+    wanted = sorted(places.values())
     try:
-        table, damaged = _parse(body, len(fields), separator, sorted(places.values()))
+        table, damaged = _parse(pa.py_buffer(raw).slice(begin), len(fields), separator, wanted)
     except pa.ArrowInvalid:  # bytes that are no UTF-8
-        count = body.count(b"\n")
-        body = body.decode(errors="replace").encode()
-        table, damaged = _parse(body, len(fields), separator, sorted(places.values()))
+        body = raw[begin:].decode(errors="replace").encode()
+        table, damaged = _parse(pa.py_buffer(body), len(fields), separator, wanted)
         what = "lines were read with bytes that are not UTF-8 replaced by a mark"
-        found.append(("repaired", what, count, None, ""))
-    columns = {name: pc.utf8_trim_whitespace(table.column(str(k)).combine_chunks()) for name, k in places.items()}
+        found.append(("repaired", what, body.count(b"\n"), None, ""))
     first = skipped + 2  # line of the first row
     line = _line_numbers(table.num_rows, [number for number, _ in damaged]) + first - 1
     if damaged:
         what = f"lines do not have the {len(fields)} fields of the header: cut short, or a {separator} in a value"
         number, text = damaged[0]
         found.append(("left out", what, len(damaged), number + first - 1, text))
-    key = columns.get("JobID", columns.get("JobIDRaw"))
-    blank = _mask(pc.equal(key, ""))
+    key = pc.utf8_trim_whitespace(table.column(str(places.get("JobID", places.get("JobIDRaw")))))
     heads = _mask(pc.is_in(pc.utf8_lower(key), pa.array(["jobid", "jobidraw"])))
     if heads.any():
         number = int(line[heads][0])
         _check_repeated_header(name, raw, number, fields, separator)
         found.append(("left out", "lines repeat the header", int(heads.sum()), number, separator.join(fields)))
-    keep = np.flatnonzero(~blank & ~heads)
-    unread = tuple(has for has in fields if has.casefold() not in {wanted.casefold() for wanted in FIELDS} and has)
+    is_step = _mask(pc.match_substring(key, "."))
+    if is_step.any():
+        number = int(line[is_step][0])
+        what = "lines of steps (.batch, .extern, .0 …): their job has a line of its own"
+        found.append(("left out", what, int(is_step.sum()), number, _line_of(raw, number)))
+    keep = ~heads & ~is_step & ~_mask(pc.equal(key, ""))
+    kept = table.filter(pa.array(keep))
+    unread = tuple(has for has in fields if has and has.casefold() not in {wanted.casefold() for wanted in FIELDS})
     return _File(
         name=name,
         raw=raw,
-        columns={name: column.take(pa.array(keep)) for name, column in columns.items()},
+        columns={name: pc.utf8_trim_whitespace(kept.column(str(k)).combine_chunks()) for name, k in places.items()},
         unread=unread,
         line=line[keep],
         found=tuple(found),
     )
+
+
+def _line_of(raw: bytes, number: int) -> str:
+    """Return the text of a line, counted from 1."""
+    return raw.split(b"\n", number)[number - 1].decode(errors="replace").rstrip("\r")
 
 
 def _find_header(raw: bytes, name: str) -> tuple[int, int, list[str], str]:
@@ -259,13 +271,15 @@ def _check_fields(name: str, row: int, fields: Sequence[str], places: dict[str, 
 
 def _check_repeated_header(name: str, raw: bytes, number: int, fields: Sequence[str], separator: str) -> None:
     """Raise InvalidInput if a second header names other fields: the lines below it would be misread."""
-    text = raw.split(b"\n", number)[number - 1].decode(errors="replace").rstrip("\r")
+    text = _line_of(raw, number)
     if [word.strip() for word in text.split(separator)] != list(fields):
         rule, fix = "a second header has other fields than the first", "split the file there, and import both"
         raise refused(name, None, text[:80], rule, fix, row=number)
 
 
-def _parse(body: bytes, width: int, separator: str, wanted: Sequence[int]) -> tuple[pa.Table, list[tuple[int, str]]]:
+def _parse(
+    body: pa.Buffer, width: int, separator: str, wanted: Sequence[int]
+) -> tuple[pa.Table, list[tuple[int, str]]]:
     """Return the wanted columns, named by their number, and number and text of each line with another width."""
     damaged: list[tuple[int, str]] = []
 
@@ -275,7 +289,7 @@ def _parse(body: bytes, width: int, separator: str, wanted: Sequence[int]) -> tu
 
     names = [str(k) for k in range(width)]
     table = pa_csv.read_csv(
-        pa.BufferReader(body if body.strip() else separator.encode() * (width - 1)),
+        pa.BufferReader(body if body.size else separator.encode() * (width - 1)),
         read_options=pa_csv.ReadOptions(column_names=names, use_threads=False, block_size=BLOCK_BYTES),
         parse_options=pa_csv.ParseOptions(
             delimiter=separator, quote_char=False, ignore_empty_lines=False, invalid_row_handler=skip

@@ -38,6 +38,8 @@ class Trace:
     retries: Ints
     command: tuple[tuple[str, ...], ...]  # argv; () = none
     checkpoint_dir: tuple[str, ...]  # "" = none
+    ran_on: tuple[str, ...]  # accelerator type that it had in the schedule as it was; "" = unknown
+    started_s: Floats  # its start in that schedule, counted like submitted_s; nan = unknown
     row: Ints  # line of the file, the header being line 1
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     unread: tuple[str, ...] = ()  # columns of the file that are not here
@@ -93,6 +95,8 @@ def trace_of(source: str, job_id: Sequence[str], submitted_s: Floats, scale_fact
         "retries": np.zeros(jobs, dtype=np.int64),
         "command": ((),) * jobs,
         "checkpoint_dir": blank,
+        "ran_on": blank,
+        "started_s": np.full(jobs, np.nan),
         "row": np.arange(1, jobs + 1),
     }
     columns = {**defaults, **known}

@@ -59,7 +59,8 @@ def _rescale(trace: Trace, start: float, load: float) -> Trace:
     submitted_s = (trace.submitted_s - start) / load
     deadline_s = submitted_s + (trace.deadline_s - trace.submitted_s)
     began = None if trace.began is None or load != 1 else date_at(start, trace.began)  # scaled time has no date
-    return replace(trace, submitted_s=submitted_s, deadline_s=deadline_s, began=began)
+    started_s = submitted_s + (trace.started_s - trace.submitted_s)
+    return replace(trace, submitted_s=submitted_s, deadline_s=deadline_s, started_s=started_s, began=began)
 
 
 def _with_note(trace: Trace, left_out: int, start: float, end: float) -> Trace:

@@ -52,12 +52,14 @@ def _columns(trace: Trace) -> dict[str, Column]:
         "job_type": blank if trace.job_type is None else trace.job_type,
     }
     deadline_s = np.where(np.isinf(trace.deadline_s), np.nan, trace.deadline_s)
-    numbers = {"total_steps": trace.total_steps, "duration_s": trace.duration_s, "deadline_s": deadline_s}
+    numbers = {"total_steps": trace.total_steps, "duration_s": trace.duration_s, "deadline_s": deadline_s,
+               "started_s": trace.started_s}  # fmt: skip
     texts: dict[str, tuple[str, ...]] = {
         "tenant": trace.tenant,
         "app": trace.app,
         "status": trace.status,
         "checkpoint_dir": trace.checkpoint_dir,
+        "ran_on": trace.ran_on,
         "command": tuple(json.dumps(argv, ensure_ascii=False) if argv else "" for argv in trace.command),
     }
     optional: dict[str, Column] = {name: column for name, column in numbers.items() if not np.isnan(column).all()}

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
 from eunomia.model.arrays import Bools, Floats, Ints
 
 _LATER = 1 << 31  # above every row of the job table
+
+
+class PairArrays(NamedTuple):
+    """Columns of `JobPairs`. Kernels take them one by one, as numba reads a tuple slowly at every call."""
+
+    first: Ints
+    second: Ints
+    size: Ints
+    known: Bools
+    x: Floats
+    received: Floats
+    deficit: Floats
+    rate: Floats
+    mate_rate: Floats
+    last_type: Ints
+    head: Ints
 
 
 class JobPairs(GrowingColumns):
@@ -38,6 +56,14 @@ class JobPairs(GrowingColumns):
                 **dict.fromkeys(("x", "received", "deficit", "rate", "mate_rate"), wide),
             }
         )
+
+    @property
+    def arrays(self) -> PairArrays:
+        """The columns that kernels read and write."""
+        return PairArrays(
+            self.first, self.second, self.size, self.known, self.x, self.received, self.deficit, self.rate,
+            self.mate_rate, self.last_type, self.head,
+        )  # fmt: skip
 
     def append(self, first: Ints, second: Ints, size: int, rate: Floats, mate_rate: Floats, credit: float) -> None:
         """Add rows for one job and its pairs; rates are (row, type). Only the job alone has the credit."""

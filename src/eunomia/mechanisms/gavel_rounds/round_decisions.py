@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from eunomia.core.scheduler_state import SchedulerState
+from eunomia.mechanisms.gavel_rounds.progress_accounting import Round
 from eunomia.mechanisms.gavel_rounds.round_diff import HEAD, OF_START, turn
-from eunomia.mechanisms.gavel_rounds.round_progress import Round
 from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Decision, Renew, Starts, Stop
 
@@ -22,10 +22,8 @@ class RoundSeats:
         names, n = self.state.names, len(found.first)
         self.state.pass_count += 1
         output, limits = self._sched.kernel_scratch()[2], np.empty(2 * n)
-        length = turn(
-            at, found.end, self.state.pass_count, found.first, found.second, found.on, found.start, found.seats,
-            found.kept, found.steps, found.mate_steps, np.empty(n, dtype=np.bool_), output, limits, *self._sched.arrays,
-        )  # fmt: skip
+        stays = np.empty(n, dtype=np.bool_)
+        length = turn(at, found.end, self.state.pass_count, stays, output, limits, *found, *self._sched.arrays)
         self._sched.demand_legal()
         output = output[:length].copy()
         stops, renewals, starts, _ = output[:HEAD].tolist()

@@ -7,6 +7,7 @@ from typing import Any
 from eunomia.core.kernel_arrays import ALIVE, EPOCH, LAST_PASS, ON_TYPE, PARTNER, UNTIL, KernelArrays, kernel_arrays
 from eunomia.core.transitions import allocate, release
 from eunomia.kernels import kernel
+from eunomia.mechanisms.gavel_rounds.progress_accounting import OF_ROUND, Round
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.placement.free_index import take
 
@@ -17,11 +18,11 @@ OF_START = 5  # numbers about each gang started
 
 
 @kernel(allocates=False, forceinline=True)
-def _mark_renewed(t: KernelArrays, stamp: int, first: Ints, second: Ints, on: Ints, kept: Bools, stays: Bools) -> None:
+def _mark_renewed(t: KernelArrays, stamp: int, now: Round, stays: Bools) -> None:
     """Set `stays` (row,) for entries that keep their seats and run there, and mark their jobs."""
-    for i in range(len(first)):
-        row, mate = first[i], second[i]
-        stays[i] = kept[i] and t.ints[ON_TYPE, row] == on[i] and t.ints[PARTNER, row] == mate
+    for i in range(len(now.first)):
+        row, mate = now.first[i], now.second[i]
+        stays[i] = now.kept[i] and t.ints[ON_TYPE, row] == now.on[i] and t.ints[PARTNER, row] == mate
         if stays[i]:
             t.ints[LAST_PASS, row] = stamp
             if mate >= 0:
@@ -55,30 +56,19 @@ def _renew(t: KernelArrays, end: float, jobs: Ints, steps: Floats, stays: Bools,
 
 
 @kernel(allocates=False, forceinline=True)
-def _start_others(
-    t: KernelArrays,
-    at: float,
-    end: float,
-    first: Ints,
-    second: Ints,
-    on: Ints,
-    start: Ints,
-    seats: Ints,
-    stays: Bools,
-    output: Ints,
-) -> tuple[int, int]:
+def _start_others(t: KernelArrays, at: float, end: float, now: Round, stays: Bools, output: Ints) -> tuple[int, int]:
     """Start entries that are not renewed; list them and return the numbers of entries and of seats."""
     count = taken = 0
-    for i in range(len(first)):
+    for i in range(len(now.first)):
         output[count] = i
         count += not stays[i]
     begin, given = output[OF_START * count :], output[(OF_START + 1) * count + 1 :]
     begin[0] = 0
     for g in range(count):
         i = output[g]
-        row, mate, mine = first[i], second[i], seats[start[i] : start[i + 1]]
+        row, mate, mine = now.first[i], now.second[i], now.seats[now.start[i] : now.start[i + 1]]
         take(t.floor, mine)
-        allocate(t, row, mate, on[i], 0, mine, at, end)
+        allocate(t, row, mate, now.on[i], 0, mine, at, end)
         output[count + g], output[2 * count + g] = row, mate
         output[3 * count + g] = t.ints[EPOCH, row]
         output[4 * count + g] = t.ints[EPOCH, mate] if mate >= 0 else 0
@@ -94,31 +84,23 @@ def turn(
     at: float,
     end: float,
     stamp: int,
-    first: Ints,
-    second: Ints,
-    on: Ints,
-    start: Ints,
-    seats: Ints,
-    kept: Bools,
-    steps: Floats,
-    mate_steps: Floats,
     stays: Bools,
     output: Ints,
     limits: Floats,
     *arrays: Any,
 ) -> int:
-    """Run exactly the jobs of a round; `first` … `mate_steps` are those of `round_progress.Round`.
+    """Run exactly the jobs of a round. `arrays` are those of a `Round` and of `KernelArrays`.
 
     `output` holds what changed, and `limits` the steps of renewed jobs; `stays` (row,) is scratch space. Returns the
     length of the output.
     """
-    t = kernel_arrays(*arrays)
-    _mark_renewed(t, stamp, first, second, on, kept, stays)
+    now, t = Round(*arrays[:OF_ROUND]), kernel_arrays(*arrays[OF_ROUND:])
+    _mark_renewed(t, stamp, now, stays)
     stopped = _stop_others(t, at, stamp, output)
     place = HEAD + 2 * stopped
-    renewed = _renew(t, end, first, steps, stays, output[place:], limits)
-    renewed += _renew(t, end, second, mate_steps, stays, output[place + renewed :], limits[renewed:])
+    renewed = _renew(t, end, now.first, now.steps, stays, output[place:], limits)
+    renewed += _renew(t, end, now.second, now.mate_steps, stays, output[place + renewed :], limits[renewed:])
     place += renewed
-    started, taken = _start_others(t, at, end, first, second, on, start, seats, stays, output[place:])
+    started, taken = _start_others(t, at, end, now, stays, output[place:])
     output[STOPS], output[RENEWALS], output[STARTS], output[SEATS] = stopped, renewed, started, taken
     return int(place + (OF_START + 1) * started + 1 + taken)

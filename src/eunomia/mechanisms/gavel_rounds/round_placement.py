@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from eunomia.kernels import kernel
+from eunomia.mechanisms.gavel_rounds.job_pairs import PairArrays
 from eunomia.model.arrays import Bools, Ints
 
 
@@ -44,21 +47,21 @@ def seat(
     placed: Bools,
     devices: Ints,
     begin: Ints,
-    head: Ints,
-    last_type: Ints,
     chain: Ints,
     sticky: bool,
     seats: Ints,
     start: Ints,
     kept: Bools,
+    *arrays: Any,
 ) -> Ints:
     """Place entries; return which of `chosen` are placed, by type, then size, those that stay first.
 
     chosen, on, sizes, placed (row,): entry, its type and size, whether it gets seats at all. devices, begin: those of
-    type j, in order, are devices[begin[j]:begin[j + 1]]. `head`, `last_type` (entry,) and
-    `chain` (device,) give seats of entries in the round before. Seats of the i-th placed are
+    type j, in order, are devices[begin[j]:begin[j + 1]]. `arrays` are those of `PairArrays`: `head` and `last_type`
+    (entry,) give with `chain` (device,) the seats of the round before. Seats of the i-th placed are
     seats[start[i]:start[i + 1]]; `kept` (row,) marks entries that keep their seats.
     """
+    pairs = PairArrays(*arrays)
     rows, widest = len(chosen), sizes.max() if len(chosen) else 1
     order, seated = np.empty(rows, np.int64), np.empty(rows, np.int64)
     _widest_first(on, sizes, widest, np.empty((len(begin) - 1) * widest, np.int64), order)
@@ -74,9 +77,9 @@ def seat(
         type = j
         for row in order[low:high]:
             e = chosen[row]
-            kept[row] = sticky and last_type[e] == j and _stays(head[e], chain, given)
+            kept[row] = sticky and pairs.last_type[e] == j and _stays(pairs.head[e], chain, given)
             if kept[row]:
-                device = head[e]
+                device = pairs.head[e]
                 while device >= 0:
                     given[device] = True
                     seats[filled] = device
@@ -105,13 +108,14 @@ def seat(
 
 
 @kernel(allocates=False)
-def remember(entry: Ints, on: Ints, start: Ints, seats: Ints, head: Ints, last_type: Ints, chain: Ints, n: int) -> None:
+def remember(entry: Ints, on: Ints, start: Ints, seats: Ints, chain: Ints, n: int, *arrays: Any) -> None:
     """Store the seats of this round for the next one; no other job has seats."""
-    last_type[:n] = -1
-    head[:n] = -1
+    pairs = PairArrays(*arrays)
+    pairs.last_type[:n] = -1
+    pairs.head[:n] = -1
     for i in range(len(entry)):
         low, high = start[i], start[i + 1]
-        head[entry[i]], last_type[entry[i]] = seats[low], on[i]
+        pairs.head[entry[i]], pairs.last_type[entry[i]] = seats[low], on[i]
         for k in range(low, high - 1):
             chain[seats[k]] = seats[k + 1]
         chain[seats[high - 1]] = -1

@@ -8,9 +8,12 @@ Reference: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from eunomia.kernels import kernel
+from eunomia.mechanisms.gavel_rounds.job_pairs import PairArrays
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.sorting import sorted_places
 
@@ -73,45 +76,38 @@ def gather(
     spare: bool,
     group: Ints,
     n: int,
-    first: Ints,
-    second: Ints,
-    size: Ints,
-    known: Bools,
-    x: Floats,
-    received: Floats,
-    deficit: Floats,
-    rate: Floats,
-    mate_rate: Floats,
     all_received: Floats,
     free: Ints,
     taken: Bools,
     entry: Ints,
     type: Ints,
     keys: Floats,
+    *arrays: Any,
 ) -> int:
     """List the entries of one list that could run, on each of the types in `group`; return their number.
 
     Those with a priority above 0, or with `spare` the others. `keys` (3, row) are what they are ranked by: priority,
-    deficit, x; with `spare` deficit, x, x, since they all have the priority 0.
+    deficit, x; with `spare` deficit, x, x, since they all have the priority 0. `arrays` are those of `PairArrays`.
     """
+    pairs = PairArrays(*arrays)
     m = 0
     for j in group:
         if free[j] == 0:
             continue
         for e in range(n):
-            a, b = first[e], second[e]
-            if rate[e, j] <= 0.0 or taken[a] or (b >= 0 and (mate_rate[e, j] <= 0.0 or taken[b])):
+            a, b, share = pairs.first[e], pairs.second[e], pairs.x[e, j]
+            if pairs.rate[e, j] <= 0.0 or taken[a] or (b >= 0 and (pairs.mate_rate[e, j] <= 0.0 or taken[b])):
                 continue
             value = 0.0
-            if known[e] and x[e, j] > 0.0:
-                value = _priority(x[e, j], received[e, j], all_received[j])
+            if pairs.known[e] and share > 0.0:
+                value = _priority(share, pairs.received[e, j], all_received[j])
             if (value > 0.0) == spare:
                 continue
             entry[m], type[m] = e, j
             if spare:
-                keys[0, m], keys[1, m], keys[2, m] = deficit[e, j], x[e, j], x[e, j]
+                keys[0, m], keys[1, m], keys[2, m] = pairs.deficit[e, j], share, share
             else:
-                keys[0, m], keys[1, m], keys[2, m] = value, deficit[e, j], x[e, j]
+                keys[0, m], keys[1, m], keys[2, m] = value, pairs.deficit[e, j], share
             m += 1
     return m
 
@@ -123,21 +119,20 @@ def take(
     entry: Ints,
     type: Ints,
     keys: Floats,
-    first: Ints,
-    second: Ints,
-    size: Ints,
     free: Ints,
     taken: Bools,
     overtake: bool,
     chosen: Ints,
     on: Ints,
     picked: int,
+    *arrays: Any,
 ) -> int:
     """Choose entries that fit, by rank; `order` stands by the first key. Return how many of `chosen` are chosen now.
 
     `free` accelerators (type,) are used up; `taken` (job,) is set for all that are chosen. Who comes after the last
-    free accelerator is not looked at.
+    free accelerator is not looked at. `arrays` are those of `PairArrays`.
     """
+    pairs = PairArrays(*arrays)
     first_key, second_key, third_key = keys[0], keys[1], keys[2]
     low, left = 0, 0
     for j in group:
@@ -150,16 +145,16 @@ def take(
             _settle_ties(order, low, high, second_key, third_key)
         for i in order[low:high]:
             e, j = entry[i], type[i]
-            a, b = first[e], second[e]
+            a, b, size = pairs.first[e], pairs.second[e], pairs.size[e]
             if free[j] == 0 or taken[a] or (b >= 0 and taken[b]):
                 continue
-            if size[e] > free[j]:
+            if size > free[j]:
                 if not overtake:
                     left -= free[j]
                     free[j] = 0
                 continue
-            free[j] -= size[e]
-            left -= size[e]
+            free[j] -= size
+            left -= size
             taken[a] = True
             if b >= 0:
                 taken[b] = True

@@ -8,44 +8,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
 from eunomia.mechanisms.gavel_rounds.config import GavelRounds
 from eunomia.mechanisms.gavel_rounds.job_pairs import JobPairs
-from eunomia.mechanisms.gavel_rounds.progress_accounting import ACTIVE, DONE, plan, record_round, start_afresh
+from eunomia.mechanisms.gavel_rounds.progress_accounting import (
+    ACTIVE,
+    DONE,
+    ProgressArrays,
+    Round,
+    plan,
+    record_round,
+    start_afresh,
+)
 from eunomia.mechanisms.gavel_rounds.round_placement import remember, seat
 from eunomia.mechanisms.gavel_rounds.round_priorities import gather, take
-from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
+from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.topology import Topology
 from eunomia.placement.seat_order import rising
 
 Beside = Callable[[int, int], Floats]  # rows of two jobs → steps/s of the first beside the second, (type,)
 _SHUFFLES = 5  # what the published simulator adds to its seed for the order of types
 _NOTHING: Floats = np.empty(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """Entries that run from `at` on, one row for a job or a pair. Seats of row i are seats[start[i]:start[i + 1]]."""
-
-    at: float
-    entry: Ints
-    first: Ints  # rows of the job table
-    second: Ints  # -1 = alone
-    on: Ints  # type
-    start: Ints
-    seats: Ints
-    kept: Bools  # kept its seats of the round before
-    steps: Floats
-    mate_steps: Floats
-    finish: Floats  # when its steps are done
-    works: Bools  # False: a worker has no step to do, so no worker does any
-
-    end: float  # when the last of them has done its steps; -inf when no job runs
-    paired: bool  # some of them share
 
 
 class JobProgress(GrowingColumns):
@@ -73,6 +59,11 @@ class JobProgress(GrowingColumns):
                 "held": (np.float64, 0.0, types),
             }
         )
+
+    @property
+    def arrays(self) -> ProgressArrays:
+        """The columns that kernels read and write."""
+        return ProgressArrays(self.total, self.done, self.failures, self.outcome, self.ended, self.held)
 
 
 class RoundClock:
@@ -159,13 +150,10 @@ class RoundClock:
         if now is None:
             return NO_INTS
         began, self._ended = self.ended_at, now.end
-        jobs, entries = self.jobs, self.entries
+        jobs = self.jobs
         self.stale |= record_round(
-            now.at, began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"),
-            now.entry, now.on, now.start, now.seats, now.steps, now.mate_steps, now.finish, now.works,
-            entries.first, entries.second, entries.received, self._all_received,
-            jobs.total, jobs.done, jobs.failures, self.rounds.most_failures, jobs.outcome, jobs.ended, jobs.held,
-            self.busy, self.charged,
+            began if self.rounds.charge_gaps else now.at, np.argsort(-now.finish, kind="stable"), self._all_received,
+            self.rounds.most_failures, self.busy, self.charged, *now, *self.entries.arrays, *jobs.arrays,
         )  # fmt: skip
         ran = np.concatenate((now.first, now.second[now.second >= 0]))
         left = np.sort(ran[jobs.outcome[ran] != ACTIVE])
@@ -193,10 +181,7 @@ class RoundClock:
     def count_afresh(self, at: float) -> None:
         """Carry over deficits and start counting for a new allocation."""
         entries = self.entries
-        start_afresh(
-            at - self._last_reset, self.rounds.credit, len(entries),
-            entries.known, entries.x, entries.received, entries.deficit, self._all_received,
-        )  # fmt: skip
+        start_afresh(at - self._last_reset, self.rounds.credit, len(entries), self._all_received, *entries.arrays)
         self._last_reset, self.stale = at, False
 
     def adopt(self, known: Ints, first: Ints, second: Ints, type: Ints, x: Floats) -> None:
@@ -222,29 +207,28 @@ class RoundClock:
             placed = np.ones(len(chosen), dtype=np.bool_)
         seats, start = np.empty(int(sizes.sum()), np.int64), np.empty(len(chosen) + 1, np.int64)
         kept = np.empty(len(chosen), dtype=np.bool_)
+        arrays = entries.arrays
         seated = seat(
-            chosen, on, sizes, placed, self._devices, self._begin,
-            entries.head, entries.last_type, self._chain, self.rounds.sticky, seats, start, kept,
+            chosen, on, sizes, placed, self._devices, self._begin, self._chain, self.rounds.sticky, seats, start, kept,
+            *arrays,
         )  # fmt: skip
         entry, on, kept = chosen[seated], on[seated], kept[seated]
-        remember(entry, on, start, seats, entries.head, entries.last_type, self._chain, n)
+        remember(entry, on, start, seats, self._chain, n, *arrays)
         steps, mate_steps, finish = np.empty((3, len(seated)))
         works = np.empty(len(seated), dtype=np.bool_)
-        left = jobs.total - jobs.done
-        plan(
-            at, self.rounds.round_s, self.rounds.most_failures > 0, entry, on, start,
-            entries.first, entries.second, entries.rate, entries.mate_rate, left, steps, mate_steps, finish, works,
-        )  # fmt: skip
         first, second = entries.first[entry], entries.second[entry]
-        ends = float(finish.max(initial=-np.inf)), bool(self.rounds.pairs and (second >= 0).any())
-        found = Round(at, entry, first, second, on, start, seats, kept, steps, mate_steps, finish, works, *ends)
+        paired = bool(self.rounds.pairs and (second >= 0).any())
+        rows = at, entry, first, second, on, start, seats, kept, steps, mate_steps, finish, works
+        whole = self.rounds.most_failures > 0
+        plan(self.rounds.round_s, whole, jobs.total - jobs.done, *rows, np.inf, paired, *arrays)
+        found = Round(*rows, float(finish.max(initial=-np.inf)), paired)
         self.opened += 1
         self.now = found if len(entry) else None
         return found
 
     def _chosen(self) -> tuple[Ints, Ints]:
         """Return entries and their types, in the order in which they were chosen."""
-        entries, n, rules = self.entries, len(self.entries), self.rounds
+        arrays, n, rules = self.entries.arrays, len(self.entries), self.rounds
         visit = list(self._visit)
         if rules.shuffled:
             self._shuffler.shuffle(visit)
@@ -257,15 +241,11 @@ class RoundClock:
         for types in lists:
             group = np.array(types)
             for spare in (False, True) if rules.fill else (False,):
-                m = gather(
-                    spare, group, n, entries.first, entries.second, entries.size, entries.known, entries.x,
-                    entries.received, entries.deficit, entries.rate, entries.mate_rate, self._all_received, free,
-                    taken, entry, type, keys,
-                )  # fmt: skip
+                m = gather(spare, group, n, self._all_received, free, taken, entry, type, keys, *arrays)
                 if m:
                     picked = take(
-                        rising(-keys[0, :m]), group, entry, type, keys, entries.first, entries.second,
-                        entries.size, free, taken, rules.overtake, chosen, on, picked,
+                        rising(-keys[0, :m]), group, entry, type, keys, free, taken, rules.overtake, chosen, on,
+                        picked, *arrays,
                     )  # fmt: skip
                 if not free[group].any():
                     break

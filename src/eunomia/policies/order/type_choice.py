@@ -23,10 +23,11 @@ def runnable(view: View) -> Bools:
 
 def by_fastest(view: View, order: Ints) -> Rows:
     """Return rows of the jobs in `order` on every type that can run them, fastest first by belief."""
-    can = runnable(view)[order]
+    can = runnable(view)
     if len(view.types) == 1:
-        order = order[can[:, 0]]
+        order = order if can.all() else order[can[order, 0]]
         return Rows(order, np.zeros(len(order), dtype=np.int64))
+    can = can[order]
     preference = np.argsort(-view.throughput[order], axis=1, kind="stable")
     able = np.take_along_axis(can, preference, axis=1)
     job = np.broadcast_to(order[:, None], preference.shape)[able]

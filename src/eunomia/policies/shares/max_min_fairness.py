@@ -29,12 +29,11 @@ from eunomia.model.arrays import Floats
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
-from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.max_min_program import level_shares
 from eunomia.policies.shares.options import Placement, Point, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, equal_share
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, equal_share
 
 
 def fair_need(T: Floats, view: View) -> Floats:
@@ -69,13 +68,7 @@ class MaxMinFairness:
         objective="the worst-off job gets the most effective throughput",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.1",
-        taxonomy=Taxonomy(
-            objectives=("fairness",),
-            fairness=("job", "instant"),
-            heterogeneity="yes",
-            sharing=("temporal",),
-            preemptive=True,
-        ),
+        taxonomy=FAIR_AT_ONCE,
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -24,11 +24,10 @@ from typing import ClassVar
 
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
-from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.options import Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, build_answer
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, build_answer
 from eunomia.solvers.proportional import fairest_product
 
 
@@ -54,13 +53,7 @@ class ProportionalFairness:
         objective="largest product of throughputs (Nash welfare)",
         technique="smooth concave program through capacity prices",
         paper="Kelly 1997; Narayanan et al., Gavel, OSDI 2020",
-        taxonomy=Taxonomy(
-            objectives=("fairness",),
-            fairness=("job", "instant"),
-            heterogeneity="yes",
-            sharing=("temporal",),
-            preemptive=True,
-        ),
+        taxonomy=FAIR_AT_ONCE,
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -11,10 +11,18 @@ from eunomia.model.arrays import Floats, Ints
 from eunomia.model.certificate import Certificate, find_bindings
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
+from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.options import Types
 
 NEEDS = frozenset({"throughput", "scale_factor", "weight", "capacity"})
+FAIR_AT_ONCE = Taxonomy(  # fair between jobs at each instant, by shares of time on types that are traded off
+    objectives=("fairness",),
+    fairness=("job", "instant"),
+    heterogeneity="yes",
+    sharing=("temporal",),
+    preemptive=True,
+)
 
 
 def speeds(view: View, types: Types) -> Floats:

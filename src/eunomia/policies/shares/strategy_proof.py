@@ -24,10 +24,9 @@ import numpy as np
 
 from eunomia.model.answers import Shares
 from eunomia.model.policy import ROUNDS, PolicyInfo
-from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares.options import Types, check_types
-from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, speeds
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, speeds
 from eunomia.solvers.proportional import strategy_proof
 
 
@@ -49,13 +48,7 @@ class StrategyProof:
         objective="largest product of throughputs under truthful reports",
         technique="partial allocation: one program per job",
         paper="Cole, Gkatzelis and Goel, EC 2013",
-        taxonomy=Taxonomy(
-            objectives=("fairness",),
-            fairness=("job", "instant"),
-            heterogeneity="yes",
-            sharing=("temporal",),
-            preemptive=True,
-        ),
+        taxonomy=FAIR_AT_ONCE,
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -30,11 +30,10 @@ from eunomia.model.certificate import BOUGHT, NO_SHARE, OWN_TIME, Certificate
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.products import dot
 from eunomia.model.rounding import rounded
-from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs, placement_sensitive
 from eunomia.policies.shares.options import Placement, Types, check_options
-from eunomia.policies.shares.share_inputs import NEEDS, clip_shares, equal_share
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE, NEEDS, clip_shares, equal_share
 from eunomia.solvers.water_filling.tree import Tree, flat
 from eunomia.solvers.water_filling.waterfill import Filled, fill
 
@@ -99,13 +98,7 @@ class WaterFilling:
         objective="the worst-off gets the most, then the next, and so on",
         technique="water filling by phases of capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
-        taxonomy=Taxonomy(
-            objectives=("fairness",),
-            fairness=("job", "instant"),
-            heterogeneity="yes",
-            sharing=("temporal",),
-            preemptive=True,
-        ),
+        taxonomy=FAIR_AT_ONCE,
         needs=NEEDS,
         mechanism=ROUNDS,
     )

@@ -26,8 +26,8 @@ import numpy as np
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.policy import ROUNDS, PolicyInfo
-from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
+from eunomia.policies.shares.share_inputs import FAIR_AT_ONCE
 from eunomia.policies.wrappers.inner import ask, inherit, inner_policy, join
 
 
@@ -51,13 +51,7 @@ class Pop:
         objective="the inner policy's, approximately",
         technique="random partition into equal sub-problems",
         paper="Narayanan et al., POP, SOSP 2021",
-        taxonomy=Taxonomy(
-            objectives=("fairness",),
-            fairness=("job", "instant"),
-            heterogeneity="yes",
-            sharing=("temporal",),
-            preemptive=True,
-        ),
+        taxonomy=FAIR_AT_ONCE,
         needs=frozenset({"scale_factor", "capacity"}),
         memory_columns={"part": -1.0},
         mechanism=ROUNDS,

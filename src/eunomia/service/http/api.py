@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -321,8 +321,8 @@ def hosts_of(site: Site, port: int) -> frozenset[str]:
     return frozenset({*names, *(f"{name}:{port}" for name in names)})
 
 
-def application(service: Service, routes: tuple[ApiRoute, ...]) -> ASGIApp:
-    """Return the application with its routes."""
+def application(service: Service, routes: tuple[ApiRoute, ...], pages: Sequence[Route] = ()) -> ASGIApp:
+    """Return the application with its routes and pages."""
 
     async def on_missing(request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 404)
@@ -330,7 +330,7 @@ def application(service: Service, routes: tuple[ApiRoute, ...]) -> ASGIApp:
         return Refused(status, titles.get(status, "refused")).response()
 
     starlette = Starlette(
-        routes=[Route(route.path, endpoint(service, route), methods=[route.method]) for route in routes],
+        routes=[Route(route.path, endpoint(service, route), methods=[route.method]) for route in routes] + list(pages),
         exception_handlers={404: on_missing, 405: on_missing},
     )
     return Guard(starlette, service)

@@ -125,9 +125,9 @@ class SqliteStore:
             raise
         self.commits += 1
 
-    def begin_generation(self) -> tuple[int, str]:
-        """Count a start of the service; return its generation and a text that no earlier start had."""
-        incarnation = "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
+    def begin_generation(self, incarnation: str = "") -> tuple[int, str]:
+        """Count a start of the service; return its generation and a text, drawn if left out, that is new."""
+        incarnation = incarnation or "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
         with self.transaction() as db:
             self.generation = int(self.meta("generation") or 0) + 1
             self._set(db, "generation", str(self.generation))

@@ -2,11 +2,13 @@
 
 Every job belongs to groups: all jobs, its size, its tenant, its tenant and size, its name. Of each group two moving
 averages of log run times (fast and slow), the last one, the jobs running and the time since the last submission and the
-last end are kept; a group's averages are shrunk to those of the group before. A linear model of these, fitted by
-recursive least squares on ended jobs, gives the centre; the residuals of a tenant's jobs of that size give the scale.
-The 10 and 90 % points of (log run time − centre) / scale are followed online by steps on the quantile loss, so that
-coverage holds in the long run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal Inference Under
-Distribution Shift", NeurIPS 2021).
+last end are kept; a group's averages are shrunk to those of the group before. Of each tenant the last jobs are kept,
+too: their weighted median, by recency, size and time since the submission before, is one more fact; jobs that still run
+count with what they have run so far and somewhat more. A linear model of these facts, fitted by recursive least squares
+on ended jobs, gives the centre; the errors of a tenant's jobs of that size give the scale. The 10 and 90 % points of
+(log run time − centre) / scale are followed online by steps on the quantile loss, so that coverage holds in the long
+run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal Inference Under Distribution Shift", NeurIPS
+2021).
 """
 
 from __future__ import annotations
@@ -28,12 +30,18 @@ PRIOR_SCALE = 2.0
 LEAST_SCALE = 0.05
 LONGEST_LOG_S = 16.0  # 100 days
 RIDGE = 1.0
+RECENT = 64  # jobs of a tenant that are kept
+NEVER_RAN = 1e9  # as a size, which gives such a job no weight
+RECENCY = 40.0  # jobs over which the weight of a tenant's jobs falls to 1 / e
+RUNNING_WEIGHT, RUNNING_MORE = 0.5, 0.7  # of a job that still runs: its weight, and what is added to its log run time
+_VALUE, _AT, _GAP, _SIZE = range(4)  # columns of a tenant's jobs; the value of a running one is below 0
+LOG_2 = 0.6931471805599453
 FAR_S = 4e5  # time since something that never happened
 
 # Columns of a group's statistics.
 _FAST, _FAST_WEIGHT, _SLOW, _SLOW_WEIGHT, _LAST, _COUNT, _SUBMITTED, _ENDED, _RUNNING, _SUBMITTED_SUM, _MISS = range(11)
 _COLUMNS = 11
-_FEATURES = 2 + GROUPS * 8
+_FEATURES = 3 + GROUPS * 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,9 @@ class RunTimeEstimate:
 
 @kernel(allocates=False)
 def _open_job(
-    groups: Ints, at: float, log_size: float, stats: Floats, weights: Floats, x: Floats
-) -> tuple[float, float]:
+    groups: Ints, at: float, log_size: float, stats: Floats, weights: Floats, x: Floats,
+    recent: Floats, count: int, values: Floats, shares: Floats,
+) -> tuple[float, float]:  # fmt: skip
     """Write the features of a job into `x`, count it as running, and return the centre and scale of its estimate."""
     x[0], x[1] = 1.0, log_size
     parent = PRIOR_LOG_S
@@ -67,6 +76,12 @@ def _open_job(
         x[c + 6] = log_one(1.0 + max(waited, 0.0)) - 5.0 if s[_RUNNING] > 0 else 0.0
         x[c + 7] = log_one(1.0 + s[_COUNT]) - 3.0
         parent = slow
+        if q == 2:
+            gap = log_one(1.0 + max(at - s[_SUBMITTED], 0.0))
+            x[2 + 8 * GROUPS] = _typical(recent, count, at, gap, log_size, slow, values, shares)
+            new = recent[count % RECENT]
+            new[_VALUE], new[_AT], new[_GAP], new[_SIZE] = -1.0, at, gap, log_size
+    x[2 + 8 * GROUPS] -= parent
     centre = 0.0
     for a in range(len(x)):
         centre += x[a] * weights[a]
@@ -80,6 +95,33 @@ def _open_job(
         s[_RUNNING] += 1.0
         s[_SUBMITTED_SUM] += at
     return min(max(centre, 0.0), LONGEST_LOG_S), max(scale, LEAST_SCALE)
+
+
+@kernel(allocates=False)
+def _typical(
+    recent: Floats, count: int, at: float, gap: float, log_size: float, general: float, values: Floats, weights: Floats
+) -> float:
+    """Return the weighted median of the log run times of a tenant's last jobs and a general one of weight 1."""
+    kept = min(count, RECENT)
+    values[0], weights[0], total = general, 1.0, 1.0
+    for m in range(kept):
+        row = recent[(count - 1 - m) % RECENT]
+        away = row[_GAP] - gap
+        weight = exp_one(-m / RECENCY - abs(row[_SIZE] - log_size) / LOG_2 - away * away / 2.0)
+        value = row[_VALUE]
+        if value < 0.0:
+            value, weight = log_one(max(at - row[_AT], 1.0)) + RUNNING_MORE, weight * RUNNING_WEIGHT
+        place = m + 1
+        while place > 0 and values[place - 1] > value:
+            values[place], weights[place] = values[place - 1], weights[place - 1]
+            place -= 1
+        values[place], weights[place] = value, weight
+        total += weight
+    passed, place = weights[0], 0
+    while passed < total / 2.0 and place < kept:
+        place += 1
+        passed += weights[place]
+    return float(values[place])
 
 
 @kernel(allocates=False)
@@ -127,13 +169,32 @@ class RunTimeHistory:
         self._scratch = np.zeros(_FEATURES)
         self._open: dict[str, tuple[Ints, float, Floats, float, tuple[float, ...]]] = {}  # …, x, centre, ends
         self._quantiles = [-1.3, 1.3]
+        self._recent: dict[str, tuple[Floats, list[int]]] = {}  # by tenant: its last jobs, and how many there were
+        self._slots: dict[str, tuple[str, int]] = {}  # by running job: tenant, number of the job
+        self._values, self._shares = np.zeros(RECENT + 1), np.zeros(RECENT + 1)
 
     def submit(self, job_id: str, tenant: str, size: int, name: str, at: float) -> RunTimeEstimate:
         """Estimate the run time of a job that is submitted now; `name` is empty where there is none."""
         keys = ((), ("size", size), ("tenant", tenant), ("both", tenant, size), ("name", tenant, size, name))
         groups = np.array([self._group(key) for key in keys], dtype=np.int64)
         x = np.empty(_FEATURES)
-        centre, scale = _open_job(groups, at, log_one(float(size)), self._stats, self._weights, x)
+        if tenant not in self._recent:
+            self._recent[tenant] = np.zeros((RECENT, 4)), [0]
+        recent, count = self._recent[tenant]
+        centre, scale = _open_job(
+            groups,
+            at,
+            log_one(float(size)),
+            self._stats,
+            self._weights,
+            x,
+            recent,
+            count[0],
+            self._values,
+            self._shares,
+        )
+        self._slots[job_id] = tenant, count[0]
+        count[0] += 1
         ends = tuple(min(max(centre + scale * each, 0.0), LONGEST_LOG_S) for each in self._quantiles)
         self._open[job_id] = (groups, at, x, centre, ends)
         low, high = (exp_one(each) for each in ends)
@@ -143,6 +204,12 @@ class RunTimeHistory:
     def end(self, job_id: str, run_s: float, at: float) -> None:
         """Learn that a submitted job has ended after running so long; a job that never ran only leaves its groups."""
         groups, submitted, x, centre, ends = self._open.pop(job_id)
+        tenant, number = self._slots.pop(job_id)
+        recent, count = self._recent[tenant]
+        if count[0] - number <= RECENT:
+            row = recent[number % RECENT]
+            row[_VALUE] = log_one(max(run_s, 1.0))
+            row[_SIZE] = row[_SIZE] if run_s > 0 else NEVER_RAN
         if not run_s > 0:
             self._stats[groups, _RUNNING] -= 1.0
             self._stats[groups, _SUBMITTED_SUM] -= submitted

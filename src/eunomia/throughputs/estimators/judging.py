@@ -43,7 +43,7 @@ class JudgeSettings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class PairJudgement:
     """Truth and estimate of every cell, (job, type, partner), and which cells were hidden."""
 
     table: PairTable
@@ -106,7 +106,7 @@ class _Case:
     shown: Floats  # what a measurement shows, (job, type, partner)
 
 
-def judge(table: PairTable, settings: JudgeSettings) -> Judgement:
+def judge(table: PairTable, settings: JudgeSettings) -> PairJudgement:
     """Draw references and profiles by the seed, estimate all pairs, and compare."""
     rng = np.random.default_rng(settings.seed)
     refs = draw_references(table, settings.references, rng)
@@ -130,7 +130,7 @@ def judge(table: PairTable, settings: JudgeSettings) -> Judgement:
     hidden &= table.kept > 0
     median, low, high, alone, raw, rate = _METHOD[settings.method](case, settings, rng)
     count = sum(int(each.sum()) for each in asked.values())
-    return Judgement(
+    return PairJudgement(
         table, settings, refs.jobs, table.kept, median, low, high, hidden, alone, count, raw, rate
     )  # fmt: skip
 

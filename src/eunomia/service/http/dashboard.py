@@ -1,0 +1,157 @@
+"""The pages: read with the role of whoever is logged in, by a cookie that other sites cannot send."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from eunomia.service import living_state, pages
+from eunomia.service.http import routes as api
+from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body
+from eunomia.service.messages import Cancel, ChangeNode, Principal
+from eunomia.service.pages import render
+
+SHOWN = 20  # jobs on the first page
+TAIL = 8192  # bytes of a log
+_FILES = Path(pages.__file__).parent
+Page = Callable[[Service, Request, Principal], Awaitable[Response]]
+
+
+async def now(service: Service, request: Request, who: Principal) -> Response:
+    """Show types, running and waiting jobs, and the last decisions."""
+    cluster = await api.show_cluster(service, request, who)
+    tenant = None if who.is_operator else who.tenant
+
+    def some(*states: str) -> list[Any]:
+        rows = service.reader.jobs(tenant=tenant, states=states, label=None, before=None, limit=SHOWN)
+        return [api._shown(service, row) for row in rows]
+
+    running, waiting = some("starting", "running", "stopping"), some("pending", "preempted", "held")
+    for job in waiting:
+        row = service.reader.job(job["id"])
+        if not job["reason"] and row is not None:
+            found = await asyncio.to_thread(_why, service, row)
+            texts = [one["text"] for one in found["reasons"]]
+            job["reason"] = "; ".join(
+                texts if who.is_operator else (api._without_others(service, t, who) for t in texts)
+            )
+    decided = (await api.show_decisions(service, request, who))["decisions"]
+    return HTMLResponse(render.now_page(who.user, cluster, running, waiting, decided[:10]))
+
+
+def _why(service: Service, row: Any) -> dict[str, Any]:
+    with service.writer.lock:
+        return living_state.why(service.writer.controller, row, service.writer.origin)
+
+
+async def jobs(service: Service, request: Request, who: Principal) -> Response:
+    """Show jobs, a page at a time."""
+    found = await api.list_jobs(service, request, who)
+    return HTMLResponse(render.jobs_page(who.user, found["jobs"], found["next"], dict(request.query_params)))
+
+
+async def job(service: Service, request: Request, who: Principal) -> Response:
+    """Show one job."""
+    found = await api.show_job(service, request, who)
+    reasons = await api.why(service, request, who)
+    text = ""
+    if who.owns(found["owner"], found["tenant"]):
+        _, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
+        raw, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
+        text = raw.decode("utf-8", "replace")
+    return HTMLResponse(render.job_page(who.user, found, reasons, text, found["history"]))
+
+
+async def tenants(service: Service, request: Request, who: Principal) -> Response:
+    """Show who received what."""
+    return HTMLResponse(render.tenants_page(who.user, (await api.show_tenants(service, request, who))["tenants"]))
+
+
+async def nodes(service: Service, request: Request, who: Principal) -> Response:
+    """Show the nodes."""
+    found = (await api.show_nodes(service, request, who))["nodes"]
+    return HTMLResponse(render.nodes_page(who.user, found, who.is_operator))
+
+
+async def policy(service: Service, request: Request, who: Principal) -> Response:
+    """Show the policy."""
+    found = await api.show_policy(service, request, who)
+    return HTMLResponse(render.policy_page(who.user, found, service.writer.turn_s))
+
+
+async def cancel(service: Service, request: Request, who: Principal) -> Response:
+    """Cancel a job."""
+    await service.ask(Cancel(request.path_params["id"]), who, api._source(request))
+    return RedirectResponse(f"/jobs/{request.path_params['id']}", 303)
+
+
+async def change_node(service: Service, request: Request, who: Principal) -> Response:
+    """Drain or resume a node."""
+    action = request.path_params["action"]
+    if action not in ("drain", "resume"):
+        raise Refused(404, "there is no such page")
+    await service.ask(ChangeNode(request.path_params["name"], action), who, api._source(request))
+    return RedirectResponse("/nodes", 303)
+
+
+def _page(service: Service, handler: Page) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        found = authenticate(service, request)
+        if found is None:
+            return RedirectResponse("/login", 303)
+        try:
+            return await handler(service, request, found[0])
+        except Refused as refusal:
+            text = render.page("Refused", refusal.title, user=found[0].user, live=False)
+            return HTMLResponse(text, refusal.status)
+
+    return answer
+
+
+def page_routes(service: Service) -> list[Route]:
+    """Return the routes of the pages."""
+
+    async def login(request: Request) -> Response:
+        if request.method == "GET":
+            return HTMLResponse(render.login_page())
+        try:
+            form = parse_qs((await read_body(request, 4096)).decode("utf-8", "replace"))
+        except Refused as refusal:
+            return refusal.response()
+        token = form.get("token", [""])[0].strip()
+        if service.tokens.principal(token) is None:
+            return HTMLResponse(render.login_page(wrong=True), 401)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        return answer
+
+    async def logout(request: Request) -> Response:
+        answer = RedirectResponse("/login", 303)
+        answer.delete_cookie(COOKIE)
+        return answer
+
+    def file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+        content = (_FILES / name).read_bytes()
+
+        async def answer(request: Request) -> Response:
+            return Response(content, media_type=kind)
+
+        return answer
+
+    gets = {"/": now, "/jobs": jobs, "/jobs/{id}": job, "/tenants": tenants, "/nodes": nodes, "/policy": policy}
+    posts = {"/jobs/{id}/cancel": cancel, "/nodes/{name}/{action}": change_node}
+    return [
+        *(Route(path, _page(service, handler), methods=["GET"]) for path, handler in gets.items()),
+        *(Route(path, _page(service, handler), methods=["POST"]) for path, handler in posts.items()),
+        Route("/login", login, methods=["GET", "POST"]),
+        Route("/logout", logout, methods=["POST"]),
+        Route("/style.css", file("style.css", "text/css"), methods=["GET"]),
+        Route("/live.js", file("live.js", "text/javascript"), methods=["GET"]),
+    ]

@@ -1,0 +1,17 @@
+// Reloads the main part of the page when something happened; without script the page is as it was when it was loaded.
+"use strict";
+let due = false;
+async function refresh() {
+  if (due) return;
+  due = true;
+  await new Promise((done) => setTimeout(done, 500));
+  due = false;
+  if (document.activeElement && ["INPUT", "SELECT"].includes(document.activeElement.tagName)) return;
+  const answer = await fetch(location.href);
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.querySelector("main").replaceWith(page.querySelector("main"));
+}
+const source = new EventSource("/v1/events");
+for (const kind of ["submitted", "pending", "held", "starting", "running", "stopping", "preempted", "succeeded",
+  "failed", "cancelled", "rejected", "changed", "progress"]) source.addEventListener(kind, refresh);

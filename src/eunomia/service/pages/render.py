@@ -1,0 +1,218 @@
+"""HTML of the dashboard. Every text is escaped where it is put into a page; there is no other way to put one in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from eunomia.service.job_row import STATES, TERMINAL
+
+PAGES = (("/", "Now"), ("/jobs", "Jobs"), ("/tenants", "Tenants"), ("/nodes", "Nodes"), ("/policy", "Policy"))
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+    __slots__ = ()
+
+
+def html(value: object) -> Html:
+    """Return a value as HTML; text is escaped, without control characters."""
+    if isinstance(value, Html):
+        return value
+    text = "".join(c if c.isprintable() or c == "\n" else "�" for c in str(value))
+    return Html(escape(text, quote=True))
+
+
+def page(title: str, *parts: object, user: str = "", live: bool = True) -> str:
+    """Return a whole page."""
+    links = " ".join(f'<a href="{path}">{name}</a>' for path, name in PAGES) if user else ""
+    out = f'<form method="post" action="/logout"><button>Log out {html(user)}</button></form>' if user else ""
+    script = '<script src="/live.js" defer></script>' if live else ""
+    body = "".join(html(part) for part in parts)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{html(title)} – Eunomia</title><link rel="stylesheet" href="/style.css">{script}</head>'
+        f"<body><header><b>Eunomia</b><nav>{links}</nav>{out}</header>"
+        f"<main><h1>{html(title)}</h1>{body}</main></body></html>"
+    )
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "none") -> Html:
+    """Return a table."""
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{' class=n' if isinstance(cell, int | float) else ''}>{html(_number(cell))}</td>" for cell in row
+        )
+        + "</tr>"
+        for row in rows
+    )
+    if not body:
+        return Html(f'<p class="soft">{html(empty)}</p>')
+    head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
+    return Html(f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+def _number(cell: object) -> object:
+    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else cell
+
+
+def login_page(wrong: bool = False) -> str:
+    """Return the page that turns a token into a cookie."""
+    said = Html("<p><strong>This token is not known.</strong></p>") if wrong else Html("")
+    form = Html(
+        '<form method="post" action="/login"><label>Token <input name="token" type="password" autocomplete="off" '
+        'required autofocus></label><button>Log in</button></form><p class="soft">The operator\'s token is in the '
+        "state folder; it makes others: eunomia token create.</p>"
+    )
+    return page("Log in", said, form, live=False)
+
+
+def job_link(job: dict[str, Any]) -> Html:
+    """Return a link to a job, by its name."""
+    return Html(f'<a href="/jobs/{quote(job["id"], safe="")}">{html(job["name"])}</a>')
+
+
+def job_table(jobs: Iterable[dict[str, Any]]) -> Html:
+    """Return a table of jobs."""
+    rows = [
+        (
+            job_link(job),
+            job["tenant"],
+            job["state"],
+            job["accelerators"],
+            _seats(job),
+            job["since"],
+            job["reason"] or "",
+        )
+        for job in jobs
+    ]
+    return table(("job", "tenant", "state", "accelerators", "on", "since", "reason"), rows, "no jobs")
+
+
+def _seats(job: dict[str, Any]) -> str:
+    return f"{job['type']} {', '.join(map(str, job['seats']))}" if job["seats"] else ""
+
+
+def now_page(user: str, cluster: dict[str, Any], running: list[Any], waiting: list[Any], decided: list[Any]) -> str:
+    """Return what happens now."""
+    types = [
+        (
+            name,
+            one["busy"],
+            one["total"],
+            Html(f'<meter max="{one["total"]}" value="{one["busy"]}">{one["busy"]}</meter>'),
+        )
+        for name, one in cluster["types"].items()
+    ]
+    states = table(("state", "jobs"), [(state, cluster["jobs"][state]) for state in STATES if state in cluster["jobs"]])
+    decisions = [
+        (one["at"], ", ".join(one["events"]), _decided(one["decisions"])) for one in decided if one["decisions"]
+    ]
+    return page(
+        "Now",
+        table(("type", "busy", "of", ""), types),
+        Html("<h2>Running</h2>"), job_table(running),
+        Html("<h2>Waiting, and why</h2>"), job_table(waiting),
+        Html("<h2>Jobs by state</h2>"), states,
+        Html(f"<h2>Last decisions of {html(cluster['policy'])}</h2>"),
+        table(("at", "after", "decided"), decisions, "none yet"),
+        user=user,
+    )  # fmt: skip
+
+
+def _decided(decisions: list[dict[str, Any]]) -> str:
+    return ", ".join(
+        f"{one['is']} {one.get('job_id') or ' '.join(one.get('job_ids', ()))}".strip() for one in decisions
+    )
+
+
+def jobs_page(user: str, jobs: list[Any], following: str | None, given: dict[str, str]) -> str:
+    """Return a page of jobs, with the filters of the address."""
+    options = "".join(
+        f'<option value="{state}"{" selected" if given.get("state") == state else ""}>{state}</option>'
+        for state in STATES
+    )
+    form = Html(
+        f'<form><label>State <select name="state"><option value="">all</option>{options}</select></label>'
+        f'<label>Label <input name="label" value="{html(given.get("label", ""))}" placeholder="key=value"></label>'
+        "<button>Show</button></form>"
+    )
+    kept = {key: value for key, value in given.items() if key in ("state", "label") and value}
+    more = Html("")
+    if following:
+        more = Html(f'<p><a href="/jobs?{html(urlencode({**kept, "cursor": following}))}">Older jobs</a></p>')
+    return page("Jobs", form, job_table(jobs), more, user=user)
+
+
+def job_page(user: str, job: dict[str, Any], why: dict[str, Any], log: str, history: list[dict[str, Any]]) -> str:
+    """Return one job: its state, why it waits, its history, the end of its log."""
+    facts = [
+        ("id", job["id"]), ("state", f"{job['state']} since {job['since']}"),
+        ("of", f"{job['owner']}, {job['tenant']}"),
+        ("command", " ".join(job["spec"]["command"])), ("accelerators", str(job["accelerators"])), ("on", _seats(job)),
+        ("saved steps", f"{job['steps']:g}"), ("start number", str(job["epoch"])), ("reason", job["reason"] or "–"),
+    ]  # fmt: skip
+    reasons = [f"{one['text']} [{one['code']}]" for one in why["reasons"]]
+    reasons += [f"it would run if {text}" for text in why["would_run_if"]]
+    act = Html("")
+    if job["state"] not in TERMINAL:
+        act = Html(
+            f'<form method="post" action="/jobs/{quote(job["id"], safe="")}/cancel"><button>Cancel</button></form>'
+        )
+    return page(
+        job["name"], table(("", ""), facts), act,
+        Html("<h2>Why it does not run</h2>") if reasons else "",
+        table(("reason",), [(text,) for text in reasons]) if reasons else "",
+        Html("<h2>History</h2>"), table(("at", "what", "reason"), [(h["at"], h["kind"], h["reason"]) for h in history]),
+        Html("<h2>End of the log</h2>"), Html(f"<pre>{html(log or 'nothing yet')}</pre>"),
+        user=user,
+    )  # fmt: skip
+
+
+def tenants_page(user: str, tenants: list[dict[str, Any]]) -> str:
+    """Return who received what."""
+    rows = [
+        (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}", one["holds"],
+         f"{one['received_accelerator_s'] / 3600:,.2f}")
+        for one in tenants
+    ]  # fmt: skip
+    return page(
+        "Tenants", table(("tenant", "weight", "quota", "holds", "received, accelerator-hours"), rows), user=user
+    )
+
+
+def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str:
+    """Return the nodes; operators may drain them, and see which jobs would move."""
+    rows = []
+    for one in nodes:
+        action = "resume" if one["state"] == "drained" else "drain"
+        button = Html(
+            f'<form method="post" action="/nodes/{quote(one["name"], safe="")}/{action}">'
+            f"<button>{action}</button></form>"
+        )
+        moved = f"would move {len(one['jobs'])}: {' '.join(one['jobs'])}" if one["jobs"] else ""
+        rows.append((one["name"], one["type"], one["accelerators"], one["free"], one["state"], one["reason"] or "",
+                     moved,
+                     button if is_operator else ""))  # fmt: skip
+    return page(
+        "Nodes", table(("node", "type", "accelerators", "free", "state", "reason", "jobs", ""), rows), user=user
+    )
+
+
+def policy_page(user: str, policy: dict[str, Any], latency: Sequence[float]) -> str:
+    """Return the policy, its parameters, and how long decisions took."""
+    found = sorted(latency) or [0.0]
+    latency_text = f"median {found[len(found) // 2] * 1e3:.1f} ms, longest {found[-1] * 1e3:.1f} ms"
+    facts = [
+        ("name", policy["name"]), ("objective", policy["objective"]), ("answers", policy["door"]),
+        ("parameters", ", ".join(f"{key} = {value}" for key, value in policy["parameters"].items()) or "none"),
+        ("asked", f"{policy['asked']:,} times"),
+        ("turns, decision and commit", latency_text),
+        ("certificate", "none" if policy["certificate"] is None else str(policy["certificate"])),
+    ]  # fmt: skip
+    return page("Policy", table(("", ""), facts), user=user)

@@ -1,0 +1,58 @@
+"""The dashboard, as a browser without script reads it."""
+
+from __future__ import annotations
+
+import http.client
+from urllib.parse import urlencode, urlsplit
+
+from tests.service.bench import LiveService, until
+
+NAMED = {"command": ["python", "-c", "import time; time.sleep(600)", "<img src=x onerror=alert(1)>"], "accelerators": 2}
+
+
+def visit(
+    service: LiveService, method: str, path: str, cookie: str = "", body: str | None = None
+) -> tuple[int, str, str]:
+    """Return status, text, and where to go or what to keep."""
+    connection = http.client.HTTPConnection(urlsplit(service.url).netloc)
+    headers = {"Cookie": cookie} if cookie else {}
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        return answer.status, text, answer.getheader("set-cookie") or answer.getheader("location") or ""
+    finally:
+        connection.close()
+
+
+def test_the_pages_show_the_state_to_those_who_log_in_and_nothing_to_others(shared: LiveService) -> None:
+    assert visit(shared, "GET", "/")[::2] == (303, "/login")
+    assert visit(shared, "POST", "/login", body="token=eun_wrong.token")[0] == 401
+    ann = shared.client("ann", "pages")
+    status, _, cookie = visit(shared, "POST", "/login", body=urlencode({"token": ann.address.token}))
+    assert status == 303
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    kept = cookie.partition(";")[0]
+    job = ann.submit({**NAMED, "name": "shown-job", "labels": {"a": "b"}})["id"]
+    foreign = shared.client("zoe", "others").submit({**NAMED, "name": "hidden-job"})["id"]
+    until(lambda: ann.get(f"/v1/jobs/{job}")["state"] in ("running", "pending"))
+    for path in ("/", "/jobs?label=a%3Db", f"/jobs/{job}"):
+        status, text, _ = visit(shared, "GET", path, kept)
+        assert status == 200
+        assert "shown-job" in text
+        assert "hidden-job" not in text
+        assert "<img" not in text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in visit(shared, "GET", f"/jobs/{job}", kept)[1]
+    assert visit(shared, "GET", f"/jobs/{foreign}", kept)[0] == 404
+    for path in ("/tenants", "/nodes", "/policy", "/style.css", "/live.js"):
+        assert visit(shared, "GET", path, kept)[0] == 200
+    assert visit(shared, "POST", "/nodes/cpu-0/drain", kept, "")[0] == 403
+    assert visit(shared, "POST", f"/jobs/{job}/cancel", kept, "")[0] == 303
+    assert ann.get(f"/v1/jobs/{job}")["state"] == "cancelled"
+    shared.operator.send("DELETE", f"/v1/jobs/{foreign}")
+
+
+def test_a_page_names_no_outside_address(shared: LiveService) -> None:
+    for path in ("/login", "/style.css", "/live.js"):
+        assert "//" not in visit(shared, "GET", path)[1].replace("// Reloads", "")

@@ -1,0 +1,305 @@
+"""Seeds of faults, a kill at every commit, and bugs put in on purpose, each of which the simulation must catch.
+
+SEEDS=100-400 EVENTS=5000 make test-service plays other seeds, and longer.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.simulated import Simulation, simulate
+
+from eunomia.core.scheduler_state import SchedulerState
+from eunomia.records import scheduler_snapshot
+from eunomia.service import writer as writer_module
+from eunomia.service.controller import Controller
+from eunomia.service.job_row import JobRow
+from eunomia.service.messages import Launch, Reply
+from eunomia.service.store.sqlite import SqliteStore
+
+FIRST, LAST = (int(text) for text in os.environ.get("SEEDS", "0-6").split("-"))
+EVENTS = int(os.environ.get("EVENTS", "200"))
+KILLS = 100  # commits at which one run is killed, before and after each
+
+
+@pytest.mark.parametrize("seed", range(FIRST, LAST))
+def test_whatever_fails_every_accepted_job_comes_to_one_end_and_no_seat_has_two_holders(
+    tmp_path: Path, seed: int
+) -> None:
+    assert simulate(tmp_path, seed, EVENTS).commits > EVENTS / 4
+
+
+def test_the_same_seed_gives_the_same_moments(tmp_path: Path) -> None:
+    def lines(place: str) -> list[str]:
+        (tmp_path / place).mkdir()
+        simulate(tmp_path / place, 21, 100)
+        db = sqlite3.connect(next((tmp_path / place).glob("*/state/store.db")))
+        found = [line for (line,) in db.execute("SELECT lines FROM moments ORDER BY seq")]
+        db.close()
+        return found
+
+    assert lines("one") == lines("two") != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
+def test_a_kill_at_each_commit_loses_and_doubles_nothing(tmp_path: Path, after: bool) -> None:
+    kills = 0
+    for commit in range(1, KILLS + 1):
+        kills += simulate(tmp_path, 3, 60, crash_at_commit=commit, after=after).crashes > 0
+    assert kills == KILLS
+
+
+# ---- bugs put in on purpose ------------------------------------------------------------------------------------------
+
+Patch = pytest.MonkeyPatch
+
+
+def _wrap(patch: Patch, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    patch.setattr(owner, name, make(getattr(owner, name)))
+
+
+def reply_before_commit(patch: Patch) -> None:
+    """A submission is answered though its turn was never stored."""
+
+    def make(old: Any) -> Any:
+        def commit(self: SqliteStore, turn: Any, clock: Any) -> None:
+            if not turn.keys or len(turn.rows) % 2:
+                old(self, turn, clock)
+
+        return commit
+
+    _wrap(patch, SqliteStore, "commit", make)
+
+
+def no_idempotency_keys(patch: Patch) -> None:
+    """A repeated submission makes another job."""
+    patch.setattr(SqliteStore, "key", lambda *_: None)
+    _wrap(
+        patch, SqliteStore, "write", lambda old: lambda self, db, turn, clock: old(self, db, _without_keys(turn), clock)
+    )
+
+
+def _without_keys(turn: Any) -> Any:
+    return replace(turn, keys=[])
+
+
+def old_epochs_are_believed(patch: Patch) -> None:
+    """Reports of an earlier start are taken for those of the present one."""
+
+    def make(old: Any) -> Any:
+        def report(self: Controller, message: Any) -> None:
+            row = self.rows.get(getattr(message, "job_id", ""))
+            old(self, message if row is None else replace(message, epoch=row.epoch))
+
+        return report
+
+    _wrap(patch, Controller, "_report", make)
+
+
+def seats_are_freed_twice(patch: Patch) -> None:
+    """A stopped gang's row keeps its seats."""
+
+    def make(old: Any) -> Any:
+        def stop(self: Controller, row: JobRow, epoch: int, save: bool) -> None:
+            seats = row.seats
+            old(self, row, epoch, save)
+            row.seats = seats
+
+        return stop
+
+    _wrap(patch, Controller, "_stop", make)
+
+
+def halts_are_forgotten(patch: Patch) -> None:
+    """The order to stop a gang is not sent."""
+
+    def make(old: Any) -> Any:
+        def stop(self: Controller, row: JobRow, epoch: int, save: bool) -> None:
+            old(self, row, epoch, save)
+            self._turn.orders = [order for order in self._turn.orders if isinstance(order, Launch)]
+
+        return stop
+
+    _wrap(patch, Controller, "_stop", make)
+
+
+def launches_are_lost_at_a_restart(patch: Patch) -> None:
+    """Orders that had not been taken are not sent again."""
+    patch.setattr(Controller, "resend", lambda self, rows: [])
+
+
+def cancelled_gangs_are_forgotten(patch: Patch) -> None:
+    """A cancelled job counts as gone while its gang still runs, so a restart does not stop it."""
+    patch.setattr(JobRow, "is_live", property(lambda self: not self.is_over))
+
+
+def cancel_only_changes_the_row(patch: Patch) -> None:
+    """A cancelled job stays in the scheduler, which starts it again."""
+    _wrap(patch, Controller, "_emit", lambda old: lambda self, job, *events: old(
+        self, job, *(one for one in events if type(one).__name__ != "JobCancelled")))  # fmt: skip
+
+
+def holds_are_not_released(patch: Patch) -> None:
+    """A released job stays paused in the scheduler."""
+    _wrap(patch, Controller, "_emit", lambda old: lambda self, job, *events: old(
+        self, job, *(one for one in events if type(one).__name__ != "JobResumed")))  # fmt: skip
+
+
+def a_moment_takes_two_words_about_a_job(patch: Patch) -> None:
+    """Requests about one job in one turn are not put into moments of their own."""
+
+    def make(old: Any) -> Any:
+        def emit(self: Controller, job_id: str, *events: Any) -> None:
+            self._touched.discard(job_id)
+            old(self, job_id, *events)
+
+        return emit
+
+    _wrap(patch, Controller, "_emit", make)
+
+
+def timers_are_lost_at_a_restart(patch: Patch) -> None:
+    """A job that waits for its next attempt waits for ever after a restart."""
+    patch.setattr(Controller, "_set_timers", lambda self, row: None)
+
+
+def wake_time_is_lost_at_a_restart(patch: Patch) -> None:
+    """The scheduler is never woken again after a restart, so what waits for a round waits for ever."""
+    _wrap(
+        patch, writer_module, "_replay", lambda old: lambda store, scheduler: (old(store, scheduler)[0], float("inf"))
+    )
+
+
+def snapshots_leave_out_the_queue(patch: Patch) -> None:
+    """A snapshot has no waiting jobs."""
+
+    def make(old: Any) -> Any:
+        def capture(scheduler: Any) -> bytes:
+            state, kept = scheduler.state, scheduler.state.counts.copy()
+            state.counts[1] = 0
+            found: bytes = old(scheduler)
+            state.counts[:] = kept
+            return found
+
+        return capture
+
+    _wrap(patch, writer_module, "capture", make)
+
+
+def followers_are_forgotten(patch: Patch) -> None:
+    """A job that follows another one is never released."""
+    patch.setattr(Controller, "_has_succeeded", lambda self, job_id: False)
+
+
+def drained_nodes_are_forgotten(patch: Patch) -> None:
+    """After a restart a drained node cannot be put back into service."""
+    patch.setattr(SqliteStore, "drained", lambda self: {})
+
+
+def a_finished_gang_runs_again(patch: Patch) -> None:
+    """A lost supervisor's job is counted as finished."""
+
+    def make(old: Any) -> Any:
+        def ended(self: Controller, row: JobRow, outcome: str, reason: str) -> None:
+            old(self, row, "finished" if outcome in ("lost", "stopped") else outcome, reason)
+
+        return ended
+
+    _wrap(patch, Controller, "_gang_ended", make)
+
+
+def failures_free_no_seat(patch: Patch) -> None:
+    """The scheduler does not learn of a failure."""
+    _wrap(patch, Controller, "_emit", lambda old: lambda self, job, *events: old(
+        self, job, *(one for one in events if type(one).__name__ != "JobFailed")))  # fmt: skip
+
+
+def outbox_is_never_emptied(patch: Patch) -> None:
+    """Orders that the world has taken are kept for ever."""
+    _wrap(
+        patch,
+        SqliteStore,
+        "write",
+        lambda old: lambda self, db, turn, clock: old(self, db, replace(turn, taken=[]), clock),
+    )
+
+
+def ids_begin_again(patch: Patch) -> None:
+    """Job numbers are used again after a restart."""
+    patch.setattr(SqliteStore, "next_job", lambda self: 1)
+
+
+def half_a_list_is_accepted(patch: Patch) -> None:
+    """A list is answered with fewer jobs than were stored."""
+
+    def make(old: Any) -> Any:
+        def submit(self: Controller, action: Any, who: Any) -> Reply:
+            reply: Reply = old(self, action, who)
+            ids = reply.body.get("ids")
+            return reply if not ids else replace(reply, body={"ids": ids[:-1]})
+
+        return submit
+
+    from eunomia.service import controller
+    from eunomia.service.messages import Submit
+
+    patch.setitem(controller._HANDLERS, Submit, make(controller._HANDLERS[Submit]))
+
+
+def a_node_that_is_drained_keeps_its_seats(patch: Patch) -> None:
+    """The scheduler does not take a drained node out of service."""
+    patch.setattr(SchedulerState, "lose", lambda self, node: None)
+
+
+def digests_are_of_nothing(patch: Patch) -> None:
+    """A snapshot of another state is not noticed, and the state is restored without its seats."""
+    patch.setattr(writer_module, "digest", lambda scheduler: "same")
+
+    def make(old: Any) -> Any:
+        def restored(fresh: Any, content: bytes) -> None:
+            old(fresh, content)
+            fresh.state.holder[:] = -1
+
+        return restored
+
+    _wrap(patch, writer_module, "restore", make)
+    assert scheduler_snapshot.digest is not writer_module.digest
+
+
+BUGS = (
+    reply_before_commit, no_idempotency_keys, old_epochs_are_believed, seats_are_freed_twice, halts_are_forgotten,
+    launches_are_lost_at_a_restart, cancelled_gangs_are_forgotten, cancel_only_changes_the_row, holds_are_not_released,
+    a_moment_takes_two_words_about_a_job, timers_are_lost_at_a_restart, wake_time_is_lost_at_a_restart,
+    snapshots_leave_out_the_queue, followers_are_forgotten, drained_nodes_are_forgotten, a_finished_gang_runs_again,
+    failures_free_no_seat, outbox_is_never_emptied, ids_begin_again, half_a_list_is_accepted,
+    a_node_that_is_drained_keeps_its_seats, digests_are_of_nothing,
+)  # fmt: skip
+TRIES = 12  # seeds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_bug_put_in_on_purpose_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: Callable[[Patch], None]
+) -> None:
+    bug(monkeypatch)
+    for seed in range(TRIES):
+        try:
+            simulate(tmp_path, seed, 150)
+        except Exception:  # any check that fails, or the service that stops itself
+            return
+    pytest.fail(f"{TRIES} seeds did not catch it: {bug.__doc__}")
+
+
+def test_every_bug_is_described_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+    assert Simulation.__doc__
+    for bug in BUGS:
+        assert (bug.__doc__ or "").strip() in page
