@@ -82,6 +82,13 @@ bench: env ## measure side by side with other systems (installs cvxpy into .venv
 		--require-hashes -r requirements-bench.lock
 	@$(RUN) benchmarks
 
+DATA ?= ../shared/data
+.PHONY: figures
+figures: env ## redo the tables of the pages of results in the background, resumable; DATA=... has the reference data
+	@.venv/bin/python tools/make_figures.py --data '$(DATA)' --list
+	@nohup nice .venv/bin/python tools/make_figures.py --data '$(DATA)' >/dev/null 2>&1 &
+	@echo 'started; see out/figures/progress.log'
+
 .PHONY: docs
 docs: env ## write the page of policies, and the reference from the docstrings to out/reference/
 	@.venv/bin/python tools/make_policies_page.py

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eunomia import policies
     from eunomia.allocation import AllocationProblem, Solution, solve
+    from eunomia.backends.inputs import BackendClass, BackendInputs
     from eunomia.inputs.problems import InvalidInput
+    from eunomia.model import decisions, events
     from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
     from eunomia.model.job import Job
     from eunomia.model.policy import RECALLABLE, LeaseTerms, Policy, PolicyInfo
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from eunomia.report import ReportContent, RunFigures, export_charts, write_report
     from eunomia.runs import Result, simulate
     from eunomia.scenario import Scenario, load_scenario
-    from eunomia.sweeps import simulate_many
+    from eunomia.sweeps import Comparison, SweepOutcome, compare, simulate_many, sweep
     from eunomia.throughputs import load as load_throughputs
     from eunomia.traces import Trace
     from eunomia.traces import generate as generate_trace
@@ -37,6 +39,9 @@ __all__ = [
     "RECALLABLE",
     "AllocationProblem",
     "Answer",
+    "BackendClass",
+    "BackendInputs",
+    "Comparison",
     "Grants",
     "InvalidAnswer",
     "InvalidInput",
@@ -53,6 +58,7 @@ __all__ = [
     "Scenario",
     "Shares",
     "Solution",
+    "SweepOutcome",
     "Topology",
     "Trace",
     "Trials",
@@ -61,6 +67,9 @@ __all__ = [
     "View",
     "__version__",
     "by_fastest",
+    "compare",
+    "decisions",
+    "events",
     "export_charts",
     "generate_trace",
     "load_scenario",
@@ -70,6 +79,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "solve",
+    "sweep",
     "trace_window",
     "write_report",
     "write_trace",
@@ -77,6 +87,7 @@ __all__ = [
 
 _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "allocation": "AllocationProblem Solution solve",
+    "backends.inputs": "BackendClass BackendInputs",
     "model.answers": "Answer Grants InvalidAnswer Order Rows Shares",
     "model.job": "Job",
     "model.policy": "RECALLABLE LeaseTerms Policy PolicyInfo",
@@ -87,12 +98,13 @@ _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "report": "ReportContent RunFigures export_charts write_report",
     "runs": "Result simulate",
     "scenario": "Scenario load_scenario",
-    "sweeps": "simulate_many",
+    "sweeps": "Comparison SweepOutcome compare simulate_many sweep",
     "throughputs": "load_throughputs=load",
     "traces": "Trace generate_trace=generate read_trace=read trace_window=window write_trace=write_native",
     "tuners.trials": "Trials",
     "tuners.tuner": "TunerRequests",
 }
+_MODULES = {"decisions": "eunomia.model.decisions", "events": "eunomia.model.events", "policies": "eunomia.policies"}
 _PLACES = {
     entry.partition("=")[0]: (f"eunomia.{module}", entry.rpartition("=")[2])
     for module, entries in _NAMES_BY_MODULE.items()
@@ -102,8 +114,8 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import eunomia` costs nothing."""
-    if name == "policies":
-        return import_module("eunomia.policies")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name in _PLACES:
         module, attribute = _PLACES[name]
         return getattr(import_module(module), attribute)

@@ -16,6 +16,7 @@ import pytest
 
 from eunomia.report import write_report
 from eunomia.report.page import page
+from eunomia.report.styles import styles_of
 
 HOUR = 3600.0
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&<!--\u202egnp\x00 https://evil.example/"
@@ -79,7 +80,48 @@ def test_unknown_numbers_are_null_and_never_nan(a_report, a_run):
 def test_no_address_is_in_the_page_even_when_a_name_is_one(a_report, a_run, hostile_report):
     for text in (page(a_report(a_run("fifo", [60.0]))), page(hostile_report)):
         assert not re.search(r"[a-z]+://", text)
-        assert not {"src", "href", "action", "srcset"} & {name for name, _ in tags(text).attributes}
+        assert not {"src", "action", "srcset"} & {name for name, _ in tags(text).attributes}
+        assert all(value.startswith("#") for name, value in tags(text).attributes if name == "href")
+
+
+def test_a_run_links_to_its_folder_beside_the_report(a_report, a_run):
+    text = page(a_report(a_run("fifo", [60.0], folder="fifo__load=1__seed=0"), a_run("las", [30.0])))
+    assert [v for n, v in tags(text).attributes if n == "href" and v[0] != "#"] == ["./fifo__load%3D1__seed%3D0/"]
+
+
+def test_the_contents_link_to_every_section(a_report, a_run):
+    found = tags(page(a_report(a_run("fifo", [60.0]), a_run("las", [30.0]), notes=("drawn",)))).attributes
+    links = [value for name, value in found if name == "href"]
+    assert links == ["#verdict", "#runs", "#charts", "#notes", "#details"]
+    assert {link[1:] for link in links} <= {value for name, value in found if name == "id"}
+
+
+def test_of_many_runs_the_best_five_are_shown_first_and_no_other_is_lost(a_report, a_run):
+    text = page(a_report(*(a_run(f"p{k}", [60.0 * (42 - k)]) for k in range(42))))
+    rows = re.findall(r'<tr( class="rest")?><th scope="row">(p\d+)</th><td data-v', text)
+    assert [label for rest, label in rows if not rest] == ["p41", "p40", "p39", "p38", "p37"]
+    assert len(rows) == 42
+
+
+def test_a_column_of_times_has_one_unit(a_report, a_run):
+    text = page(a_report(a_run("fifo", [86400.0 * 9]), a_run("las", [3600.0 * 21])))
+    assert ">JCT average, d</th>" in text
+    assert re.findall(r'</b> ([\d.]+)</td>|<td data-v="777600">([\d.]+)</td>', text)[0] == ("", "9.00")
+
+
+def test_a_tie_gets_no_star(a_report, a_run):
+    text = page(a_report(a_run("fifo", [1000.0]), a_run("las", [1001.0]), a_run("srtf", [2000.0])))
+    cells = dict(re.findall(r'<th scope="row">(\w+)</th><td data-v="[^"]*">(.*?)</td>', text))
+    assert ("★" in cells["fifo"], "≈" in cells["fifo"], "≈" in cells["las"], "≈" in cells["srtf"]) == (
+        False, True, True, False,
+    )  # fmt: skip
+
+
+def test_a_policy_keeps_its_colour_from_report_to_report():
+    assert styles_of(["las", "fifo"])["fifo"] == styles_of(["fifo", "max_min_fairness", "srtf"])["fifo"]
+    assert styles_of(["fifo?types=agnostic", "fifo"]) == styles_of(["fifo", "fifo?types=agnostic"])
+    every = styles_of([f"p{k}" for k in range(40)])
+    assert len(set(every.values())) == 40
 
 
 def test_a_hostile_name_adds_no_element_and_no_attribute(a_report, a_run, hostile_report):
@@ -127,17 +169,17 @@ def test_long_curves_are_thinned(a_report, a_run):
 
 def test_the_best_of_a_column_is_marked_by_a_sign_and_not_only_by_colour(a_report, a_run):
     text = page(a_report(a_run("fifo", [2 * HOUR]), a_run("srtf", [HOUR])))
-    row = re.search(r"<th[^>]*>srtf</th>(<td>.*?</td>)", text)
+    row = re.search(r'<th scope="row">srtf</th>(<td data-v.*?</td>)', text)
     assert "★" in row.group(1)
     assert "best</span>" in row.group(1)
-    assert "★" not in re.search(r"<th[^>]*>fifo</th>(<td>.*?</td>)", text).group(1)
+    assert "★" not in re.search(r'<th scope="row">fifo</th>(<td data-v.*?</td>)', text).group(1)
 
 
 def test_words_and_table_are_there_without_javascript(a_report, a_run):
     text = page(a_report(a_run("fifo", [2 * HOUR]), a_run("srtf", [HOUR]), notes=("drawn with seed 7",)))
     static = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert "<noscript>" in static
-    assert "srtf has the lowest average completion time" in static
+    assert "Use srtf: jobs complete after 60.0&nbsp;min on average" in static
     assert "drawn with seed 7" in static
 
 

@@ -1,12 +1,16 @@
-"""The verdict says which policy is best, at what price, and how certain that is."""
+"""The verdict says what to do, at whose cost, and how certain that is."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from eunomia.inputs.problems import InvalidInput
+from eunomia.report import TenantFigures
 from eunomia.report.findings import findings
+from eunomia.report.judgement import blocks
 from eunomia.report.number_format import shown
+from eunomia.report.table import COLUMNS
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -14,33 +18,41 @@ HOUR, DAY = 3600.0, 86400.0
 def test_two_policies_golden(a_report, a_run):
     fifo = a_run("fifo", [4 * HOUR, 4 * HOUR], summary={"rho_themis_max": 1.2})
     srtf = a_run("srtf", [HOUR, 5 * HOUR], summary={"rho_themis_max": 3.0, "preemptions": 7})
-    assert findings(a_report(fifo, srtf)) == (
-        "srtf has the lowest average completion time, 3.00 h; fifo takes 4.00 h, 33 % more.",
-        "99th percentile of completion time: srtf is worst with 4.96 h, fifo is best with 4.00 h; "
-        "the best average comes at this price.",
-        "Worst-treated job, by its finish-time fairness ρ: srtf is worst with 3.00, fifo is best with 1.20; "
-        "the best average comes at this price.",
-        "Preemptions: srtf has 7, fifo the least with 0.",
-        "One seed: differences below 1 % are called ties, and how much another seed would move them is not known.",
+    found = findings(a_report(fifo, srtf))
+    assert found.sentences == (
+        "Use srtf: jobs complete after 3.00 h on average, 25 % sooner than under fifo, the alternative (4.00 h). "
+        "The price: its slowest jobs take 4.96 h (99th percentile), 4.00 h under fifo; its worst-treated job has ρ "
+        "3.00, fifo keeps it to 1.20.",
+        "This holds for these 2 jobs. How far other jobs would change it is not known: there is one seed, and the "
+        "trace is too short to resample its weeks.",
     )
+    assert [(row.measure, row.chosen, row.best_other, row.difference, row.worse) for row in found.rows] == [
+        ("average completion time", "3.00 h", "4.00 h (fifo)", "−25 %", False),
+        ("99th percentile of completion time", "4.96 h", "4.00 h (fifo)", "+24 %", True),
+        ("worst finish-time fairness ρ", "3.00", "1.20 (fifo)", "+150 %", True),
+        ("preemptions", "7", "0 (fifo)", "more", True),
+    ]
 
 
 def test_one_run_golden(a_report, a_run):
-    assert findings(a_report(a_run("fifo", [HOUR, 3 * HOUR]))) == (
+    assert findings(a_report(a_run("fifo", [HOUR, 3 * HOUR], offered_load=0.4))).sentences == (
         "fifo finished 2 of 2 jobs. Average completion time 2.00 h, 99th percentile 2.98 h, "
         "average wait before the first start 60.0 s.",
-        "Accelerators were busy 50.0 % of the time, jobs were preempted 0 times, "
-        "and the worst finish-time fairness ρ was 1.50.",
+        "Accelerators were busy 50.0 % of the time (the jobs ask for 40.0 % of them while they arrive), jobs were "
+        "preempted 0 times, and the worst finish-time fairness ρ was 1.50.",
         "One policy at one load: there is nothing to compare it with.",
     )
 
 
 def test_a_difference_below_one_per_cent_is_a_tie(a_report, a_run):
-    first, *_ = findings(a_report(a_run("fifo", [1000.0]), a_run("srtf", [995.0]), a_run("las", [3000.0])))
-    assert first == (
-        "srtf and fifo tie for the lowest average completion time (16.6 min); las has the highest, 50.0 min, "
-        "3.0 times as long."
+    found = findings(a_report(a_run("fifo", [1000.0]), a_run("srtf", [995.0]), a_run("las", [3000.0])))
+    assert found.answer.startswith(
+        "Use srtf: jobs complete after 16.6 min on average, a tie with fifo, 67 % sooner than under las, the "
+        "alternative (50.0 min)."
     )
+    alone = findings(a_report(a_run("fifo", [1000.0]), a_run("srtf", [995.0])))
+    assert alone.answer.startswith("It makes no difference to the average completion time: srtf and fifo tie")
+    assert alone.chosen == ""
 
 
 @pytest.mark.parametrize(
@@ -49,25 +61,120 @@ def test_a_difference_below_one_per_cent_is_a_tie(a_report, a_run):
 def test_a_difference_within_what_seeds_vary_by_is_a_tie(a_report, a_run, other, tie):
     ours = [a_run("srtf", [jct], seed=seed) for seed, jct in enumerate([1000.0, 1100.0, 1200.0])]
     theirs = [a_run("fifo", [jct], seed=seed) for seed, jct in enumerate(other)]
-    first, *_, last = findings(a_report(*ours, *theirs))
-    assert ("tie" in first) == tie
-    assert last.startswith("Averages over 3 seeds;")
+    found = findings(a_report(*ours, *theirs))
+    assert ("no difference" in found.answer) == tie
+    assert "over 3 seeds" in found.certainty
+    assert ("Certain at 95 %" in found.certainty) != tie
+
+
+def weekly(a_run, label, jct_by_week):
+    """Return one run on a trace of many weeks, ten jobs in each."""
+    submitted = np.repeat(np.arange(len(jct_by_week)) * 7 * DAY, 10)
+    return a_run(label, np.repeat(jct_by_week, 10), submitted_s=submitted)
+
+
+def test_on_one_trace_weeks_are_resampled_and_a_difference_that_holds_in_every_week_is_certain(a_report, a_run):
+    weeks = np.array([900.0, 1000.0, 1100.0, 1300.0, 800.0, 1000.0, 950.0, 1200.0])
+    found = findings(a_report(weekly(a_run, "fifo", weeks), weekly(a_run, "srtf", 0.7 * weeks)))
+    assert found.answer.startswith("Use srtf")
+    assert found.certainty == "Certain at 95 %, over 8 resampled weeks: the difference to fifo is −30 % to −30 %."
+
+
+def test_on_one_trace_a_difference_that_one_week_makes_is_a_tie(a_report, a_run):
+    weeks = np.full(8, 1000.0)
+    other = weeks.copy()
+    other[3] = 3000.0
+    found = findings(a_report(weekly(a_run, "fifo", weeks), weekly(a_run, "srtf", other)))
+    assert found.answer.startswith("It makes no difference to the average completion time: fifo and srtf tie")
+    assert "other weeks might reverse it" in found.certainty
+
+
+def test_seeds_that_draw_nothing_are_one_run_and_prove_nothing(a_report, a_run):
+    runs = [a_run(label, [jct], seed=seed) for seed in range(3) for label, jct in (("fifo", 100.0), ("srtf", 50.0))]
+    found = findings(a_report(*runs))
+    assert found.certainty.startswith("This holds for these")
+    assert not any("were judged" in line for line in found.more)
+
+
+def test_a_trace_of_days_is_resampled_by_days_and_a_shorter_one_not_at_all():
+    assert blocks(np.arange(10) * DAY).unit == "day"
+    assert blocks(np.arange(60) * DAY).unit == "week"
+    assert blocks(np.arange(5) * DAY) is None
+    assert blocks(None) is None
+
+
+def test_every_judged_difference_is_counted(a_report, a_run):
+    """Of the measures of a run here, seven have a better end; each compares two policies with the first."""
+    runs = [
+        a_run(label, [jct + 10 * seed], seed=seed)
+        for seed in range(3)
+        for label, jct in (("a", 100.0), ("b", 200.0), ("c", 300.0))
+    ]
+    report = a_report(*runs)
+    named = [column.name for column in COLUMNS if column.better and report.runs[0].summary.get(column.name) is not None]
+    assert f"{2 * len(named)} differences were judged at 95 %" in findings(report).more[-1]
+
+
+def owed(*parts):
+    """Return tenants that were owed 100 hours each and got these parts."""
+    zero, n = np.zeros((len(parts), len(parts))), len(parts)
+    hours = np.full(n, 100 * HOUR)
+    return TenantFigures(
+        names=tuple("abcdef"[:n]), quota=np.ones(n), jobs=np.ones(n, dtype=int), wait_s=np.zeros(n), deserved=hours,
+        received=hours * np.array(parts), lent=zero, paid=zero, at_s=np.array([HOUR]), ltgf=np.ones((n, 1)),
+    )  # fmt: skip
+
+
+def test_tenants_that_pay_for_the_recommendation_are_named(a_report, a_run):
+    quick = a_run("quick", [HOUR], tenants=owed(0.57, 1.4))
+    found = findings(a_report(quick, a_run("fair", [2 * HOUR], tenants=owed(0.97, 1.0))))
+    assert "The price: tenant a gets 57 % of what it is owed (under fair none gets less than 97 %)" in found.answer
+
+
+def test_of_tied_policies_the_one_that_treats_tenants_best_is_recommended(a_report, a_run):
+    quick = a_run("quick", [HOUR], tenants=owed(0.57, 1.4))
+    fair = a_run("fair", [HOUR + 10], tenants=owed(0.97, 1.0))
+    found = findings(a_report(quick, fair, a_run("slow", [3 * HOUR], tenants=owed(1.0, 1.0))))
+    assert found.chosen == "fair"
+    assert "a tie with quick" in found.answer
+
+
+def test_one_run_warns_of_tenants_that_get_too_little(a_report, a_run):
+    found = findings(a_report(a_run("fifo", [HOUR], tenants=owed(0.5, 0.8, 1.0))))
+    assert found.warnings == ("Some tenants do not get what they are owed: a gets 50 % of what it is owed, b 80 %.",)
+
+
+def test_a_cluster_too_idle_to_tell_policies_apart_comes_first_with_the_load_at_which_it_would_not_be(a_report, a_run):
+    runs = [a_run(label, [HOUR], offered_load=0.11, queueing_s=np.zeros(1), summary={"queueing_mean_s": 0.0})
+            for label in ("fifo", "srtf")]  # fmt: skip
+    first, second, *_ = findings(a_report(*runs)).sentences
+    assert first.startswith("The cluster is too idle to tell policies apart: the jobs ask for 11.0 % of it")
+    assert "(--load 8.2)" in first
+    assert second.startswith("It makes no difference")
+
+
+def test_policies_that_made_the_same_run_are_named_together(a_report, a_run):
+    found = findings(a_report(*(a_run(label, [HOUR]) for label in ("edf", "by_weight")), a_run("fifo", [2 * HOUR])))
+    assert "edf and by_weight made the very same run: nothing in these jobs tells them apart (see the notes)." in (
+        found.more
+    )
 
 
 def test_a_policy_that_finished_fewer_jobs_does_not_win(a_report, a_run):
     lazy = a_run("lazy", [60.0], summary={"jobs_submitted": 100, "jobs_finished": 1})
     diligent = [a_run(name, [jct] * 100) for name, jct in (("fifo", 500.0), ("srtf", 400.0))]
-    warning, first, *_ = findings(a_report(lazy, *diligent))
-    assert warning.startswith("lazy finished only 1 of 100 jobs")
-    assert first.startswith("srtf has the lowest")
+    found = findings(a_report(lazy, *diligent))
+    assert found.warnings[0].startswith("lazy finished only 1 of 100 jobs")
+    assert found.chosen == "srtf"
 
 
 def test_jobs_that_failed_or_were_cancelled_are_counted_beside_the_averages(a_report, a_run):
     ends = {"jobs_submitted": 10, "jobs_finished": 7, "jobs_failed": 2, "jobs_cancelled": 1, "jobs_rejected": 0}
     fifo, las = (a_run(name, [jct] * 7, summary=ends) for name, jct in (("fifo", 100.0), ("las", 200.0)))
-    assert findings(a_report(fifo))[0].startswith("fifo finished 7 of 10 jobs; 2 failed, 1 was cancelled. Average")
-    assert findings(a_report(fifo, las))[0] == (
+    assert findings(a_report(fifo)).answer.startswith("fifo finished 7 of 10 jobs; 2 failed, 1 was cancelled. Average")
+    assert (
         "Averages are of finished jobs: fifo and las each finished 7 of 10 jobs; 2 failed, 1 was cancelled."
+        in findings(a_report(fifo, las)).more
     )
 
 
@@ -81,19 +188,20 @@ def searched(a_run, label, took, **summary):
 
 def test_searches_are_compared_by_the_apps_that_finished_and_their_time(a_report, a_run):
     fifo, las = searched(a_run, "fifo", 2 * HOUR), searched(a_run, "las", HOUR, rho_themis_max=3.0)
-    assert findings(a_report(fifo, las)) == (
+    found = findings(a_report(fifo, las))
+    assert found.answer == (
+        "Use las: apps take 60.0 min on average, 50 % sooner than under fifo, the alternative (2.00 h). "
+        "The price: its worst-treated job has ρ 3.00, fifo keeps it to 1.50."
+    )
+    assert found.more == (
         "Averages are of finished apps: fifo and las each finished 5 of 5 apps.",
-        "las has the lowest average time of an app, 60.0 min; fifo takes 2.00 h, 2.0 times as long.",
         "Averages are of finished jobs: fifo and las each finished 0 of 45 jobs; 45 were ended by their searches.",
-        "Worst-treated job, by its finish-time fairness ρ: las is worst with 3.00, fifo is best with 1.50; "
-        "the best average comes at this price.",
-        "One seed: differences below 1 % are called ties, and how much another seed would move them is not known.",
     )
 
 
 def test_one_run_with_searches_describes_apps_first_and_no_average_of_nothing(a_report, a_run):
     lost = searched(a_run, "las", HOUR, apps_finished=2, apps_without_model=3)
-    assert findings(a_report(lost))[:2] == (
+    assert findings(a_report(lost)).sentences[:2] == (
         "las finished 2 of 5 apps; 3 searches ended without a model. Average time of an app, from its first job on: "
         "60.0 min.",
         "las finished 0 of 45 jobs; 45 were ended by their searches. Average wait before the first start 60.0 s.",
@@ -102,44 +210,39 @@ def test_one_run_with_searches_describes_apps_first_and_no_average_of_nothing(a_
 
 def test_a_policy_whose_searches_found_nothing_does_not_win(a_report, a_run):
     lost = searched(a_run, "lost", 60.0, apps_finished=1, apps_without_model=4)
-    warning, _, first, *_ = findings(a_report(lost, searched(a_run, "fifo", HOUR), searched(a_run, "las", 2 * HOUR)))
-    assert warning.startswith("lost finished only 1 of 5 apps")
-    assert first.startswith("fifo has the lowest average time of an app")
+    found = findings(a_report(lost, searched(a_run, "fifo", HOUR), searched(a_run, "las", 2 * HOUR)))
+    assert found.warnings[0].startswith("lost finished only 1 of 5 apps")
+    assert found.chosen == "fifo"
 
 
-def test_a_setting_with_unfinished_trials_is_warned_of_and_left_out_of_the_tails(a_report, a_run):
+def test_a_setting_with_unfinished_trials_is_warned_of_and_left_out_of_the_measures_of_jobs(a_report, a_run):
     ends = {"jobs_submitted": 10, "jobs_cancelled": 6, "jobs_cancelled_by_tuner": 6}
     quick = searched(a_run, "quick", HOUR, **(ends | {"jobs_finished": 2, "rho_themis_max": 8.0, "preemptions": 9}))
     whole = [
         searched(a_run, name, took, **(ends | {"jobs_finished": 4, "rho_themis_max": rho, "preemptions": 1}))
         for name, took, rho in (("fifo", 3 * HOUR, 2.0), ("las", 2 * HOUR, 1.0))
     ]
-    sentences = findings(a_report(quick, *whole))
-    assert any(line.startswith("quick has the lowest average time of an app") for line in sentences)
-    assert any(
-        line.startswith("quick finished only 2 of 10 jobs and its searches ended 6, fewer than others in all: ")
-        for line in sentences
+    found = findings(a_report(quick, *whole))
+    assert found.chosen == "quick"
+    assert found.warnings[0].startswith(
+        "quick finished only 2 of 10 jobs and its searches ended 6, fewer than others in all: "
     )
-    assert (
-        "Worst-treated job, by its finish-time fairness ρ: fifo is worst with 2.00, las is best with 1.00." in sentences
-    )
-    assert not any(line.startswith("Preemptions") for line in sentences)
+    assert [row.measure for row in found.rows] == ["average time of an app"]
 
 
 def test_trials_that_their_search_cancelled_count_as_finished(a_report, a_run):
     few = a_run("few", [60.0], summary={"jobs_submitted": 10, "jobs_cancelled": 9, "jobs_cancelled_by_tuner": 9})
-    sentences = findings(a_report(few, a_run("fifo", [120.0] * 10)))
-    assert not any("so it is not compared" in sentence for sentence in sentences)
-    assert "few has the lowest average completion time, 60.0 s; fifo takes 2.00 min, 2.0 times as long." in sentences
+    found = findings(a_report(few, a_run("fifo", [120.0] * 10)))
+    assert not found.warnings
+    assert found.answer.startswith("Use few: jobs complete after 60.0 s on average, 50 % sooner")
 
 
 def test_each_of_several_loads_has_a_winner_and_the_highest_is_compared_in_full(a_report, a_run):
     runs = [a_run("fifo", [100.0], load=0.5), a_run("srtf", [300.0], load=0.5)]
     runs += [a_run("fifo", [900.0], load=2), a_run("srtf", [600.0], load=2)]
-    assert findings(a_report(*runs))[:2] == (
-        "Lowest average completion time: fifo at load 0.5 (1.67 min); srtf at load 2 (10.0 min).",
-        "At load 2, srtf has the lowest average completion time, 10.0 min; fifo takes 15.0 min, 50 % more.",
-    )
+    found = findings(a_report(*runs))
+    assert found.answer.startswith("At load 2 use srtf: jobs complete after 10.0 min on average, 33 % sooner")
+    assert found.more[0] == "Lowest average completion time: fifo at load 0.5 (1.67 min); srtf at load 2 (10.0 min)."
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_seeds_that_draw_nothing_are_one_run_without_an_interval(desk: Desk) -> 
     """The jobs of the trace have types and all speeds are 1: two seeds of fifo and srtf are one run each."""
     verdict = " ".join(desk.sweep()["verdict"])
     assert "Nothing is random: the 2 seeds gave identical runs, and count as one." in verdict
-    assert "a difference of one run, which may be noise at load 1" in verdict
+    assert "average completion time: on these jobs at load 1" in verdict
     assert " to −" not in verdict
     assert "better" not in verdict
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from eunomia.report.sweep.content import BaselineDifference, Group, Interval, SweepContent, SweepSetting, Verdict
-from eunomia.report.sweep.findings import findings
+from eunomia.report.sweep.findings import details, findings
 from eunomia.report.sweep.page import page
 
 HOSTILE = "<script>alert(1)</script>"
@@ -58,42 +58,72 @@ TWO = content(
 )
 
 
-def test_the_verdict_separates_real_differences_from_noise() -> None:
-    assert findings(TWO)[0] == (
+def test_the_verdict_says_what_to_do_where_it_is_certain() -> None:
+    assert findings(TWO).answer == (
+        "Use las: jobs complete sooner on average than under fifo at load 1 (−25 %, −30 % to −20 %). "
+        "Not for certain at load 2. Nothing else here is worse for certain."
+    )
+    assert findings(TWO).chosen == "las"
+
+
+def test_where_no_policy_is_better_for_certain_the_baseline_stays() -> None:
+    noisy = content(setting("fifo", 1.0, 2.0), setting("las", 1.0, 1.5, (-0.25, 0.5, "noise")))
+    assert findings(noisy).answer == "Keep fifo: no other run completes jobs sooner for certain."
+
+
+def test_the_price_of_the_recommendation_is_named() -> None:
+    las = setting("las", 1.0, 1.5, (-0.25, 0.05, "better"))
+    cost = BaselineDifference(change=interval(10.0, 1.0), relative=interval(0.1, 0.01), verdict="worse")
+    las = replace(las, versus={**las.versus, "cost_usd": cost})
+    assert "The price: cost (+10 %, +9.0 % to +11 %)." in findings(content(setting("fifo", 1.0, 2.0), las)).answer
+
+
+def test_the_details_separate_real_differences_from_noise() -> None:
+    assert details(TWO)[0] == (
         "las against fifo, average completion time: better at load 1 (−25 %, −30 % to −20 %); "
         "a difference that is noise at load 2 (+2.0 %, −28 % to +32 %)."
     )
-    assert "2 differences were tested: if there were none, about 0.1 would still look significant." in findings(TWO)[-1]
 
 
-def test_one_seed_has_no_interval_which_the_verdict_states() -> None:
+def test_every_difference_of_the_table_is_counted() -> None:
+    """Two places, two measures, one of them (number of jobs) without a better end."""
+    settings = []
+    for each in TWO.groups[0].settings:
+        more = dict.fromkeys(("jct_p50_s", "jobs_finished"), each.versus["jct_mean_s"]) if each.versus else {}
+        settings.append(replace(each, versus={**each.versus, **more}))
+    last = findings(content(*settings)).more[-1]
+    assert last == "4 differences were tested: if there were none, about 0.2 would still look significant."
+
+
+def test_one_seed_holds_for_these_jobs_and_is_not_called_noise() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={})
     alone = content(fifo, setting("las", 1.0, 1.5, (-0.25, None, "unknown")))
-    assert "a difference of one run, which may be noise (−25 %)" in findings(alone)[0]
-    assert findings(alone)[-1].startswith("One seed: there are no intervals")
+    assert findings(alone).answer == "On these jobs use las: the average completion time changes by −25 %."
+    assert details(alone)[0] == "las against fifo, average completion time: on these jobs (−25 %)."
+    assert findings(alone).certainty.startswith("This holds for these jobs: there is one seed")
 
 
 def test_seeds_that_change_nothing_count_as_one_run() -> None:
     one = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
-    sentences = findings(content(one, replace(one, name="las")))
-    assert sentences[-2] == "Nothing is random: the 3 seeds gave identical runs, and count as one."
-    assert sentences[-1].startswith(
-        "There are no intervals; to learn how much other jobs would change these numbers, generate jobs"
-    )
+    certain = findings(content(one, replace(one, name="las"))).certainty
+    assert certain.startswith("Nothing is random: the 3 seeds gave identical runs, and count as one. This holds for")
+    assert "generate jobs" in certain
 
 
 def test_a_policy_that_draws_nothing_beside_one_that_does_is_named() -> None:
     fifo = SweepSetting(name="fifo", place=1.0, averages={"jct_mean_s": interval(7200.0)}, versus={}, alike=3)
-    sentences = findings(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
-    assert "Nothing is random under fifo: the 3 seeds gave identical runs, and count as one." in sentences
-    assert any(sentence.startswith("Averages over 1 to 3 seeds") for sentence in sentences)
+    found = findings(content(fifo, setting("lottery", 1.0, 1.5, (-0.25, 0.05, "better"))))
+    assert "Nothing is random under fifo: the 3 seeds gave identical runs, and count as one." in found.more
+    assert found.certainty.startswith("Averages over 1 to 3 seeds")
 
 
 def test_failed_runs_are_listed_first() -> None:
     report = content(setting("fifo", 1.0, 2.0), failures=(("policy las, seed 1", "RuntimeError: no"),))
-    assert findings(report)[0].startswith("1 run failed and is in no figure")
-    assert findings(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))[0].startswith(
-        "2 runs failed and are"
+    assert findings(report).sentences[0].startswith("1 run failed and is in no figure")
+    assert (
+        findings(content(setting("fifo", 1.0, 2.0), failures=(("a", "b"),) * 2))
+        .warnings[0]
+        .startswith("2 runs failed and are")
     )
     assert "policy las, seed 1: RuntimeError: no" in page(report)
 
@@ -109,8 +139,11 @@ def test_curves_run_along_the_load_with_their_bands_and_the_numbers_are_in_the_p
     block = re.search(r'id="eunomia-data">(.*?)</script>', page(TWO), re.DOTALL)
     assert block
     numbers = json.loads(block[1])
-    (chart,) = numbers["charts"]
+    forest, chart = numbers["charts"]
     (fifo, las) = chart["panels"][0]["series"]
+    at_1, at_2 = forest["panels"][0]["series"]
+    assert (at_1["name"], at_1["y"], at_1["low"], at_1["tones"]) == ("load 1", [-0.25], [-0.3], ["better"])
+    assert (at_2["name"], at_2["tones"], forest["categories"]) == ("load 2", ["noise"], ["las"])
     assert (chart["kind"], fifo["x"], fifo["y"]) == ("line", [1, 2], [7200, 14400])
     assert (las["low"], las["high"]) == ([5399.5, 14759.5], [5400.5, 14760.5])
     difference = numbers["groups"][0]["settings"][1]["versus"]["jct_mean_s"]

@@ -36,7 +36,7 @@ def test_the_reason_of_a_refused_job_is_shown(desk: Desk) -> None:
     refusing = ["--policy", "quotas", "--set", "tenants={lab={quota=1,may_borrow=false}}"]
     out = desk.simulate(*refusing)
     assert desk.type("explain", "wide", "--record", str(out)) == 0
-    assert "now rejected" in desk.stdout
+    assert "rejected at 0 s" in desk.stdout
     assert "it was refused: " in desk.stdout
     assert "it never waited" not in desk.stdout
     assert desk.type("explain", "wide", "--record", str(out), "--json") == 0
@@ -213,3 +213,43 @@ def test_one_reason_is_one_interval_whichever_job_is_ahead_if_its_text_names_no_
     desk.simulate("--policy", "philly", "--set", "tenants={ u = { quota = 1 }, v = { quota = 1 } }")
     found = waits(desk, "b4")
     assert [(wait["from_s"], wait["to_s"]) for wait in found] == [(4, 301)], found
+
+
+def test_the_summary_has_the_parts_of_the_wait_in_per_cent_and_the_end_of_the_job(desk: Desk) -> None:
+    """b waits 100 s for a, which holds both accelerators; then c 90 s for a and 50 s more for nothing."""
+    desk.write("jobs.csv", "job_id,submitted_s,scale_factor,job_type,duration_s\na,0,2,any,100\nb,10,1,any,50\n")
+    out = desk.simulate()
+    assert desk.type("explain", "b", "--record", str(out)) == 0
+    head, summary, wait = desk.stdout.splitlines()
+    assert head == (
+        "job b: 1 accelerator, submitted at 10 s, first started at 100 s, finished at 150 s "
+        "(2.33 min after its submission)"
+    )
+    assert summary == "it waited 90.0 s: 100 % nothing large enough was free"
+    assert wait.startswith("  10 s to 100 s (90.0 s): it needs 1; 0 are free")
+
+
+def test_every_interval_is_shown_on_request_only(desk: Desk) -> None:
+    rows = [f"j{k},{k},1,any,{100 + 7 * k}" for k in range(9)]
+    desk.write("jobs.csv", "job_id,submitted_s,scale_factor,job_type,duration_s\n" + "\n".join(rows) + "\n")
+    out = desk.simulate("--policy", "max_min_fairness_agnostic", "--set", "mechanism={name='leases',length_s=20}")
+    assert desk.type("explain", "j8", "--record", str(out), "--json") == 0
+    every = json.loads(desk.stdout)["waits"]
+    assert len(every) > 3
+    assert desk.type("explain", "j8", "--record", str(out)) == 0
+    short = desk.stdout.splitlines()
+    assert desk.type("explain", "j8", "--record", str(out), "--details") == 0
+    assert len([line for line in short if line.startswith("  ")]) == 3
+    assert f"the 3 longest of {len(every)} intervals (--details shows all):" in short
+    assert len([line for line in desk.stdout.splitlines() if line.startswith("  ")]) == len(every)
+
+
+def test_times_are_dates_where_the_trace_has_them(desk: Desk) -> None:
+    rows = ["job_id,user,vc,gpu_num,state,submit_time,duration", "1,u,v,2,COMPLETED,2020-04-01 08:00:00,3600",
+            "2,u,v,1,COMPLETED,2020-04-01 08:10:00,1800"]  # fmt: skip
+    desk.write("helios.csv", "\n".join(rows) + "\n")
+    words = ["--set", "workload.trace=helios.csv", "--set", "workload.format=helios"]
+    out = desk.simulate(*words)
+    assert desk.type("explain", "2", "--record", str(out)) == 0, desk.stderr
+    assert "submitted at Wed 2020-04-01 08:10" in desk.stdout
+    assert "first started at Wed 2020-04-01 09:00" in desk.stdout

@@ -23,6 +23,7 @@ def test_help_explains_every_option_in_a_sentence_and_loads_nothing_heavy(desk: 
     assert {"simulate", "compare", "replay", "explain", "policies", "schema"} <= set(commands)
     for command in commands:
         assert desk.type(command, "--help") == 0
+        assert "Example:" in desk.stdout or command in ("trace", "data", "failures", "reproduce"), command
         for option in re.findall(r"^  --?\w.*(?:\n    .*)*", desk.stdout, re.MULTILINE):
             assert re.search(r"[A-Z][^.]+ \S+[^.]*\.\s*(\[required\])?|Show this message", option), option
     look = "import sys; from typer.testing import CliRunner; from eunomia.cli.app import app; "
@@ -33,7 +34,7 @@ def test_help_explains_every_option_in_a_sentence_and_loads_nothing_heavy(desk: 
 
 @pytest.mark.parametrize(
     "words",
-    [("simulate", "tiny.toml"), ("simulat", "tiny.toml"), ("simulate", "tiny.toml", "--ouf", "x"),
+    [("simulate",), ("simulat", "tiny.toml"), ("simulate", "tiny.toml", "--ouf", "x"),
      ("compare", "tiny.toml", "--out", "out", "--load", "abc")],
 )  # fmt: skip
 def test_a_command_line_that_cannot_be_read_is_answered_in_json_when_json_is_asked_for(

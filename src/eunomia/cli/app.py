@@ -13,16 +13,33 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
+from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
+from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
-from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.figure import figure
+from eunomia.cli.history import app as history
+from eunomia.cli.options import (
+    ChartsOption,
+    FontOption,
+    JsonOption,
+    NameOption,
+    OutOption,
+    PictureOptions,
+    ScenarioArgument,
+    WidthOption,
+    results_folder,
+    with_default_formats,
+)
+from eunomia.cli.plan import plan
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
 from eunomia.cli.run import run
 from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -43,16 +60,12 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as workload.load=1.3. May be repeated."),
 ]
-OutOption = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Folder for the results; written whole or not at all.")
-]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing results folder.")]
 CheckOption = Annotated[bool, typer.Option("--check", help="Check every invariant after every moment (slow).")]
 RECORD_HELP = "A record.jsonl.gz, or the folder of its run."
 RecordOption = Annotated[bool, typer.Option("--record", help="Write moments and decisions to record.jsonl.gz.")]
 
 USUAL = ["fifo", "las", "max_min_fairness_agnostic", "max_min_fairness"]  # policies that `compare` defaults to
-ChartsOption = Annotated[bool, typer.Option("--charts", help="Write every chart as PNG and SVG too, into charts/.")]
 
 _FURTHER_VALUE = {  # options that take several values, and the pattern of a further value
     "--set": re.compile(r"[\w.-]+\s*=.*", re.DOTALL),
@@ -70,17 +83,20 @@ def eunomia(version: Annotated[bool, typer.Option("--version", help="Print the v
         raise typer.Exit
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia simulate examples/demo.toml --policy las")
 def simulate(
     scenario: ScenarioArgument,
-    out: OutOption,
+    out: OutOption = None,
     set_: SetOption = None,
     policy: Annotated[
         str | None, typer.Option(metavar="NAME", help="Use this policy: NAME, NAME?key=value&…, or path.py:Class.")
     ] = None,
     record: RecordOption = False,
     check: CheckOption = False,
-    charts: ChartsOption = False,
+    charts: ChartsOption = None,
+    width: WidthOption = None,
+    font: FontOption = None,
+    name: NameOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -97,29 +113,39 @@ def simulate(
         from eunomia.runs.simulation import simulate as run
         from eunomia.scenario import load_scenario
 
-        check_free(out, force=force)
+        place = results_folder(out, scenario)
+        check_free(place, force=force)
+        pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), policy=policy, check=check or None)
-        label = spelling(wanted)
-        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
+        label = pictures.names.get(spelling(wanted), spelling(wanted))
+        with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
             result = run(
                 wanted,
                 record_to=folder / "record.jsonl.gz" if record else None,
                 progress=bar(label),
             )
             result.write(folder)
-            report([(label, result)], f"{scenario.stem} under {label}", folder, charts=charts)
+            report(
+                [(label, result)],
+                f"{scenario.stem} under {label}",
+                folder,
+                charts=pictures.formats,
+                style=pictures.style,
+            )
         if as_json:
             print(json.dumps(dict(result.summary), allow_nan=False))
         else:
             show_summary([(label, result)], result.notes)
-            print(f"report: {out / 'report.html'}")
+            print(f"report: {place / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished)])
 
 
-@app.command()
+@app.command(
+    epilog="Example:  eunomia compare examples/demo.toml --policy fifo --policy 'las?types=agnostic' --seed 0 1 2"
+)
 def compare(
     scenario: ScenarioArgument,
-    out: OutOption,
+    out: OutOption = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,7 +160,10 @@ def compare(
     set_: SetOption = None,
     record: RecordOption = False,
     check: CheckOption = False,
-    charts: ChartsOption = False,
+    charts: ChartsOption = None,
+    width: WidthOption = None,
+    font: FontOption = None,
+    name: NameOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -144,7 +173,7 @@ def compare(
     of them, and a folder for each into DIR. Exit code 1 when a run left jobs unfinished.
     """
     with handle_errors(as_json):
-        from eunomia.cli.output import progress_bar, show_summary
+        from eunomia.cli.output import progress_bar, show_summary, show_verdict
         from eunomia.runs.compare import cases, note_on_seeds, write_table, write_tenants
         from eunomia.runs.compare import compare as run
         from eunomia.runs.report_input import report
@@ -152,15 +181,22 @@ def compare(
         from eunomia.runs.scenario_variants import varied
         from eunomia.scenario import load_scenario
 
-        check_free(out, force=force)
+        place = results_folder(out, scenario)
+        check_free(place, force=force)
+        pictures = PictureOptions.of(charts, width, font, name or [])
         wanted = varied(load_scenario(scenario, set_ or []), check=check or None)
         combinations = cases(wanted, policy or USUAL, load or [], seed or [])
-        with whole_folder(out, force=force) as folder, progress_bar(as_json) as bar:
-            results = list(run(combinations, folder, record=record, progress=lambda case: bar(case.folder)))
+        with whole_folder(place, force=force) as folder, progress_bar(as_json) as bar:
+            labels = {case.folder: _label(case, combinations) for case in combinations}
+            results = list(run(combinations, folder, record=record, progress=lambda case: bar(labels[case.folder])))
             write_table(folder / "compare.csv", results)
             write_tenants(folder / "tenants.csv", results)
-            shown = [(case.policy, result) for case, result in results]
-            report(shown, f"{scenario.stem}: {len(results)} runs compared", folder, charts=charts)
+            shown = [(pictures.names.get(case.policy, case.policy), result) for case, result in results]
+            content = report(
+                shown, f"{scenario.stem}: {len(results)} runs compared", folder,
+                charts=pictures.formats, style=pictures.style,
+                folders=[case.folder for case, _ in results],
+            )  # fmt: skip
         labelled = [(_label(case, combinations), result) for case, result in results]
         if as_json:
             rows = [
@@ -169,9 +205,17 @@ def compare(
             ]
             print(json.dumps(rows, allow_nan=False))
         else:
-            show_summary(labelled, (*results[0][1].notes, *note_on_seeds(results)))
-            print(f"report: {out / 'report.html'}")
+            columns = _columns([case for case, _ in results])
+            show_summary(shown, (*results[0][1].notes, *note_on_seeds(results)), columns)
+            show_verdict(content)
+            print(f"report: {place / 'report.html'}")
         fail_if_unfinished([(label, result.unfinished) for label, result in labelled])
+
+
+def _columns(cases: list[Case]) -> dict[str, list[str]]:
+    """Return the load and the seed of each run, where there are several."""
+    every = {"load": [f"{case.load:g}" for case in cases], "seed": [str(case.seed) for case in cases]}
+    return {name: texts for name, texts in every.items() if len(set(texts)) > 1}
 
 
 def _label(case: Case, combinations: list[Case]) -> str:
@@ -184,7 +228,7 @@ def _label(case: Case, combinations: list[Case]) -> str:
     return label
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia replay out/demo")
 def replay(
     record: Annotated[Path, typer.Argument(metavar="FILE", help=RECORD_HELP)],
     as_json: JsonOption = False,
@@ -211,16 +255,18 @@ def replay(
         raise typer.Exit(FAILED)
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia explain job-17 --record out/demo")
 def explain(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")],
     record: Annotated[Path, typer.Option("--record", metavar="FILE", help=RECORD_HELP)],
     at: Annotated[float | None, typer.Option("--at", metavar="T", help="Only the wait at that second.")] = None,
+    details: Annotated[bool, typer.Option("--details", help="Every interval, not only the longest.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a job waited.
+    """Say why a job waited, and how it ended.
 
-    No capacity, fragmentation, jobs ahead, its share used up: interval by interval.
+    First a summary with the parts of its wait, such as no capacity, fragmentation or jobs ahead, then the longest
+    intervals. Times are dates where the trace has them.
     """
     with handle_errors(as_json):
         from eunomia.cli.output import show_explanation
@@ -231,10 +277,10 @@ def explain(
         if as_json:
             print(json.dumps(explanation.as_dict(), allow_nan=False))
         else:
-            show_explanation(explanation, at)
+            show_explanation(explanation, at, details=details)
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia solve --policy max_min_fairness --problem examples/two_jobs.json")
 def solve(
     policy: Annotated[str, typer.Option(metavar="NAME", help="NAME, 'NAME?key=value&…', or path.py:Class.")],
     problem: Annotated[Path, typer.Option(metavar="FILE", help="The problem, .json or .npz: see docs/solve.md.")],
@@ -270,7 +316,7 @@ def solve(
                 print(f"answer: {out}")
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia schema > scenario.schema.json")
 def schema(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout, which it always does.")] = False,
 ) -> None:
@@ -280,12 +326,18 @@ def schema(
     print(json.dumps(json_schema(), indent=2))
 
 
-app.command()(run)
-app.command()(policies)
+app.command(epilog="Example:  eunomia run examples/local/local.toml")(run)
+app.command(epilog="Example:  eunomia policies themis, or eunomia policies --where objective=deadline")(policies)
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
-app.command()(sweep)
+app.add_typer(history, name="import")
+app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
+app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
+app.command()(whatif)
+app.command()(plan)
+app.command()(estimate)
+app.command()(calibrate)
 add_service_commands(app)
 add_commands(app)
 
@@ -320,7 +372,7 @@ def main() -> NoReturn:
     ours = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
     as_json = "--json" in ours
     try:
-        sys.exit(app(_repeat_options(sys.argv[1:]), standalone_mode=not as_json))
+        sys.exit(app(with_default_formats(_repeat_options(sys.argv[1:])), standalone_mode=not as_json))
     except _MISUSE as error:
         rule = str(getattr(error, "format_message", error.__str__)())
         refusal = InvalidInput([Problem(file="command line", rule=rule, fix="see eunomia COMMAND --help")])

@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  eunomia data list")
 def list_(as_json: JsonOption = False) -> None:
     """List the public sources.
 
@@ -39,7 +39,7 @@ def list_(as_json: JsonOption = False) -> None:
             print(f"{'':<{width}}  {one.paper}; {one.licence}; {size}; {one.checksum}; {reads}")
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia data get philly")
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A source of eunomia data list.", show_default=False)],
     out: Annotated[

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import typer
 
+from eunomia.cli.options import results_folder
 from eunomia.inputs.disk_errors import DISK, REFUSALS
 from eunomia.inputs.problems import InvalidInput, Problem
 
@@ -86,7 +87,9 @@ def _output_path() -> Path | None:
     except (ImportError, AttributeError):
         return None
     given = {} if command is None else command.params
-    return next((given[name] for name in ("out", "to") if isinstance(given.get(name), Path)), None)
+    found = next((given[name] for name in ("out", "to") if isinstance(given.get(name), Path)), None)
+    source = next((given[name] for name in ("scenario", "file") if isinstance(given.get(name), Path)), None)
+    return results_folder(None, source) if found is None and "out" in given and source is not None else found
 
 
 def plugin_errors() -> tuple[type[Exception], ...]:

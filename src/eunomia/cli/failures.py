@@ -25,7 +25,7 @@ app = typer.Typer(
 STDIN = "-"
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia failures classify out/local/work/*/log.txt")
 def classify(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="Logs of failed jobs, also packed as .gz; - reads stdin.")
@@ -51,7 +51,7 @@ def classify(
                 print(f"    {result.signature}: {result.text}")
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  eunomia failures list")
 def list_(as_json: JsonOption = False) -> None:
     """List the signatures in the order in which a line is compared with them."""
     from eunomia.failures.classifier import CATEGORY

@@ -2,10 +2,78 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from eunomia.report.figure_style import FigureStyle
+
+OUT = "out"  # folder of the results without --out
+FORMATS = re.compile(r"(pdf|svg|png)(,(pdf|svg|png))*")
+
 ScenarioArgument = Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="What to run: see docs/scenario.md.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to stdout, errors included.")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Folder for the results, written whole or not at all. Without: out/NAME."
+    ),
+]
+ChartsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--charts",
+        metavar="[pdf,svg,png]",
+        help="Write every chart as a picture too, into charts/. PNG and SVG if no format is named.",
+    ),
+]
+WidthOption = Annotated[
+    str | None, typer.Option("--width", metavar="3.33in", help="Width of pictures for a paper: no title, in, mm or pt.")
+]
+FontOption = Annotated[
+    float | None, typer.Option("--font", metavar="PT", help="Size of the text in pictures for a paper.")
+]
+NameOption = Annotated[
+    list[str] | None,
+    typer.Option("--name", metavar="POLICY=NAME", help="Show a policy under this name. May be repeated."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureOptions:
+    """What --charts, --width, --font and --name ask for."""
+
+    formats: tuple[str, ...]
+    style: FigureStyle | None
+    names: Mapping[str, str]  # to show, by policy
+
+    @staticmethod
+    def of(charts: str | None, width: str | None, font: float | None, names: Sequence[str]) -> PictureOptions:
+        """Return the checked options. Raises InvalidInput."""
+        from eunomia.report.figure_style import parse_formats, parse_names, parse_style
+
+        return PictureOptions(
+            formats=parse_formats(charts) if charts else (),
+            style=parse_style(width, font, names),
+            names=parse_names(names),
+        )
+
+
+def results_folder(out: Path | None, source: Path) -> Path:
+    """Return the folder for the results: `out`, or out/NAME after the scenario."""
+    return Path(OUT) / source.stem if out is None else out
+
+
+def with_default_formats(words: list[str]) -> list[str]:
+    """Return the command line with `png,svg` after every `--charts` that no format follows."""
+    filled: list[str] = []
+    for i, word in enumerate(words):
+        filled.append(word)
+        if word == "--charts" and not FORMATS.fullmatch(words[i + 1] if i + 1 < len(words) else ""):
+            filled.append("png,svg")
+    return filled

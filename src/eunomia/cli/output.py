@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,33 +17,36 @@ if TYPE_CHECKING:
     from eunomia.allocation.auctions.auction_result import AuctionResult
     from eunomia.model.arrays import Array
     from eunomia.records.explain import Explanation
+    from eunomia.report import ReportContent
     from eunomia.runs.simulation import Progress, Result
 
 ROWS_SHOWN = 20  # of a solution
 SMALL = 1e-9  # a share below it is a rounding error
-_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
+LEFT_OUT_FIRST = ("stops", "cost", "offered", "waited", "p99 JCT")  # columns, where the terminal is narrow
 
 
 def span(seconds: float | int | None) -> str:
-    """Return a duration for display: 42 s, 3.5 min, 7.25 h, 12 d; – for None."""
-    if seconds is None or not math.isfinite(seconds):
-        return "–"
-    for size, unit in _UNITS:
-        if abs(seconds) >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    """Return a duration for display, in the units of the report: 42.0 s, 3.50 min, 7.25 h, 12.0 d; – for None."""
+    from eunomia.report.number_format import shown
+
+    return shown(seconds, "s")
 
 
-def clock(at: float) -> str:
-    """Return a time of the run for display."""
+def clock(at: float, began: str | None = None) -> str:
+    """Return a time of the run for display; `began` is the date at 0 s."""
+    if began is not None:
+        return (datetime.fromisoformat(began) + timedelta(seconds=round(at))).strftime("%a %Y-%m-%d %H:%M")
     return f"{at:,.0f} s" if at >= 1000 or at == round(at) else f"{at:.4g} s"
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
     """Yield a function that starts a progress bar; without output if `quiet` or not on a terminal."""
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield lambda label: None
+        return
+    if not sys.stderr.isatty():
+        yield _say_label
         return
     from rich import progress as bars
 
@@ -57,27 +60,28 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[str], Progress | None]]:
     with bars.Progress(*columns, console=Console(stderr=True)) as shown:
 
         def open_line(label: str) -> Progress | None:
-            task = shown.add_task(label, total=None, day="0")
+            task = shown.add_task(escape(label), total=None, day="0")
             return lambda ended, jobs, at: shown.update(task, completed=ended, total=jobs, day=f"{at / 86400:.1f}")
 
         yield open_line
 
 
-def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) -> None:
-    """Print the main numbers, one row a run."""
+def _say_label(label: str) -> None:
+    """Print on stderr that a run begins."""
+    print(f"running {label}", file=sys.stderr, flush=True)
+
+
+def show_summary(
+    results: Sequence[tuple[str, Result]], notes: Sequence[str], columns: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Print the main numbers, one row a run; `columns` has texts by heading that stand after the name of the run."""
     from eunomia.report.completion_text import without_model
 
-    console = Console()
-    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=console.width < 100)
+    console, columns = Console(), columns or {}
     summaries = [result.summary for _, result in results]
     all_done = all(s["jobs_finished"] == s["jobs_submitted"] for s in summaries)
-    table.add_column("run", overflow="fold", min_width=16)
     searches = any(s["apps_submitted"] for s in summaries)
-    cells = [_cells(summary, searches=searches, done=not all_done) for summary in summaries]
-    for name in cells[0]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for (label, _), row in zip(results, cells, strict=True):
-        table.add_row(label, *row.values())
+    cells = [_cells(result, searches=searches, done=not all_done) for _, result in results]
     if all_done:
         console.print(f"all {summaries[0]['jobs_submitted']:,} jobs finished", highlight=False)
     for label, result in results:
@@ -85,9 +89,44 @@ def show_summary(results: Sequence[tuple[str, Result]], notes: Sequence[str]) ->
         if lost := result.summary["apps_without_model"]:
             sentence = f"{label}: {without_model(lost)}, as none of their trials came to its end"
             console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    rows = [
+        {"run": label, **{name: texts[k] for name, texts in columns.items()}, **row}
+        for k, ((label, _), row) in enumerate(zip(results, cells, strict=True))
+    ]
+    table, left_out = _fitting(rows, console.width)
     console.print(table)
+    if left_out:
+        console.print(f"not shown for want of width: {', '.join(left_out)}", markup=False, highlight=False)
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _fitting(rows: Sequence[Mapping[str, str]], width: int) -> tuple[Table, list[str]]:
+    """Return a table without broken cells, and the columns that were left out for it; names break last."""
+    gap = 1 if width < 100 else 2
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    widest = {name: max(len(name), *(len(row.get(name, "")) for row in rows)) for name in names}
+    left_out: list[str] = []
+    for name in LEFT_OUT_FIRST:
+        if sum(widest.values()) + gap * (len(widest) - 1) > width and name in widest:
+            del widest[name]
+            left_out.append(name)
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=gap == 1)
+    for name in widest:
+        first = name == "run"
+        table.add_column(name, justify="left" if first else "right", no_wrap=not first, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(row.get(name, "–")) for name in widest))
+    return table, left_out
+
+
+def show_verdict(content: ReportContent) -> None:
+    """Print the warnings of the verdict, the answer and its certainty."""
+    from eunomia.report.findings import findings
+
+    found = findings(content)
+    for line in filter(None, ("", *found.warnings, found.answer, found.certainty)):
+        Console().print(line, markup=False, highlight=False)
 
 
 def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
@@ -96,8 +135,9 @@ def _show_endings(label: str, endings: Sequence[str], console: Console) -> None:
         console.print(f"  {line}" if number else f"{label}: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _cells(s: Mapping[str, Any], *, searches: bool, done: bool) -> dict[str, str]:
+def _cells(result: Result, *, searches: bool, done: bool) -> dict[str, str]:
     """Return the cells of a run by heading; with `searches` those of apps first."""
+    s = result.summary
     apps = {"apps": f"{s['apps_finished'] or 0:,}/{s['apps_submitted'] or 0:,}", "mean app": span(s["app_jct_mean_s"])}
     jobs = {"done": f"{s['jobs_finished']:,}/{s['jobs_submitted']:,}"}
     return {
@@ -107,27 +147,81 @@ def _cells(s: Mapping[str, Any], *, searches: bool, done: bool) -> dict[str, str
         **({} if searches else {"p99 JCT": span(s["jct_p99_s"])}),
         "waited": span(s["queueing_mean_s"]),
         "busy": "–" if s["utilization"] is None else f"{s['utilization']:.0%}",
-        "cost": "–" if s["cost_usd"] is None else f"${s['cost_usd']:,.0f}",
+        **({} if result.offered_load is None else {"offered": f"{result.offered_load:.0%}"}),
+        **({} if s["cost_usd"] is None else {"cost": f"${s['cost_usd']:,.0f}"}),
         "stops": f"{s['preemptions']:,}",
         "worst ρ": "–" if s["rho_themis_max"] is None else f"{s['rho_themis_max']:.2f}",
     }
 
 
-def show_explanation(found: Explanation, at: float | None) -> None:
-    """Print why a job waited, one line an interval."""
+PHRASES = {  # reason of a wait → in the summary
+    "cannot_run": "no type in service can run it",
+    "no_capacity": "nothing large enough was free",
+    "fragmentation": "what was free was split",
+    "behind": "behind earlier jobs",
+    "share_exhausted": "it had received its share",
+    "type_drawn": "it may use one type only",
+    "policy": "the policy held it back",
+    "next_round": "until a round began",
+    "not_chosen": "not chosen in a round",
+    "next_question": "until the policy was asked",
+    "no_share": "without a share of time",
+    "paused": "paused by its user",
+}
+
+
+def show_explanation(found: Explanation, at: float | None, *, details: bool = False) -> None:
+    """Print why a job waited: a summary and the decisive waits, with `details` or a time every wait."""
     console = Console(highlight=False, soft_wrap=True)
-    started = "never started" if found.first_started_s is None else f"first started at {clock(found.first_started_s)}"
     gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
-    head = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s)}, {started}, now {found.status}"
+    head = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s, found.began)}, {_fate(found)}"
     console.print(head, markup=False)
+    if found.estimate:
+        console.print(found.estimate, markup=False)
     if found.refused:
         console.print(f"it was refused: {found.refused}", markup=False)
     elif not found.waits:
         console.print("it never waited" if at is None else f"it did not wait at {at:g} s")
-    for wait in found.waits:
-        end = "the end of the record" if wait.to_s is None else clock(wait.to_s)
-        lasted = "" if wait.to_s is None else f" ({span(wait.to_s - wait.from_s)})"
-        console.print(f"  {clock(wait.from_s)} to {end}{lasted}: {wait.text} [{wait.reason}]", markup=False)
+    elif at is None:
+        console.print(_waited(found), markup=False)
+    every = details or at is not None
+    shown = list(found.waits) if every else found.decisive()
+    if len(shown) < len(found.waits):
+        console.print(f"the {len(shown)} longest of {len(found.waits):,} intervals (--details shows all):")
+    for wait in shown:
+        end = "the end of the record" if wait.to_s is None else clock(wait.to_s, found.began)
+        lasted = f" ({span(found.lasted_s(wait))})"
+        text = f"  {clock(wait.from_s, found.began)} to {end}{lasted}: {wait.text} [{wait.reason}]"
+        console.print(text, markup=False)
+
+
+def _waited(found: Explanation) -> str:
+    """Return `it waited 59.5 h: 71 % behind earlier jobs, 29 % nothing large enough was free`."""
+    parts = found.parts()
+    total = sum(seconds for _, seconds in parts)
+    if total <= 0:
+        return "it waited for no time"
+    named = (f"{100 * seconds / total:.0f} % {PHRASES[reason]}" for reason, seconds in parts)
+    again = f" in all, {span((found.first_started_s or 0.0) - found.submitted_s)} of it before its first start"
+    several = found.first_started_s is not None and total > found.first_started_s - found.submitted_s + 1
+    return f"it waited {span(total)}{again if several else ''}: {', '.join(named)}"
+
+
+def _fate(found: Explanation) -> str:
+    """Return when the job started and how it ended: `started …, finished … (1.95 h after its submission)`."""
+    if found.first_started_s is None:
+        started = "never started"
+    else:
+        started = f"first started at {clock(found.first_started_s, found.began)}"
+    if found.starts > 1:
+        started += f" ({found.starts:,} starts)"
+    failed = f", {found.failures:,} attempt{'s' * (found.failures > 1)} failed" if found.failures else ""
+    if found.last_failure:
+        failed += f" (the last: {found.last_failure})"
+    if found.ended_s is None:
+        return f"{started}{failed}, {found.status} when the record ends"
+    after = span(found.ended_s - found.submitted_s)
+    return f"{started}{failed}, {found.status} at {clock(found.ended_s, found.began)} ({after} after its submission)"
 
 
 def show_solution(found: Solution) -> None:

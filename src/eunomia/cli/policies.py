@@ -16,11 +16,6 @@ from eunomia.cli.options import JsonOption
 from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
-ROWS = (
-    "A1a completion times, A1b utilisation, A1c cost, A2 fairness, A3 deadlines, A4 accuracy; "
-    "B1 weighs types against each other, B2 shares accelerators, B3 changes the sizes of gangs"
-)
-
 
 def policies(
     name: Annotated[str | None, typer.Argument(help="Show one policy whole.")] = None,
@@ -35,7 +30,7 @@ def policies(
 ) -> None:
     """List the policies, or show one.
 
-    With door, objective, paper, and rows of the survey's taxonomy; --json adds technique, all axes of the taxonomy,
+    The list has names and what they are for; --json adds door, technique, paper, all axes of the survey's taxonomy,
     parameters and what a policy needs to see.
     """
     with handle_errors(as_json):
@@ -74,12 +69,12 @@ def chosen(cards: Sequence[dict[str, Any]], where: Sequence[str], door: str | No
 
 
 def _parse_conditions(where: Sequence[str], door: str | None) -> list[tuple[str, str]]:
-    from eunomia.model.policy import Door
+    from eunomia.model.policy import AnswerType
     from eunomia.model.taxonomy import AXES
 
     problems, conditions = Problems("command line"), []
-    if door is not None and door not in get_args(Door):
-        problems.add("there is no such door", nearest(door, get_args(Door)), column="--door", value=door)
+    if door is not None and door not in get_args(AnswerType):
+        problems.add("there is no such door", nearest(door, get_args(AnswerType)), column="--door", value=door)
     for condition in where:
         axis, separator, value = condition.partition("=")
         if not separator:
@@ -103,7 +98,7 @@ def _card(policy: Any) -> dict[str, Any]:
     mechanism = info.mechanism
     return {
         "name": info.name,
-        "door": info.door,
+        "door": info.answer_type,
         "objective": info.objective,
         "technique": info.technique,
         "paper": info.paper,
@@ -128,22 +123,21 @@ def _plain(parameters: Mapping[str, object]) -> dict[str, object]:
 
 
 def _show_all(cards: Sequence[dict[str, Any]]) -> None:
-    """Print one row a policy."""
+    """Print one row a policy: its name, and what it is for."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("policy", "door", "survey", "objective", "paper"):
-        table.add_column(name, no_wrap=name in {"policy", "door"})
+    table.add_column("policy", no_wrap=True)
+    table.add_column("what for")
     for card in cards:
-        rows = () if card["taxonomy"] is None else card["taxonomy"]["row"]
-        table.add_row(card["name"], card["door"], " ".join(rows), card["objective"], card["paper"])
-    console = Console()
+        table.add_row(card["name"], card["objective"])
+    console = Console(highlight=False)
     console.print(table)
-    console.print(f"\nSurvey: {ROWS}.", highlight=False)
     names = [name for card in cards for name in card["presets"] if ":" in name]
     if names:
-        console.print(f"Names of other systems: {', '.join(names)}", highlight=False)
+        console.print(f"\nNames of other systems: {', '.join(names)}")
+    console.print("\neunomia policies NAME shows one whole: formula, paper, parameters; --json shows all of each.")
 
 
 def _show(card: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors, plugin_errors
 from eunomia.cli.live import printable, say
-from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.options import JsonOption, ScenarioArgument, results_folder
 
 if TYPE_CHECKING:
     from eunomia.report.outcomes import JobOutcome
@@ -26,8 +26,9 @@ SHOWN_JOBS = 20  # unfinished
 def run(
     scenario: ScenarioArgument,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the run, from its start: record, logs, checkpoints.")
-    ],
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder of the run: record, logs, checkpoints. Without: out/NAME."),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override one key, such as policy.name=las. May be repeated."),
@@ -48,6 +49,7 @@ def run(
         from eunomia.runs.run_directory import RunDirectoryState, check_folder
         from eunomia.scenario import load_scenario
 
+        out = results_folder(out, scenario)
         command = _resume_command(scenario, out, set_ or [])
         state = check_folder(out, resume=resume, force=force, command=command)
         if resume and state is RunDirectoryState.FINISHED:

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.options import (
+    ChartsOption,
+    FontOption,
+    JsonOption,
+    NameOption,
+    PictureOptions,
+    WidthOption,
+    results_folder,
+)
 
 if TYPE_CHECKING:
+    from eunomia.report.sweep import SweepContent
     from eunomia.sweeps import PlannedRun, SweepFile
-    from eunomia.sweeps.axes import AxisRoles
     from eunomia.sweeps.runner import SweepProgress, SweepResult
 
 SHOWN_RUNS = 20  # of a plan
@@ -28,13 +36,21 @@ LINE_EVERY_S = 5.0  # lines of progress without a terminal
 
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What to run: see docs/sweep.md.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results; resumes a sweep in it.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the results; resumes a sweep in it. Without: out/NAME."),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes at a time; without it, one a core.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, list the runs, estimate the time; run nothing.")
     ] = False,
+    charts: ChartsOption = None,
+    width: WidthOption = None,
+    font: FontOption = None,
+    name: NameOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Start anew: remove the runs of a sweep in DIR.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run every combination of policies, loads, seeds and more.
@@ -49,19 +65,24 @@ def sweep(
     """
     with handle_errors(as_json):
         from eunomia.sweeps import plan, read
+        from eunomia.sweeps.analysis import content_of
         from eunomia.sweeps.axes import frame_of
-        from eunomia.sweeps.store import check_place
+        from eunomia.sweeps.store import check_place, remove_runs
 
-        check_place(out)
+        place = results_folder(out, file)
+        check_place(place)
+        pictures = PictureOptions.of(charts, width, font, name or [])
         sweep_file = read(file)
         rows = plan(sweep_file)
         frame = frame_of(sweep_file, rows)
         workers = jobs or _cores()
         if dry_run:
-            _show_plan(sweep_file, rows, out, workers, as_json)
+            _show_plan(sweep_file, rows, place, workers, as_json)
             return
-        outcome = _carry_out(sweep_file, rows, out, workers)
-        _report(sweep_file, frame, outcome, out, as_json)
+        if force:
+            remove_runs(place)
+        outcome = _carry_out(sweep_file, rows, place, workers)
+        _report(content_of(sweep_file, frame, outcome).renamed(pictures.names), outcome, place, pictures, as_json)
         if outcome.failures or outcome.unfinished:
             raise typer.Exit(FAILED)
 
@@ -159,18 +180,23 @@ def _show_plan(sweep_file: SweepFile, rows: Sequence[PlannedRun], out: Path, wor
     typer.echo(f"judged by {basis}, as if time grew with the number of jobs")
 
 
-def _report(sweep_file: SweepFile, frame: AxisRoles, outcome: SweepResult, out: Path, as_json: bool) -> None:
-    """Write the report, and print the results as text or JSON."""
+def _report(content: SweepContent, outcome: SweepResult, out: Path, pictures: PictureOptions, as_json: bool) -> None:
+    """Write the report and pictures of its charts, and print the results as text or JSON."""
     from eunomia.report.number_format import plural
     from eunomia.report.sweep import write_sweep_report
-    from eunomia.report.sweep.findings import findings
-    from eunomia.sweeps.analysis import content_of
+    from eunomia.report.sweep.findings import details, findings
     from eunomia.sweeps.runner import TABLE
 
-    content = content_of(sweep_file, frame, outcome)
     write_sweep_report(content, out / "report.html")
+    if pictures.formats:
+        from eunomia.report.image_export import export_drawn
+        from eunomia.report.sweep.charts import charts
+
+        export_drawn(charts(content), out / "charts", pictures.formats, pictures.style)
+    found = findings(content)
+    sentences = (*found.sentences, *details(content))
     if as_json:
-        typer.echo(json.dumps(_as_json(outcome, out / TABLE, out / "report.html", findings(content)), allow_nan=False))
+        typer.echo(json.dumps(_as_json(outcome, out / TABLE, out / "report.html", sentences), allow_nan=False))
         return
     for failure in outcome.failures:
         typer.echo(f"failed: {failure.row.name}: {failure.error}", err=True)
@@ -178,7 +204,8 @@ def _report(sweep_file: SweepFile, frame: AxisRoles, outcome: SweepResult, out: 
         typer.echo(f"unfinished: {run.row.name}: {'; '.join(run.why)}", err=True)
     done = f"{plural(len(outcome.rows), 'run')} done ({outcome.found_done:,} were before)"
     typer.echo(f"{done}, {len(outcome.failures):,} failed")
-    for sentence in findings(content):
+    typer.echo("\n".join(found.sentences))
+    for sentence in details(content):
         typer.echo(f"- {sentence}")
     typer.echo(f"table: {out / TABLE}\nreport: {out / 'report.html'}")
 

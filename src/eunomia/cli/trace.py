@@ -38,7 +38,7 @@ ReaderOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia trace describe jobs.csv --out trace-out")
 def describe(
     file: TraceArgument,
     format: FormatOption = "auto",
@@ -67,7 +67,7 @@ def describe(
             _describe(_read(file, format, option), out, force, as_json)
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia trace machines machines.csv --to nodes.csv")
 def machines(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A list of machines, or its folder.", show_default=False)
@@ -96,7 +96,7 @@ def machines(
         _show_machines(found, as_json)
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia trace convert cluster_job_log.json --format philly --to jobs.csv")
 def convert(
     file: TraceArgument,
     to: Annotated[
@@ -119,7 +119,7 @@ def convert(
         _write(_read(file, format, option), to, as_json)
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia trace sample jobs.csv --max-jobs 500 --out some.csv")
 def sample(
     file: TraceArgument,
     out: Annotated[

@@ -10,11 +10,13 @@ import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.model.events import JobFailed
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.records.record import Record
 from eunomia.records.replay import walk
 
+ENDED = (Stage.FINISHED, Stage.FAILED, Stage.CANCELLED, Stage.REJECTED)
 SHOWN = 3  # named jobs; the others are counted
 REASONS = (
     *("cannot_run", "no_capacity", "fragmentation", "behind", "share_exhausted", "type_drawn", "policy"),
@@ -50,10 +52,36 @@ class Explanation:
     status: str
     refused: str | None  # reason, if it was refused
     waits: tuple[Wait, ...]
+    estimate: str | None = None  # what the belief about its run time rests on, where it is estimated
+    ended_s: float | None = None  # None = it had not ended when the record did
+    starts: int = 0
+    failures: int = 0  # attempts that failed
+    last_failure: str | None = None  # why
+    end_s: float = 0.0  # of the record
+    began: str | None = None  # local date and time at 0 s, if the trace has it
+
+    def lasted_s(self, wait: Wait) -> float:
+        """Return how long a wait lasted, until the end of the record if it was not over."""
+        return (self.end_s if wait.to_s is None else wait.to_s) - wait.from_s
+
+    def parts(self) -> list[tuple[str, float]]:
+        """Return the seconds of waiting by reason, the longest first."""
+        seconds: dict[str, float] = {}
+        for wait in self.waits:
+            seconds[wait.reason] = seconds.get(wait.reason, 0.0) + self.lasted_s(wait)
+        return sorted(seconds.items(), key=lambda pair: -pair[1])
+
+    def decisive(self) -> list[Wait]:
+        """Return the longest waits, at most `SHOWN`, in order of time."""
+        longest = sorted(self.waits, key=lambda wait: -self.lasted_s(wait))[:SHOWN]
+        return sorted(longest, key=lambda wait: wait.from_s)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return asdict(self)
+        written = asdict(self)
+        if self.estimate is None:
+            del written["estimate"]
+        return written
 
 
 def explain(record: Record, job_id: str, at: float | None = None) -> Explanation:
@@ -65,17 +93,27 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         rule, fix = "a time is a number of seconds", "give one within the run, or leave it out"
         raise InvalidInput([Problem(file="command line", column="--at", value="nan", rule=rule, fix=fix)])
     waits: list[Wait] = []
-    first = None
+    first = ended = None
+    starts = failures = 0
+    end_s, before, last_failure = 0.0, -1, None
     scheduler: Scheduler | None = None
     for moment, scheduler in walk(record):
+        end_s = moment.at
         row = scheduler.state.row_of.get(job_id)
         if row is None:
             continue
         if waits and waits[-1].to_s is None:
             waits[-1] = replace(waits[-1], to_s=moment.at)
         stage = scheduler.state.jobs.stage[row]
+        failed = [event for event in moment.events if isinstance(event, JobFailed) and event.job_id == job_id]
+        failures += len(failed)
+        last_failure = failed[-1].reason if failed else last_failure
+        starts += int(stage == Stage.RUNNING and before != Stage.RUNNING)
+        before = int(stage)
         if stage == Stage.RUNNING and first is None:
             first = moment.at
+        if stage in ENDED and ended is None:
+            ended = moment.at
         if stage == Stage.WAITING:
             _append(waits, diagnose(scheduler, row, moment.at))
         if stage == Stage.PAUSED:
@@ -100,7 +138,24 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         status=status,
         refused=_refusal(record, job_id) if scheduler.state.jobs.stage[row] == Stage.REJECTED else None,
         waits=selected,
+        estimate=_describe_estimate(scheduler, row),
+        ended_s=ended,
+        starts=starts,
+        failures=failures,
+        last_failure=last_failure,
+        end_s=end_s,
+        began=record.header.get("began"),
     )
+
+
+def _describe_estimate(scheduler: Scheduler, row: int) -> str | None:
+    """Return a sentence on the estimated run time of a job; None where it is declared."""
+    found = scheduler.belief.estimates.get(row)
+    if found is None:
+        return None
+    count = f"{found.measurements:,} measurement{'s' * (found.measurements != 1)} of like jobs"
+    interval = f"80 % between {found.low_s:,.3g} s and {found.high_s:,.3g} s"
+    return f"its run time of {found.run_s:,.3g} s is estimated from {count}, {interval}"
 
 
 def _refusal(record: Record, job_id: str) -> str | None:
@@ -210,7 +265,7 @@ def _ahead(scheduler: Scheduler, row: int) -> list[int]:
     """Return the waiting jobs ahead of a job in the last order, best first."""
     last = scheduler.mechanism.candidates
     jobs = scheduler.state.jobs
-    if last is None or scheduler.info.door == "grants":
+    if last is None or scheduler.info.answer_type == "grants":
         waiting = [int(m) for m in scheduler.state.active if m < row]
         return [m for m in waiting if jobs.stage[m] == Stage.WAITING]
     order = list(dict.fromkeys(last.job.tolist()))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eunomia.report.content import ReportContent, RunFigures, TenantFigures
+from eunomia.report.figure_style import FigureStyle
 from eunomia.report.page import write_report
 
 if TYPE_CHECKING:
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["ReportContent", "RunFigures", "TenantFigures", "export_charts", "write_report"]
 
 
-def export_charts(content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
+def export_charts(
+    content: ReportContent, folder: Path, formats: Sequence[str] = ("png", "svg"), style: FigureStyle | None = None
+) -> list[Path]:
     """Write every chart of the report as picture files and return their paths; imports matplotlib on the first call."""
     from eunomia.report.image_export import export_charts as export
 
-    return export(content, folder, formats)
+    return export(content, folder, formats, style)

@@ -7,20 +7,22 @@ from dataclasses import replace
 from eunomia.report.chart import Chart
 from eunomia.report.classes import classes
 from eunomia.report.content import ReportContent
+from eunomia.report.differences import paired_differences
 from eunomia.report.distributions import distributions
 from eunomia.report.fairness import fairness
 from eunomia.report.losses import losses
 from eunomia.report.over_time import over_time
 from eunomia.report.seed_groups import labels, loads, seed_groups
+from eunomia.report.styles import styles_of
 from eunomia.report.summary_charts import totals
 
 
 def charts(content: ReportContent) -> tuple[Chart, ...]:
     """Return the charts that have data. With several loads, the name of a chart of one load ends with that load."""
-    styles = {label: style for style, label in enumerate(labels(content))}
+    styles = styles_of(labels(content))
     settings, every_load = seed_groups(content), loads(content)
     overall = totals(settings, every_load, styles)
-    result = [chart for chart in overall if chart.kind == "line"]
+    result = [*paired_differences(settings, every_load), *(chart for chart in overall if chart.kind == "line")]
     for load in every_load:
         group = [setting for setting in settings if setting.load == load]
         own = [*distributions(group, styles), *classes(group, styles), *fairness(group), *over_time(group, styles)]

@@ -26,7 +26,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Series:
-    """One line or one colour of bars. In bars `x` counts the categories."""
+    """One line or one colour of bars. In bars and forests `x` counts the categories; a forest's `y` are changes."""
 
     name: str
     style: int  # colour, dashes and hatching
@@ -35,6 +35,7 @@ class Series:
     low: Floats = field(default_factory=lambda: NO_VALUES)  # least and most over the seeds, or empty
     high: Floats = field(default_factory=lambda: NO_VALUES)
     details: tuple[str, ...] = ()  # text beside each value, or empty
+    tones: tuple[str, ...] = ()  # of a forest: better, worse, or another verdict without a colour
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,10 +53,11 @@ class Chart:
     name: str  # unique in the report; the stem of picture files
     title: str
     how_to_read: str
-    kind: Literal["cdf", "steps", "line", "bars"]  # cdf and steps: a value holds until the next
+    kind: Literal["cdf", "steps", "line", "bars", "forest"]  # cdf and steps: a value holds until the next
     x: Axis
     y: Axis
     panels: tuple[Panel, ...]
     categories: tuple[str, ...] = ()  # of bars
     load: float | None = None  # the load that it shows, where the report has several
     mark: tuple[float, str] | None = None  # x of a vertical line, and its label
+    palette: Literal["runs", "parts"] = "runs"  # parts: tenants, types or sizes, in other colours than policies

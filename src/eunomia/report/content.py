@@ -61,6 +61,9 @@ class RunFigures:
     running_jobs: Floats  # (bin,) average over the bin
     waiting_jobs: Floats  # (bin,)
     tenants: TenantFigures | None = None
+    submitted_s: Floats | None = None  # (job,); None = unknown, then no weeks can be resampled
+    offered_load: float | None = None  # demand of the jobs ÷ capacity while they arrive; None = unknown
+    folder: str = ""  # of the run's files, beside the report; "" = none
 
     def __post_init__(self) -> None:
         problems = Problems(f"run {self.label!r}")
@@ -70,6 +73,8 @@ class RunFigures:
         shape_by_column: dict[str, tuple[int, ...]] = {"tenant": (jobs,), "utilization": (len(self.types), bins)}
         shape_by_column.update(dict.fromkeys(JOB_COLUMNS, (jobs,)))
         shape_by_column.update(dict.fromkeys(BIN_COLUMNS, (bins,)))
+        if self.submitted_s is not None:
+            shape_by_column["submitted_s"] = (jobs,)
         for column, shape in shape_by_column.items():
             actual = np.shape(getattr(self, column))
             if actual != shape:

@@ -33,6 +33,7 @@ def fairness(group: Sequence[SeedGroup]) -> list[Chart]:
             x=SINCE_START,
             y=Axis(label="got ÷ owed in 24 hours", unit="ratio", low=0.0),
             panels=panels,
+            palette="parts",
         )
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 from eunomia.model import elementary
@@ -32,6 +33,15 @@ def duration(seconds: float) -> str:
     if size < 2 * DAY:
         return f"{three_digits(seconds / HOUR)} h"
     return f"{three_digits(seconds / DAY)} d"
+
+
+def common_scale(values: Iterable[float | None]) -> tuple[float, str]:
+    """Return the unit of time, in s, that suits a whole column of durations, and its name."""
+    known = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
+    middle = math.sqrt(min(known) * max(known)) if known else 0.0
+    return next(
+        ((size, name) for size, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")) if middle >= size), (1.0, "s")
+    )
 
 
 def shown(value: float | None, unit: Unit) -> str:

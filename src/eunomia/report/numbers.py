@@ -11,6 +11,7 @@ import numpy as np
 from eunomia.report.chart import Chart, Series
 from eunomia.report.content import ReportContent, RunFigures
 from eunomia.report.escape import plain
+from eunomia.report.seed_groups import best_first
 
 
 def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object]:
@@ -21,6 +22,7 @@ def numbers(content: ReportContent, charts: Iterable[Chart]) -> dict[str, object
         "subtitle": content.subtitle,
         "notes": list(content.notes),
         "runs": [run_numbers(run) for run in content.runs],
+        "best": [plain(label) for label in best_first(content)],
         "charts": [chart_numbers(chart) for chart in charts],
     }
 
@@ -42,6 +44,7 @@ def chart_numbers(chart: Chart) -> dict[str, object]:
         "y": asdict(chart.y),
         "categories": [plain(name) for name in chart.categories],
         "mark": list(chart.mark) if chart.mark else None,
+        "palette": chart.palette,
         "panels": [
             {"title": plain(panel.title), "series": [series_numbers(series) for series in panel.series]}
             for panel in chart.panels
@@ -59,6 +62,8 @@ def series_numbers(series: Series) -> dict[str, object]:
     }
     if series.low.size:
         points |= {"low": rounded(series.low), "high": rounded(series.high)}
+    if series.tones:
+        points["tones"] = list(series.tones)
     if any(series.details):
         points["details"] = list(series.details)
     return points

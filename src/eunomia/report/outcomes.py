@@ -45,9 +45,9 @@ def job_table(outcomes: Sequence[JobOutcome]) -> str:
     more = len(outcomes) - MOST
     hint = f'<p class="hint">{more:,} more jobs are in jobs.csv.</p>' if more > 0 else ""
     return (
-        '<section aria-label="Jobs" class="jobs"><h2>Jobs</h2>\n'
+        '<section id="jobs" aria-label="Jobs" class="jobs"><h2>Jobs</h2>\n'
         '<div class="wide" tabindex="0" role="region" aria-label="Table of the jobs">'
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{hint}</section>"
+        f'<table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{hint}</section>'
     )
 
 

@@ -37,6 +37,7 @@ def utilization(runs: Sequence[RunFigures], which: str) -> Chart:
         x=SINCE_START,
         y=Axis(label="busy ÷ available", unit="share", low=0.0, high=1.0),
         panels=tuple(Panel(title=run.label, series=type_series(run, types)) for run in runs),
+        palette="parts",
     )
 
 

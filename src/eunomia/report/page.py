@@ -14,7 +14,7 @@ from eunomia.report.all_charts import charts
 from eunomia.report.chart import Chart
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import escaped, json_block
-from eunomia.report.findings import findings
+from eunomia.report.findings import Findings, findings
 from eunomia.report.numbers import numbers
 from eunomia.report.outcomes import job_table
 from eunomia.report.seed_groups import loads
@@ -33,11 +33,12 @@ def page(content: ReportContent) -> str:
     """Return the HTML. Without JavaScript the text and the tables are still shown."""
     drawn = charts(content)
     parts = (
-        f"{sentences('Verdict', findings(content))}\n{sentences('Notes', content.notes)}",
+        verdict_section(findings(content)),
         tables(content),
         job_table(content.outcomes),
         tenants_section(content),
         chart_frames(content, drawn),
+        sentences("Notes", content.notes),
         appendix(content),
     )
     main = "\n".join(filter(None, parts))
@@ -55,9 +56,25 @@ def document(title: str, subtitle: str | None, main: str, block: object) -> str:
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{escaped(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f"<header>{header}</header>\n"
-        f"<main>\n{main}\n</main>\n"
+        f"{contents(main)}<main>\n{main}\n</main>\n"
         f'<script type="application/json" id="{BLOCK}">{json_block(block)}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def contents(main: str) -> str:
+    """Return links to the sections of a page, which have an id and a label."""
+    found = re.findall(r'<section id="([^"]+)" aria-label="([^"]+)"', main)
+    links = "".join(f'<a href="#{anchor}">{label}</a>' for anchor, label in found)
+    return f'<nav class="contents" aria-label="Contents">{links}</nav>\n' if len(found) > 1 else ""
+
+
+def section(name: str, body: str, *, css: str = "", title: str = "") -> str:
+    """Return a section with a heading, to which the contents link; `body` is HTML."""
+    anchor = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    kind = f' class="{css}"' if css else ""
+    return (
+        f'<section id="{anchor}" aria-label="{escaped(name)}"{kind}><h2>{escaped(title or name)}</h2>{body}</section>'
     )
 
 
@@ -67,9 +84,9 @@ def asset(name: str) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Return the content security policy: this style and this script, by their hashes, and nothing else."""
+    """Return the content security policy: this style and this script, by their hashes, and pictures made here."""
     own = f"style-src {digest(style)}; script-src {digest(script)}"
-    return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; {own}; img-src blob:; base-uri 'none'; form-action 'none'"
 
 
 def digest(text: str) -> str:
@@ -77,12 +94,44 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def verdict_section(found: Findings) -> str:
+    """Return the verdict: warnings, the answer in large, its certainty, a small table, and further sentences."""
+    warnings = "".join(f'<p class="warning">{keep_units(escaped(line))}</p>' for line in found.warnings)
+    certainty = f'<p class="certainty">{keep_units(escaped(found.certainty))}</p>' if found.certainty else ""
+    more = "".join(f"<li>{keep_units(escaped(line))}</li>" for line in found.more)
+    body = f'{warnings}<p class="answer">{keep_units(escaped(found.answer))}</p>{certainty}{verdict_table(found)}'
+    return section("Verdict", f"{body}{f'<ul>{more}</ul>' if more else ''}", css="verdict")
+
+
+def verdict_table(found: Findings) -> str:
+    """Return the measures of the recommended policy beside the best of the others; "" without any."""
+    if not found.rows:
+        return ""
+    name = found.chosen or "the first of them"
+    heads = ("Measure (lower is better)", name, "best of the others", "difference")
+    head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
+    rows = "".join(
+        f'<tr><th scope="row">{escaped(row.measure)}</th><td>{escaped(row.chosen)}</td>'
+        f'<td>{escaped(row.best_other)}</td><td class="{CLASS_BY_WORSE[row.worse]}">{escaped(row.difference)}</td></tr>'
+        for row in found.rows
+    )
+    return wide("Recommended policy", f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+
+
+CLASS_BY_WORSE = {True: "worse", False: "better", None: "alike"}
+
+
+def wide(name: str, table: str) -> str:
+    """Return a table that scrolls by itself on a narrow page."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
+
+
 def sentences(heading: str, lines: Sequence[str]) -> str:
     """Return a section with a list of sentences; "" without any."""
     if not lines:
         return ""
     items = "".join(f"<li>{keep_units(escaped(line))}</li>" for line in lines)
-    return f'<section aria-label="{heading}" class="{heading.lower()}"><h2>{heading}</h2><ul>{items}</ul></section>'
+    return section(heading, f"<ul>{items}</ul>", css=heading.lower())
 
 
 def keep_units(markup: str) -> str:
@@ -92,11 +141,13 @@ def keep_units(markup: str) -> str:
 
 def tables(content: ReportContent) -> str:
     """Return the table of the runs, which scrolls by itself on a narrow page."""
-    return (
-        '<section aria-label="Runs"><h2>Runs</h2>\n'
-        f'<div class="wide" tabindex="0" role="region" aria-label="Table of the runs">{run_table(content)}</div>\n'
-        '<p class="hint">★ best in its column among runs of one load. JCT: job completion time, of finished jobs. '
-        "ρ: Themis' finish-time fairness, at most 1 is fair.</p></section>"
+    return section(
+        "Runs",
+        f'<p class="hint">Press a heading to sort. <button type="button" id="save-runs" hidden>Save all numbers as CSV'
+        f"</button></p>{wide('Table of the runs', run_table(content))}\n"
+        '<p class="hint">★ best in its column among runs of one load, ≈ tied for the best. JCT: job completion time, '
+        "of finished jobs. Utilisation: accelerators that were busy, until the last job ended; offered load: what the "
+        "jobs ask for while they arrive. ρ: Themis' finish-time fairness, at most 1 is fair.</p>",
     )
 
 
@@ -108,17 +159,21 @@ def chart_frames(content: ReportContent, drawn: Sequence[Chart]) -> str:
     return charts_section(drawn, every_load, choice if len(every_load) > 1 else "")
 
 
-def charts_section(drawn: Sequence[Chart], every_load: tuple[float, ...] = (), choice: str = "") -> str:
+def charts_section(drawn: Sequence[Chart], every_load: tuple[float, ...] = (), choice: str = "", hint: str = "") -> str:
     """Return the section of the charts: an empty frame for each, which charts.js fills."""
     frames = "\n".join(frame(chart, every_load) for chart in drawn)
-    return (
-        f'<section aria-label="Charts"><h2>Charts</h2>\n{choice}'
+    group_hint = f'<p class="hint">{escaped(hint)}</p>' if hint else ""
+    body = (
+        f"{choice}{group_hint}"
         "<noscript><p>The charts are drawn by the page's own script, which is switched off here. "
         "The text and tables are complete without it.</p></noscript>\n"
         '<p class="hint">Point, touch, or focus a chart and use the arrow keys to read values; '
-        "press a name to hide or show it.</p>\n"
-        f'<div class="charts">{frames}</div></section>\n<svg id="svg" hidden></svg>'
+        "press a name to hide or show it in all charts. Axes of lines need not begin at 0.</p>\n"
+        '<ul class="legend all" id="legend" aria-label="Runs shown in the charts" hidden></ul>'
+        '<p class="choice" id="more-runs" hidden>Show </p>\n'
+        f'<div class="charts">{frames}</div>'
     )
+    return f'{section("Charts", body)}\n<svg id="svg" hidden></svg>'
 
 
 def frame(chart: Chart, every_load: tuple[float, ...]) -> str:
@@ -126,17 +181,18 @@ def frame(chart: Chart, every_load: tuple[float, ...]) -> str:
     data_load = "" if chart.load is None else f' data-load="{every_load.index(chart.load)}"'
     title = chart.title if chart.load is None else f"{chart.title} at load {chart.load:g}"
     size = " full" if len(chart.panels) > 1 else ""
+    caption = f"<figcaption>{escaped(chart.how_to_read)}</figcaption>" if chart.how_to_read else ""
     return (
         f'<figure class="chart{size}" data-chart="{escaped(chart.name)}"{data_load}><h3>{escaped(title)}</h3>'
-        f'<figcaption>{escaped(chart.how_to_read)}</figcaption><div class="plot"></div></figure>'
+        f'{caption}<div class="plot"></div></figure>'
     )
 
 
 def appendix(content: ReportContent) -> str:
     """Return the folded details: every number, and the scenario."""
-    return (
-        '<section aria-label="Details"><h2>Details</h2>\n<details><summary>Every number of every run</summary>'
-        '<div class="wide" tabindex="0" role="region" aria-label="Every number">'
-        f"{summary_table(content)}</div></details>\n"
-        f"<details><summary>The scenario</summary><pre>{escaped(content.scenario_toml)}</pre></details></section>"
+    return section(
+        "Details",
+        "<details><summary>Every number of every run</summary>"
+        f"{wide('Every number', summary_table(content))}</details>\n"
+        f"<details><summary>The scenario</summary><pre>{escaped(content.scenario_toml)}</pre></details>",
     )

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from eunomia.metrics.statistics import NEGLIGIBLE, paired
 from eunomia.model.arrays import Array, Floats
 from eunomia.report.content import ReportContent, RunFigures
 
@@ -32,13 +31,28 @@ class SeedGroup:
 
     def by_seed(self, name: str) -> dict[int, float]:
         """Return the known values of a field of summary.json by seed."""
-        every = ((run.seed, run.summary.get(name)) for run in self.runs)
+        every = ((run.seed, run.offered_load if name == "offered_load" else run.summary.get(name)) for run in self.runs)
         return {seed: float(v) for seed, v in every if v is not None and math.isfinite(v)}
 
     def mean(self, name: str) -> float | None:
         """Return the average of a field of summary.json over the seeds; None when no run has it."""
         values = self.values(name)
         return float(values.mean()) if values.size else None
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether all seeds gave the same run, as nothing is drawn at random: they are no replications."""
+        first, *others = self.runs
+        return all(
+            dict(run.summary) == dict(first.summary) and np.array_equal(run.jct_s, first.jct_s, equal_nan=True)
+            for run in others
+        )
+
+    @property
+    def offered_load(self) -> float | None:
+        """Return the average of the offered loads; None when it is unknown."""
+        known = [run.offered_load for run in self.runs if run.offered_load is not None]
+        return sum(known) / len(known) if known else None
 
     def pooled(self, column: str) -> Array:
         """Return a job column of all seeds, concatenated."""
@@ -64,6 +78,14 @@ def labels(content: ReportContent) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.label for run in content.runs))
 
 
+def best_first(content: ReportContent) -> tuple[str, ...]:
+    """Return the labels by their average completion time at the highest load, runs that left out jobs last."""
+    group = [setting for setting in seed_groups(content) if setting.load == loads(content)[-1]]
+    able = comparable(group)
+    ranked = sorted(group, key=lambda s: (s not in able, math.inf if (mean := s.mean("jct_mean_s")) is None else mean))
+    return tuple(dict.fromkeys((*(setting.label for setting in ranked), *labels(content))))
+
+
 def part_done(number: Callable[[str], float | int | None], kind: Kind = "jobs") -> float:
     """Return the part of its jobs or apps that a run finished; `number` returns a field of summary.json or None.
 
@@ -85,14 +107,3 @@ def comparable(group: Sequence[SeedGroup], kind: Kind = "jobs") -> tuple[SeedGro
     """Return the settings of one load that finished within 1 % of the greatest part of their jobs, or apps."""
     enough = finished_enough([part_done(setting.mean, kind) for setting in group])
     return tuple(setting for setting, able in zip(group, enough, strict=True) if able)
-
-
-def tied(a: SeedGroup, b: SeedGroup, name: str) -> bool:
-    """Return whether two settings differ by less than 1 %, or not significantly (95 %, paired by seed)."""
-    first, second = a.mean(name), b.mean(name)
-    if first is None or second is None:
-        return False
-    if abs(first - second) <= NEGLIGIBLE * max(abs(first), abs(second)):
-        return True
-    difference = paired(a.by_seed(name), b.by_seed(name))
-    return difference is not None and difference.real is False

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from eunomia.metrics.statistics import estimate
 from eunomia.model.arrays import Floats
 from eunomia.report.chart import Axis, Chart, Panel, Series
 from eunomia.report.number_format import Unit, shown
@@ -26,10 +27,10 @@ def against_load(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: d
         name="jct_against_load",
         title="Average completion time against load",
         how_to_read="Load 1 is the trace as recorded, 2 the same jobs arriving twice as fast; a curve that turns up "
-        "at a low load is a policy that runs out of capacity early. Bars, if any, span the seeds.",
+        "at a low load is a policy that runs out of capacity early. Bands are 95 % intervals over the seeds.",
         kind="line",
         x=Axis(label="load", unit="plain"),
-        y=Axis(label="average completion time", unit="s", low=0.0),
+        y=Axis(label="average completion time", unit="s"),
         panels=by_load(every, loads, styles, ("jct_mean_s", "s"), np.array(loads)),
     )
 
@@ -67,14 +68,20 @@ def preemptions(every: Sequence[SeedGroup], loads: tuple[float, ...], styles: di
 def by_load(
     every: Sequence[SeedGroup], loads: tuple[float, ...], styles: dict[str, int], column: tuple[str, Unit], x: Floats
 ) -> tuple[Panel, ...]:
-    """Return, for each label, the average of a summary field at each load, and its least and most over the seeds."""
+    """Return, for each label, the average of a summary field at each load, and its 95 % interval over the seeds."""
     (name, unit), series = column, []
     for label, style in styles.items():
         at_load = {setting.load: setting.values(name) for setting in every if setting.label == label}
         values = [at_load.get(load, np.empty(0)) for load in loads]
         if not any(part.size for part in values):
             continue
-        y, low, high = (np.array([f(v) if v.size else np.nan for v in values]) for f in (np.mean, np.min, np.max))
+        found = [estimate(part) for part in values]
+        y = np.array([np.nan if one is None else one.mean for one in found])
+        ends = [
+            (np.nan, np.nan) if one is None else (max(one.mean - (one.half or 0.0), 0.0), one.mean + (one.half or 0.0))
+            for one in found
+        ]
+        low, high = np.array(ends).T
         spread = {"low": low, "high": high} if any(part.size > 1 for part in values) else {}
         details = tuple(over_seeds(part, unit) for part in values)
         series.append(Series(name=label, style=style, x=x, y=y, details=details, **spread))

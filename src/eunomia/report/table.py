@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+from urllib.parse import quote
 
 from eunomia.report.content import ReportContent
 from eunomia.report.escape import escaped
-from eunomia.report.number_format import ABSENT, Unit, shown
-from eunomia.report.seed_groups import Kind, SeedGroup, comparable, seed_groups
+from eunomia.report.judgement import tied
+from eunomia.report.number_format import ABSENT, Unit, common_scale, shown, three_digits
+from eunomia.report.seed_groups import Kind, SeedGroup, best_first, comparable, seed_groups
+
+BEST, MANY = 5, 8  # of more than eight runs the best five are shown first
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,8 @@ class Column:
     kind: Kind = "jobs"  # what it is an average of
 
 
+ScaledColumn = tuple[Column, tuple[float, str] | None]  # a column, and the unit of its durations
+
 COLUMNS = (
     Column("apps_finished", "Apps finished", "count", None),
     Column("app_jct_mean_s", "App time average", "s", kind="apps"),
@@ -33,6 +40,7 @@ COLUMNS = (
     Column("queueing_mean_s", "Wait average", "s"),
     Column("makespan_s", "Makespan", "s"),
     Column("utilization", "Utilisation", "share", "high"),
+    Column("offered_load", "Offered load", "share", None),
     Column("rho_themis_max", "ρ worst", "ratio"),
     Column("rho_themis_mean", "ρ average", "ratio"),
     Column("preemptions", "Preemptions", "count"),
@@ -41,6 +49,7 @@ COLUMNS = (
     Column("jobs_submitted", "Submitted", "count", None),
 )
 MARK = '<b class="best" title="best in its column">★<span class="unseen"> best</span></b> '
+TIED = '<b class="tied" title="tied for the best">≈<span class="unseen"> tied for the best</span></b> '
 
 
 def run_table(content: ReportContent) -> str:
@@ -50,40 +59,103 @@ def run_table(content: ReportContent) -> str:
     known = [column for column in COLUMNS if any(setting.values(column.name).size for setting in every)]
     if len({setting.mean("jobs_submitted") for setting in every}) == 1:  # the subtitle says it
         known = [column for column in known if column.name != "jobs_submitted"]
-    heads = ["Policy", *(["Load"] if several else []), *(column.heading for column in known)]
+    scales = {column.name: scale_of(column, [setting.mean(column.name) for setting in every]) for column in known}
+    heads = ["Policy", *(["Load"] if several else []), *(heading(column, scales[column.name]) for column in known)]
     group_by_load = {at: tuple(s for s in every if s.load == at) for at in (s.load for s in every)}
-    rows = "".join(row(setting, group_by_load[setting.load], known, several) for setting in every)
+    ranks = {label: rank for rank, label in enumerate(best_first(content))}
+    many = len(ranks) > MANY
+    rows = []
+    for group in group_by_load.values():
+        for setting in sorted(group, key=lambda s: ranks[s.label]) if many else group:
+            rest = many and ranks[setting.label] >= BEST
+            rows.append(row(setting, group, [(c, scales[c.name]) for c in known], several=several, rest=rest))
     head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<table class="sortable"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
 
-def row(setting: SeedGroup, group: tuple[SeedGroup, ...], known: list[Column], several: bool) -> str:
-    """Return one setting's row."""
-    load = f"<td>{setting.load:g}</td>" if several else ""
-    cells = "".join(cell(setting, group, column) for column in known)
-    begins = ' class="next"' if several and setting is group[0] else ""
-    return f'<tr{begins}><th scope="row">{escaped(setting.label)}</th>{load}{cells}</tr>'
+def scale_of(column: Column, values: Iterable[float | None]) -> tuple[float, str] | None:
+    """Return the unit of a column of durations, so that all its cells have the same; None for other columns."""
+    return common_scale(values) if column.unit == "s" else None
 
 
-def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> str:
+def heading(column: Column, scale: tuple[float, str] | None) -> str:
+    """Return the heading of a column, with its unit if that is a time."""
+    return column.heading if scale is None else f"{column.heading}, {scale[1]}"
+
+
+def number(value: float | None, column: Column, scale: tuple[float, str] | None) -> str:
+    """Return a number of a column; durations are in the column's unit, which is in its heading."""
+    if scale is None or value is None or not math.isfinite(value):
+        return shown(value, column.unit)
+    return three_digits(value / scale[0])
+
+
+def row(
+    setting: SeedGroup, group: tuple[SeedGroup, ...], known: Sequence[ScaledColumn], *, several: bool, rest: bool
+) -> str:
+    """Return one setting's row; `rest` is shown on request."""
+    load = f'<td data-v="{setting.load:g}">{setting.load:g}</td>' if several else ""
+    cells = "".join(cell(setting, group, *column) for column in known)
+    names = " ".join([*["next"] * (several and setting is group[0]), *["rest"] * rest])
+    begins = f' class="{names}"' if names else ""
+    return f'<tr{begins}><th scope="row">{label_of(setting)}</th>{load}{cells}</tr>'
+
+
+def label_of(setting: SeedGroup) -> str:
+    """Return the label, with a link to the folder of the first run."""
+    folder = setting.runs[0].folder
+    label = escaped(setting.label)
+    return f'<a href="./{quote(folder)}/">{label}</a>' if folder else label
+
+
+def cell(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column, scale: tuple[float, str] | None) -> str:
     """Return one number, its range over the seeds beside it, and a star when none of its load is better."""
-    values, text = setting.values(column.name), shown(setting.mean(column.name), column.unit)
+    values, mean = setting.values(column.name), setting.mean(column.name)
     span = ""
     if values.size > 1 and values.min() < values.max():
-        least, most = (shown(end, column.unit).replace(" ", "\u00a0") for end in (values.min(), values.max()))
-        span = f" <small>{least} to {most}</small>"
-    return f"<td>{MARK if is_best(setting, group, column, text) else ''}{escaped(text)}{span}</td>"
+        least, most = (number(end, column, scale).replace(" ", "\u00a0") for end in (values.min(), values.max()))
+        span = f" <small>{least}–{most}</small>"
+    text = escaped(number(mean, column, scale))
+    return f'<td data-v="{"" if mean is None else f"{mean:.9g}"}">{mark(setting, group, column)}{text}{span}</td>'
 
 
-def is_best(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column, text: str) -> bool:
-    """Return whether the shown number is the best of its load; none is best where all are shown alike."""
+def mark(setting: SeedGroup, group: tuple[SeedGroup, ...], column: Column) -> str:
+    """Return the star of the best of a load; of several that tie for the best, a sign that says so."""
     able = [other for other in comparable(group, column.kind) if other.values(column.name).size]
-    if column.better is None or setting not in able:
-        return False
+    if column.better is None or setting not in able or len(able) < 2:
+        return ""
     sign = 1 if column.better == "low" else -1
-    best = min((other.mean(column.name) or 0.0 for other in able), key=lambda value: sign * value)
-    texts = {shown(other.mean(column.name), column.unit) for other in able}
-    return len(texts) > 1 and text == shown(best, column.unit)
+    best = min(able, key=lambda other: sign * (other.mean(column.name) or 0.0))
+    equal = [other for other in able if other is best or tied(best, other, column.name)]
+    if setting not in equal or len(equal) == len(able):
+        return ""
+    return MARK if len(equal) == 1 else TIED
+
+
+def summary_html(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """Return the averages over the seeds as a plain table, one row for each policy and load, lowest average first."""
+    several = len({row.get("load") for row in rows}) > 1
+    rows_by_key: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        rows_by_key.setdefault((row["policy"], *([row.get("load")] if several else [])), []).append(row)
+    columns = [column for column in COLUMNS if column.name in names]
+    means = {
+        key: {c.name: _mean([row.get(c.name) for row in own]) for c in columns} for key, own in rows_by_key.items()
+    }
+    scaled = [(column, scale_of(column, [mean[column.name] for mean in means.values()])) for column in columns]
+    heads = "".join(
+        f"<th>{escaped(text)}</th>" for text in ("policy", *["load"] * several, *(heading(*c) for c in scaled))
+    )
+    body = []
+    for key in sorted(means, key=lambda key: (key[1:], math.inf if (m := means[key]["jct_mean_s"]) is None else m)):
+        cells = [*map(str, key), *(number(means[key][c.name], c, scale) for c, scale in scaled)]
+        body.append(f"<tr>{''.join(f'<td>{escaped(text)}</td>' for text in cells)}</tr>")
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def summary_table(content: ReportContent) -> str:

@@ -9,19 +9,25 @@ import numpy as np
 from eunomia.model.arrays import Floats
 from eunomia.report.content import ReportContent, RunFigures, TenantFigures
 from eunomia.report.escape import escaped
+from eunomia.report.findings import OWED_ENOUGH
 from eunomia.report.number_format import HOUR, duration, plural, three_digits
 from eunomia.report.numbers import known
-from eunomia.report.seed_groups import seed_groups
+from eunomia.report.seed_groups import best_first, seed_groups
+
+Runs = Sequence[tuple[RunFigures, TenantFigures]]
 
 MOST_TENANTS = 40  # rows of the table
 MOST_LINES = 6  # of each policy
+MOST_COLUMNS = 5  # policies; the others are shown on request
+MOST_IN_MATRIX = 12  # tenants
 NEGLIGIBLE = 0.005  # of all that was owed: a smaller amount gets no sentence
 
 INTRODUCTION = (
     "Each tenant owns a part of the cluster. It is <b>owed</b> that part for as long as its jobs ask for it; what no "
-    "job asks for is owed to no tenant. The bar is what it <b>got</b>, the upright line what it was owed. A tenant "
-    "whose bar ends before the line got less than its part; one whose bar passes it also used the parts of others. All "
-    "amounts are accelerator-hours: one accelerator, held for one hour."
+    "job asks for is owed to no tenant. The number in bold is what it <b>got</b>, in per cent of what it was owed: "
+    "below 100 % it got less than its part, above it also used the parts of others. In the bar, the upright line is "
+    "what it was owed. Below are the accelerator-hours that it got and was owed, and how long its jobs waited on "
+    "average."
 )
 FOOTNOTE = (
     "Different policies owe different amounts, as a job asks for accelerators for as long as it waits. What a tenant "
@@ -41,24 +47,65 @@ def tenants_section(content: ReportContent) -> str:
         return ""
     only = len(content.runs) > len(runs)
     which = f'<p class="hint">Load {load:g}, seed {runs[0].seed}: one run of each policy.</p>' if only else ""
-    lists = "".join(
-        f"<div><h3>Loans and payments under {escaped(run.label)}</h3><ul>"
-        f"{''.join(f'<li>{escaped(line)}</li>' for line in loans(tenants))}</ul></div>"
-        for run, tenants in shown
-    )
+    ranks = {label: rank for rank, label in enumerate(best_first(content))}
+    shown.sort(key=lambda pair: ranks[pair[0].label])
+    lists = "".join(exchange(run.label, tenants, is_open=not number) for number, (run, tenants) in enumerate(shown))
+    tables = scrolled("Table of the tenants", table(shown[:MOST_COLUMNS], shown))
+    if len(shown) > MOST_COLUMNS:
+        more = scrolled("Table of the tenants under the other policies", table(shown[MOST_COLUMNS:], shown))
+        tables += f"<details><summary>{plural(len(shown) - MOST_COLUMNS, 'more run')}</summary>{more}</details>"
     return (
-        '<section aria-label="For the committee" class="committee"><h2>For the committee: what each tenant was owed, '
-        f"and what it got</h2><p>{INTRODUCTION}</p>{which}\n"
-        f'<div class="wide" tabindex="0" role="region" aria-label="Table of the tenants">{table(shown)}</div>\n'
+        '<section id="for-the-committee" aria-label="For the committee" class="committee"><h2>For the committee: what '
+        f"each tenant was owed, and what it got</h2><p>{INTRODUCTION}</p>{which}\n{tables}\n"
         f'<p class="hint">{FOOTNOTE}</p>\n<div class="loans">{lists}</div></section>'
     )
 
 
-def table(shown: Sequence[tuple[RunFigures, TenantFigures]]) -> str:
-    """Return one row for each tenant and one column for each policy, the largest tenants first."""
-    first = shown[0][1]
-    names = sorted(first.names, key=lambda name: (-size(name, shown), name))
-    most = max(float(np.max(np.maximum(t.received, t.deserved), initial=0.0)) for _, t in shown)
+def scrolled(name: str, table: str) -> str:
+    """Return a table that scrolls by itself on a narrow page."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{escaped(name)}">{table}</div>'
+
+
+def exchange(label: str, tenants: TenantFigures, *, is_open: bool) -> str:
+    """Return what tenants gave to each other under one policy: a matrix, and the largest amounts in words."""
+    lines = "".join(f"<li>{escaped(line)}</li>" for line in loans(tenants))
+    matrix = scrolled(f"Payments and loans under {label}", payments(tenants))
+    state = " open" if is_open else ""
+    return (
+        f"<details{state}><summary>Loans and payments under {escaped(label)}</summary>"
+        f"{matrix if (tenants.paid + tenants.lent > 0).any() else ''}<ul>{lines}</ul></details>"
+    )
+
+
+def payments(tenants: TenantFigures) -> str:
+    """Return the matrix of hours that each tenant (row) gave to each other (column): paid, and lent in brackets."""
+    given = tenants.paid + tenants.lent
+    large = np.argsort(-(given.sum(axis=0) + given.sum(axis=1)), kind="stable").tolist()[:MOST_IN_MATRIX]
+    kept = [u for u in large if given[u].any() or given[:, u].any()]
+    head = "".join(f'<th scope="col">to {escaped(tenants.names[u])}</th>' for u in kept)
+    rows = []
+    for u in kept:
+        cells = "".join(f"<td>{amounts(float(tenants.paid[u, v]), float(tenants.lent[u, v]))}</td>" for v in kept)
+        rows.append(f'<tr><th scope="row">{escaped(tenants.names[u])}</th>{cells}</tr>')
+    left = len(tenants.names) - len(kept)
+    smaller = f" {plural(left, 'tenant')} with smaller amounts, or none, not shown." if left else ""
+    return (
+        '<table class="matrix"><caption>Accelerator-hours that each row paid to each column; lent in brackets.'
+        f'{smaller}</caption><thead><tr><th scope="col">From</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def amounts(paid: float, lent: float) -> str:
+    """Return `12 (3.4)`, hours paid and lent; "" for nothing worth a tenth of an hour."""
+    texts = [hours(paid) if paid >= HOUR / 10 else "", f"({hours(lent)})" if lent >= HOUR / 10 else ""]
+    return " ".join(filter(None, texts))
+
+
+def table(shown: Runs, every: Runs) -> str:
+    """Return one row for each tenant and one column for each policy `shown`, the largest tenants of `every` first."""
+    names = sorted(every[0][1].names, key=lambda name: (-size(name, every), name))
+    most = max(float(np.max(np.maximum(t.received, t.deserved), initial=0.0)) for _, t in every)
     head = "".join(f'<th scope="col">{escaped(run.label)}</th>' for run, _ in shown)
     rows = "".join(row(name, shown, most) for name in names[:MOST_TENANTS])
     left = len(names) - MOST_TENANTS
@@ -66,7 +113,7 @@ def table(shown: Sequence[tuple[RunFigures, TenantFigures]]) -> str:
     return f'<table>{foot}<thead><tr><th scope="col">Tenant</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def size(name: str, shown: Sequence[tuple[RunFigures, TenantFigures]]) -> float:
+def size(name: str, shown: Runs) -> float:
     """Return the most that a tenant was owed or got under any policy."""
     return float(
         max(
@@ -76,7 +123,7 @@ def size(name: str, shown: Sequence[tuple[RunFigures, TenantFigures]]) -> float:
     )
 
 
-def row(name: str, shown: Sequence[tuple[RunFigures, TenantFigures]], most: float) -> str:
+def row(name: str, shown: Runs, most: float) -> str:
     """Return the row of one tenant: its quota, and a cell for each policy."""
     first = shown[0][1]
     at = first.names.index(name)
@@ -97,16 +144,17 @@ def cell(tenants: TenantFigures, name: str, most: float) -> str:
         return "<td>–</td>"
     at = tenants.names.index(name)
     owed, got, refused = float(tenants.deserved[at]), float(tenants.received[at]), int(tenants.refusals()[at])
+    short = ' class="short"' if owed > 0 and got < OWED_ENOUGH * owed else ""
     return (
-        f"<td>{bar(got, owed, most)}<b>{compare(got, owed, refused)}</b>"
-        f"<small>got {hours(got)} of {hours(owed)} owed; {describe_jobs(tenants, at, refused)}</small></td>"
+        f"<td>{bar(got, owed, most)}<b{short}>{compare(got, owed, refused)}</b>"
+        f"<small>{hours(got)} of {hours(owed)} h; {describe_jobs(tenants, at, refused)}</small></td>"
     )
 
 
 def describe_jobs(tenants: TenantFigures, at: int, refused: int) -> str:
     """Return how long a tenant's jobs waited, and how many were refused."""
     wait = known(float(tenants.wait_s[at]))
-    waited = "" if wait is None else f"a job waited {duration(wait)}" if wait >= 1 else "jobs did not wait"
+    waited = "" if wait is None else f"waited {duration(wait)}" if wait >= 1 else "did not wait"
     count = f"{refused:,} of {plural(int(tenants.jobs[at]), 'job')} {'was' if refused == 1 else 'were'} refused"
     return "; ".join(filter(None, (waited, count if refused else ""))) or "no job"
 
@@ -124,11 +172,8 @@ def bar(got: float, owed: float, most: float) -> str:
 def compare(got: float, owed: float, refused: int) -> str:
     """Return how `got` compares with `owed`, as text; `refused` counts jobs."""
     if owed <= 0 and got <= 0:
-        return "never served" if refused else "nothing was owed"
-    if owed <= 0:
-        return "only what others lent"
-    part = round(100 * got / owed)
-    return "all that it was owed" if part == 100 else f"{part:,} % of what it was owed"
+        return "never served" if refused else "nothing owed"
+    return "only loans" if owed <= 0 else f"{round(100 * got / owed):,} %"
 
 
 def hours(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from eunomia.report.chart import Chart
 from eunomia.report.escape import escaped
 from eunomia.report.numbers import chart_numbers
-from eunomia.report.page import charts_section, document
+from eunomia.report.page import charts_section, document, section
 
 
 def trace_page(title: str, numbers: dict[str, Any], rows: Iterable[tuple[str, str]], charts: tuple[Chart, ...]) -> str:
@@ -19,6 +19,6 @@ def trace_page(title: str, numbers: dict[str, Any], rows: Iterable[tuple[str, st
     cells = "".join(f"<tr><th scope=row>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in rows)
     table = f'<table class="words"><tbody>{cells}</tbody></table>'
     items = "".join(f"<li>{escaped(note)}</li>" for note in numbers.get("notes", ()))
-    notes = f'<section aria-label="Notes" class="notes"><h2>Notes</h2><ul>{items}</ul></section>' if items else ""
-    main = f'<section aria-label="Numbers"><h2>In numbers</h2>{table}</section>\n{notes}\n{charts_section(charts)}'
+    notes = section("Notes", f"<ul>{items}</ul>", css="notes") if items else ""
+    main = f"{section('Numbers', table, title='In numbers')}\n{notes}\n{charts_section(charts)}"
     return document(title, None, main, {"version": 1, **numbers, "charts": [chart_numbers(c) for c in charts]})

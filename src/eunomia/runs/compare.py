@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from eunomia.report.seed_groups import finished_enough, part_done
 from eunomia.runs.result_files import write_columns
 from eunomia.runs.scenario_variants import spelling, varied
 from eunomia.runs.simulation import Progress, Result, simulate, tenants_table
-from eunomia.scenario import Scenario
+from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
 from eunomia.setup.policy_lookup import find_policy
 
 PRICES = ("price_of_fairness", "price_of_fairness_service")
@@ -41,6 +42,13 @@ class Case:
         plain = re.sub(r"[^A-Za-z0-9_.=-]+", "_", self.policy).strip("._")
         short = f"{self.load:g}"
         return f"{plain}__load={short if float(short) == self.load else self.load}__seed={self.seed}"
+
+
+def as_scenario(scenario: Scenario | Path | str | Mapping[str, Any]) -> Scenario:
+    """Return the scenario of a path or of a mapping with the content of one."""
+    if isinstance(scenario, Mapping):
+        return scenario_from_dict(scenario, Path.cwd())
+    return scenario if isinstance(scenario, Scenario) else load_scenario(Path(scenario))
 
 
 def cases(scenario: Scenario, policies: Sequence[str], loads: Sequence[float], seeds: Sequence[int]) -> list[Case]:

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from eunomia.report import ReportContent, RunFigures, TenantFigures, export_charts, write_report
+from eunomia.report.figure_style import FigureStyle
 from eunomia.runs.simulation import Result
 from eunomia.scenario.writing import as_toml
 
 
-def run_figures(result: Result, label: str) -> RunFigures:
+def run_figures(result: Result, label: str, folder: str = "") -> RunFigures:
     """Return the figures of one run: finished jobs, and time bins."""
     figures, jobs = result.figures, result.jobs
     done = np.flatnonzero(jobs["status"] == "finished")
@@ -34,6 +35,9 @@ def run_figures(result: Result, label: str) -> RunFigures:
         running_jobs=figures.running_jobs,
         waiting_jobs=figures.waiting_jobs,
         tenants=_tenants(result),
+        submitted_s=jobs["submitted_s"][done],
+        offered_load=result.offered_load,
+        folder=folder,
     )
 
 
@@ -55,15 +59,27 @@ def _tenants(result: Result) -> TenantFigures:
     )
 
 
-def report(results: Sequence[tuple[str, Result]], title: str, folder: Path, *, charts: bool = False) -> None:
-    """Write report.html about labelled results, and if asked every chart as an image in charts/."""
-    content = content_of(results, title)
+def report(
+    results: Sequence[tuple[str, Result]],
+    title: str,
+    folder: Path,
+    *,
+    charts: Sequence[str] = (),
+    style: FigureStyle | None = None,
+    folders: Sequence[str] = (),
+) -> ReportContent:
+    """Write report.html about labelled results, and every chart as an image in charts/; return its content.
+
+    `charts` are the formats of the images, `style` their size; `folders` are those of the runs, relative to `folder`.
+    """
+    content = content_of(results, title, folders)
     write_report(content, folder / "report.html")
     if charts:
-        export_charts(content, folder / "charts")
+        export_charts(content, folder / "charts", charts, style)
+    return content
 
 
-def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportContent:
+def content_of(results: Sequence[tuple[str, Result]], title: str, folders: Sequence[str] = ()) -> ReportContent:
     """Return the content of the report."""
     scenario = results[0][1].scenario
     nodes = ", ".join(
@@ -71,12 +87,19 @@ def content_of(results: Sequence[tuple[str, Result]], title: str) -> ReportConte
     )
     jobs = results[0][1].summary["jobs_submitted"]
     notes = dict.fromkeys(note for _, result in results for note in result.notes)
+    if all(result.summary["cost_usd"] is None for _, result in results):
+        types = ", ".join(dict.fromkeys(group.type for group in scenario.cluster.nodes))
+        notes["No cost: the price of an accelerator-hour is not known for every type "
+              f"({types}); give [cluster] prices."] = None  # fmt: skip
     reasons = dict.fromkeys(f"{label}: {line}" for label, result in results for line in result.endings[1:])
     return ReportContent(
         title=title,
         subtitle=f"{jobs:,} job{'s' * (jobs != 1)} on {nodes}",
         scenario_toml=as_toml(scenario),
         notes=(*notes, *reasons),
-        runs=tuple(run_figures(result, label) for label, result in results),
+        runs=tuple(
+            run_figures(result, label, folder)
+            for (label, result), folder in zip(results, folders or ("",) * len(results), strict=True)
+        ),
         outcomes=tuple(outcome for _, result in results for outcome in result.outcomes),
     )

@@ -12,22 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from eunomia.backends.protocol import Backend
-from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
+from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
+from eunomia.model.policy import Policy
 from eunomia.records.record import Record, Recorder
 from eunomia.records.run import InlinePolicyRunner, Observer, run
+from eunomia.report.number_format import shown
 from eunomia.report.outcomes import JobOutcome
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.runs.run_time_estimates import RunTimeEstimating
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import simulated_world, with_losses
+from eunomia.setup.backend_factory import virtual_backend, with_losses
+from eunomia.setup.policy_lookup import changed_parameters
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
 
@@ -35,7 +40,7 @@ Progress = Callable[[int, int, float], None]  # ended jobs, all jobs, virtual ti
 _PROGRESS_MOMENTS = 500  # between two reports of progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Result:
     """The results of one run. `jobs` has the columns of jobs.csv; `notes` state assumptions behind the numbers."""
 
@@ -47,6 +52,7 @@ class Result:
     refusals: Mapping[str, str] = field(default_factory=dict)  # job id → reason
     given_up: str = ""  # why the run was ended early, if it was
     outcomes: tuple[JobOutcome, ...] = ()  # of the jobs of a real run
+    offered_load: float | None = None  # mean demand of the jobs ÷ capacity while they arrive
 
     @property
     def summary(self) -> Mapping[str, float | int | None]:
@@ -67,6 +73,15 @@ class Result:
     def unfinished(self) -> tuple[str, ...]:
         """Return why jobs are unfinished; nothing if none is. Jobs outside a measured window are not counted."""
         return self.endings if self.given_up or self.summary["jobs_unfinished"] else ()
+
+    def __repr__(self) -> str:
+        done, jobs = self.summary["jobs_finished"], self.summary["jobs_submitted"]
+        mean = shown(self.summary["jct_mean_s"], "s")
+        return f"<Result of {spelling(self.scenario)}: {done:,} of {jobs:,} jobs finished, {mean} on average>"
+
+    def frame(self) -> pa.Table:
+        """Return the jobs as an Arrow table, one row each, which pandas, polars and duckdb read."""
+        return pa.table({name: pa.array(column.tolist()) for name, column in self.jobs.items()})
 
     def write(self, folder: Path) -> None:
         """Write summary.json, jobs.csv, tenants.csv, timing.json, and if there are apps apps.csv into a folder."""
@@ -95,29 +110,42 @@ class ProgressReporter:
         self._jobs, self._metrics, self._report = jobs, metrics, report
         self._moments = 0
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self._moments += 1
-        if self._moments % _PROGRESS_MOMENTS == 0:
-            self._report(self._metrics.ended, self._jobs, moment.at)
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self._count(1, moment.at)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        self._count(len(batch), batch.at.item(-1))
+
+    def _count(self, moments: int, at: float) -> None:
+        self._moments += moments
+        if self._moments >= _PROGRESS_MOMENTS:
+            self._moments = 0
+            self._report(self._metrics.ended, self._jobs, at)
 
 
 def simulate(
     scenario: Scenario | Path | str | Mapping[str, Any],
     *,
+    policy: str | Policy | None = None,
     record_to: Path | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Run a scenario in virtual time.
 
-    Takes a scenario, the path of a scenario file, or its content as a mapping. Writes moments and decisions to
-    `record_to`. Raises InvalidInput with everything that is wrong with the input.
+    Takes a scenario, the path of a scenario file, or its content as a mapping. `policy`, spelt as after `--policy` or
+    an object, takes the place of the scenario's. Writes moments and decisions to `record_to`. Raises
+    InvalidInput with everything that is wrong with the input.
     """
     if isinstance(scenario, Mapping):
         scenario = scenario_from_dict(scenario, Path.cwd())
     elif not isinstance(scenario, Scenario):
         scenario = load_scenario(Path(scenario))
     wall, cpu = time.perf_counter(), time.process_time()
-    setup = set_up(scenario)
+    if isinstance(policy, str):
+        scenario = scenario.with_policy(policy)
+    elif policy is not None:
+        scenario = scenario.with_policy_of(policy.info.name, changed_parameters(policy))
+    setup = set_up(scenario, policy=None if isinstance(policy, str) else policy)
     measured = measured_jobs(scenario, setup.jobs)
     policy_runner, metrics, refusals = InlinePolicyRunner(setup.policy), setup.metrics(), Refusals()
     observers: list[Observer] = [metrics, refusals]
@@ -126,16 +154,22 @@ def simulate(
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
             observers.append(ProgressReporter(len(setup.jobs), metrics, progress))
-        world = simulated_world(setup)
+        world = virtual_backend(setup)
         backend: Backend = world
         reports = observes_losses(setup.policy)
         if setup.tuners or reports:
-            assert isinstance(world, DetailedSimulation)  # the only simulation that reports steps of jobs
+            if not isinstance(world, TunableBackend):
+                rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
+                raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
+        if scenario.belief.duration != "declared":
+            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
-    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
+    if progress is not None:
+        progress(metrics.ended, metrics.ended, metrics.end_s)
+    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
     return Result(
         scenario=scenario,
         figures=figures,
@@ -144,6 +178,7 @@ def simulate(
         record=None if record_to is None else Record(record_to),
         refusals=refusals.why,
         given_up=stalled or world.given_up,
+        offered_load=setup.offered_load(),
     )
 
 
@@ -157,7 +192,7 @@ def timing(wall: float, cpu: float, runner: InlinePolicyRunner, setup: RunConfig
         "policy_cpu_s": runner.cpu_s,
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
         "rounds": runner.asks,
-        "solves": runner.asks if setup.policy.info.door == "shares" else 0,
+        "solves": runner.asks if setup.policy.info.answer_type == "shares" else 0,
         "round_cpu_ms_mean": 1000 * cpu_s / runner.asks if runner.asks else None,
         "decision_ms_p50": _latency_ms(runner, 50),
         "decision_ms_p99": _latency_ms(runner, 99),

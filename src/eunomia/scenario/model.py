@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, PrivateAttr
 
-from eunomia.inputs.problems import Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.policy_spec import parse_policy
 from eunomia.scenario.schema_models import (
     AppsSection,
@@ -77,6 +78,10 @@ class Scenario(Section):
         shown = None if value is None else str(value)
         return Problem(file=file, row=row, column=".".join(map(str, path)), value=shown, rule=rule, fix=fix)
 
+    def refused(self, path: KeyPath, rule: str, fix: str, value: object = None) -> InvalidInput:
+        """Return the error of one `problem`."""
+        return InvalidInput([self.problem(path, rule, fix, value)])
+
     def placed(self, name: str, base: Path, places: SourceLocations) -> Scenario:
         """Return the same scenario with its name, folder and places."""
         copy = self.model_copy()
@@ -89,6 +94,12 @@ class Scenario(Section):
         copy = self.model_copy(update={"policy": PolicySection.model_validate({**parameters, "name": name})})
         places = self._places.moved(("policy",), (f"--policy {spelling}", None))
         return copy.placed(self.name, self.base, places)
+
+    def with_policy_of(self, name: str, parameters: Mapping[str, Any]) -> Scenario:
+        """Return the scenario with the name and the parameters of a policy object."""
+        section = PolicySection.model_validate({**parameters, "name": name})
+        places = self._places.moved(("policy",), (f"policy {name}", None))
+        return self.model_copy(update={"policy": section}).placed(self.name, self.base, places)
 
     def as_dict(self) -> dict[str, Any]:
         """Return every key with its value, in JSON's types, as `scenario_from_dict` reads it: inf is "inf"."""

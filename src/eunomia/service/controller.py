@@ -19,7 +19,7 @@ import numpy as np
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.inputs.problems import InvalidInput
-from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, Start, Starts, Stop, WakeAt
+from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     Answered,
     Event,
@@ -34,7 +34,7 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
@@ -168,7 +168,7 @@ class Controller:
         turn = self._turn = Turn(max(self.at, now))
         if self.wake <= now:
             at, self.wake = max(self.at, self.wake), math.inf
-            self._emit("", Woken())
+            self._emit("", TimerFired())
             self._flush(at)
         self.at = max(self.at, now)
         while self._timers and self._timers[0][0] <= now:
@@ -279,9 +279,9 @@ class Controller:
             sizes = [
                 size
                 for size in (job.accelerators, *job.other_sizes())
-                if ((self.scheduler.belief.speeds.alone(kind, size) > 0) & (capacity >= size)).any()
+                if ((self.scheduler.belief.speeds.solo_throughput(kind, size) > 0) & (capacity >= size)).any()
             ]
-            speed = self.scheduler.belief.speeds.alone(kind, job.accelerators)
+            speed = self.scheduler.belief.speeds.solo_throughput(kind, job.accelerators)
         except (InvalidInput, LookupError) as error:
             text = str(error).splitlines()[0][:200]
             found.append(
@@ -582,7 +582,7 @@ class Controller:
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     if job_id in self.rows:  # else its gang has ended by now
                         self._stop(self.rows[job_id], int(epoch), save)
-            case WakeAt(at):
+            case SetTimer(at):
                 self.wake = at
             case GiveUp(job_id):
                 row = self.rows[job_id]

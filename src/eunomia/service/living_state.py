@@ -145,7 +145,7 @@ def policy(controller: Controller) -> dict[str, Any]:
     certificate = None if proof is None else {"objective": proof.objective, "bound": proof.bound, "gap": proof.gap}
     return {
         "name": setup.policy.info.name,
-        "door": setup.policy.info.door,
+        "door": setup.policy.info.answer_type,
         "objective": setup.policy.info.objective,
         "parameters": setup.scenario.policy.parameters,
         "lease_s": None if np.isinf(setup.mechanism.lease_s) else setup.mechanism.lease_s,

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.arrays import Floats
-from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
+from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import toml
 from eunomia.scenario.load import scenario_from_parts
@@ -94,22 +94,22 @@ class TypedSpeeds:
         names = types.split(",") if types else self.types
         return name, np.array([float(each in names) for each in self.types])
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang on each type, (type,)."""
         name, allowed = self._allowed(job_type)
-        return allowed if not name else np.asarray(self._speeds.alone(name, scale_factor) * allowed)
+        return allowed if not name else np.asarray(self._speeds.solo_throughput(name, scale_factor) * allowed)
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang beside another one, (type,); 0 where a type is not known."""
         (mine, allowed), (other, also) = self._allowed(job_type), self._allowed(partner)
         if not mine or not other:
             return np.zeros(len(self.types))
-        return np.asarray(self._speeds.beside(mine, other, scale_factor) * allowed * also)
+        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also)
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang spread over machines, (type,)."""
         name, allowed = self._allowed(job_type)
-        return allowed if not name else np.asarray(apart(self._speeds, name, scale_factor) * allowed)
+        return allowed if not name else np.asarray(spread_throughput(self._speeds, name, scale_factor) * allowed)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the slowdown at each level, (LEVELS,)."""
@@ -229,7 +229,7 @@ def plan(site: Site) -> list[str]:
         f"listens:   {where}, and the unix socket {site.state / 'service.sock'} for this machine's operator",
         "access:    bearer tokens with a role; there is no switch for off",
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
-        f"policy:    {setup.policy.info.name} ({setup.policy.info.door}); seats are given {cut}",
+        f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
         f"jobs:      as processes of user {_user()}; they outlive the service by {service.supervisor_lease_s:g} s",
         *(f"note:      {note}" for note in setup.notes),
     ]

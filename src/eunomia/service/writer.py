@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from eunomia.core.scheduler import Scheduler
-from eunomia.model.decisions import WakeAt
-from eunomia.model.events import JobSubmitted, Moment, Woken
+from eunomia.model.decisions import SetTimer
+from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
@@ -147,7 +147,7 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
             raise _differs(store, "; ".join(problems))
     for seq, lines, stored_digest in store.moments(last):
         moment = _moment(lines)
-        if any(isinstance(event, Woken) for event in moment.events):
+        if any(isinstance(event, TimerFired) for event in moment.events):
             wake = float("inf")
         decisions = scheduler.handle(moment)
         if "".join(step_lines(moment, decisions)) != lines:
@@ -155,7 +155,7 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
         if stored_digest is not None and (found := digest(scheduler)) != stored_digest:
             raise _differs(store, f"the state after moment {seq} has digest {found}, and {stored_digest} was stored")
         for decision in decisions:
-            if isinstance(decision, WakeAt):
+            if isinstance(decision, SetTimer):
                 wake = decision.at
         last = seq
     return last, wake

@@ -59,6 +59,13 @@ def find_policy(name: str, parameters: Mapping[str, Any], base: Path, where: Whe
         raise InvalidInput([problem]) from error
 
 
+def changed_parameters(policy: Policy) -> dict[str, Any]:
+    """Return the parameters of a policy object that differ from their defaults, by name."""
+    if not is_dataclass(policy):
+        return {}
+    return {one.name: value for one in fields(policy) if (value := getattr(policy, one.name)) != one.default}
+
+
 def _class_of(name: str, base: Path, where: Where) -> Callable[..., Policy]:
     return load(name) if name in POLICIES else PLUGINS.find(name, base, where, known_policies())
 

@@ -57,10 +57,11 @@ def _merge_similar(notes: Iterable[str]) -> Iterator[str]:
 def _groups(sweep: SweepFile, frame: AxisRoles, outcome: SweepResult) -> Iterator[Group]:
     """Yield each comparison, in order of the file."""
     cells_by_group: dict[str, dict[tuple[float, Label], dict[str, dict[int, float]]]] = {}
-    for row, summary in zip(outcome.rows, outcome.summaries, strict=True):
+    loads = outcome.offered_load or (None,) * len(outcome.rows)
+    for row, summary, offered in zip(outcome.rows, outcome.summaries, loads, strict=True):
         key = (float(row.labels[frame.along] or 0.0), row.labels[frame.compare])
         values = cells_by_group.setdefault(frame.group(row), {}).setdefault(key, defaultdict(dict))
-        for name, value in summary.items():
+        for name, value in (*summary.items(), ("offered_load", offered)):
             if value is not None:
                 values[name][row.scenario.seed] = float(value)
     for name, cells in cells_by_group.items():

@@ -66,6 +66,7 @@ class SweepResult:
     failures: tuple[Failure, ...]
     found_done: int  # rows done before
     unfinished: tuple[Unfinished, ...] = ()  # done, but with unfinished jobs
+    offered_load: tuple[float | None, ...] = ()  # of `rows`
 
 
 def carry_out(
@@ -99,6 +100,7 @@ def carry_out(
             failures=failures,
             found_done=tracker.found_done,
             unfinished=tuple(Unfinished(row=row, why=why) for row, why in why_unfinished if why),
+            offered_load=tuple(store.offered_load(row.scenario_hash) for row in done),
         )
 
 

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from eunomia.inputs.table import InputTable
 from eunomia.model.arrays import Floats, Ints
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Trace:
     """The jobs of a trace, one entry per job in every column, in order of (submission, row in the file).
 
@@ -51,6 +52,14 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self):,} jobs from {self.source}>"
+
+    def frame(self) -> pa.Table:
+        """Return the jobs as an Arrow table, one row each, which pandas, polars and duckdb read."""
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return pa.table({name: pa.array(list(column)) for name, column in columns.items() if column is not None})
 
     def take(self, keep: Ints) -> Trace:
         """Return the jobs at the positions `keep`, in that order, with the notes of the whole trace."""

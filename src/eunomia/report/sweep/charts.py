@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from eunomia.report.chart import NO_VALUES, Axis, Chart, Panel, Series
+from eunomia.report.differences import forest, forest_series
 from eunomia.report.number_format import Unit, shown
+from eunomia.report.styles import styles_of
 from eunomia.report.sweep.content import Group, Interval, SweepContent
 
 DRAWN: tuple[tuple[str, str, Unit], ...] = (
@@ -23,8 +25,40 @@ DRAWN: tuple[tuple[str, str, Unit], ...] = (
 
 
 def charts(content: SweepContent) -> tuple[Chart, ...]:
-    """Return a chart for each quantity that has data: curves where there are several places, else bars."""
-    return tuple(_charts(content))
+    """Return the differences, then a chart for each quantity: curves where there are several places, else bars."""
+    return (*_differences(content), *_charts(content))
+
+
+def _differences(content: SweepContent) -> Iterator[Chart]:
+    """Yield for each group of settings the differences to the baseline, one panel for each quantity."""
+    names = [name for name in content.compared if name != content.baseline]
+    for number, group in enumerate(content.groups):
+        panels = [
+            Panel(title=what, series=series)
+            for quantity, what, _ in DRAWN
+            if (series := tuple(_forest_series(content, group, names, quantity)))
+        ]
+        if panels:
+            yield forest(
+                f"differences_{number}" if len(content.groups) > 1 else "differences",
+                f"Differences to {content.baseline}{f' with {group.name}' if group.name else ''}",
+                content.baseline,
+                f"Whiskers are {100 * content.confidence:g} % intervals of the change in a typical seed.",
+                names,
+                panels,
+            )
+
+
+def _forest_series(content: SweepContent, group: Group, names: list[str], quantity: str) -> Iterator[Series]:
+    """Yield one series for each place that has ratios."""
+    for place in content.places:
+        found = {s.name: s.versus[quantity] for s in group.settings if s.place == place and quantity in s.versus}
+        known = [(at, found[name]) for at, name in enumerate(names) if name in found and found[name].relative]
+        if known:
+            title = f"{content.along} {place:g}" if len(content.places) > 1 else ""
+            ends = [versus.relative for _, versus in known if versus.relative is not None]
+            tones = tuple(versus.verdict for _, versus in known)
+            yield forest_series(title, [at for at, _ in known], [(e.mean, e.low, e.high) for e in ends], tones)
 
 
 def _charts(content: SweepContent) -> Iterator[Chart]:
@@ -36,12 +70,10 @@ def _charts(content: SweepContent) -> Iterator[Chart]:
             yield Chart(
                 name=f"sweep_{name}",
                 title=f"{what} {kind}".strip(),
-                how_to_read="Averages over the seeds; a band holds the true average with "
-                f"{100 * content.confidence:g} % confidence, and there is none for one seed. Bands may overlap though "
-                "the paired difference is real: see the table of differences.",
+                how_to_read="",
                 kind="line" if several else "bars",
                 x=Axis(label=content.along, unit="plain"),
-                y=Axis(label=what.lower(), unit=unit, low=0.0),
+                y=Axis(label=what.lower(), unit=unit, low=None if several else 0.0),
                 panels=tuple(panel for panel in panels if panel.series),
                 categories=() if several else ("",),
             )
@@ -51,7 +83,7 @@ def _series(content: SweepContent, group: Group, name: str, unit: Unit) -> tuple
     """Return one line, or one bar, for each name in `content.compared`."""
     x = np.array(content.places) if len(content.places) > 1 else np.zeros(1)
     series = []
-    for style, compared in enumerate(content.compared):
+    for compared, style in styles_of(content.compared).items():
         by_place = {s.place: s.averages[name] for s in group.settings if s.name == compared and name in s.averages}
         if not by_place:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 # better, worse: the interval excludes 0. noise: it includes 0. alike: less than 1 %, and the interval excludes 0 or
@@ -64,3 +64,15 @@ class SweepContent:
     failures: tuple[tuple[str, str], ...]  # run, error
     notes: tuple[str, ...]
     sweep_toml: str
+
+    def renamed(self, names: Mapping[str, str]) -> SweepContent:
+        """Return the content with other names of what is compared."""
+
+        def name(old: str) -> str:
+            return names.get(old, old)
+
+        groups = tuple(
+            replace(group, settings=tuple(replace(one, name=name(one.name)) for one in group.settings))
+            for group in self.groups
+        )
+        return replace(self, compared=tuple(map(name, self.compared)), baseline=name(self.baseline), groups=groups)

@@ -1,11 +1,13 @@
-"""The verdict of a sweep: sentences that say what is better than the baseline, where, and what is noise."""
+"""The verdict of a sweep: what to do and at what price, and where runs are better or worse than the baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eunomia.report.findings import Findings, signed
 from eunomia.report.number_format import plural
 from eunomia.report.sweep.content import BaselineDifference, Group, SweepContent, SweepSetting, Verdict
+from eunomia.report.table import COLUMNS
 
 QUANTITIES = (
     ("jct_mean_s", "average completion time"),
@@ -21,21 +23,98 @@ TEXT_BY_VERDICT: dict[Verdict, str] = {
     "worse": "worse",
     "noise": "a difference that is noise",
     "alike": "alike within 1 %",
-    "unknown": "a difference of one run, which may be noise",
+    "unknown": "on these jobs",
     "unfit": "not comparable, as one did not finish jobs that the other finished",
 }
+SHOWN = frozenset(column.name for column in COLUMNS if column.better)  # compared in the table of differences
 OTHER_JOBS = (
     "to learn how much other jobs would change these numbers, generate jobs (workload.generator) or take other parts "
     "of the trace (workload.start_s, workload.end_s)"
 )
 
 
-def findings(content: SweepContent) -> tuple[str, ...]:
-    """Return the sentences; the last say how far to trust them."""
-    sentences = [sentence for group in content.groups for sentence in _group(content, group)]
+def findings(content: SweepContent) -> Findings:
+    """Return the verdict: `details` are not in it."""
+    certain, *more = certainty(content)
     if len(content.compared) < 2:
-        sentences.append(f"Only {content.baseline} ran: there is nothing to compare it with.")
-    return (*_failed(content), *sentences, *certainty(content))
+        answer = f"Only {content.baseline} ran: there is nothing to compare it with."
+        return Findings(warnings=tuple(_failed(content)), answer=answer, certainty=certain, more=tuple(more))
+    answers = [_answer(content, group) for group in content.groups]
+    chosen = {name for name, _ in answers}
+    return Findings(
+        warnings=tuple(_failed(content)),
+        answer=" ".join(text for _, text in answers),
+        certainty=certain,
+        chosen=chosen.pop() if len(chosen) == 1 else "",
+        more=tuple(more),
+    )
+
+
+def _answer(content: SweepContent, group: Group) -> tuple[str, str]:
+    """Return the name that is best at most places, and the sentence that says so, with what it is worse in."""
+    where = f"With {group.name}: " if group.name else ""
+    settings: dict[str, list[SweepSetting]] = {}
+    for setting in group.settings:
+        if setting.versus:
+            settings.setdefault(setting.name, []).append(setting)
+    scores = {name: _score(own) for name, own in settings.items()}
+    best = max(scores, key=lambda name: scores[name], default="")
+    if not best or scores[best] <= (0, 0.0):
+        unknown = [s.versus["jct_mean_s"] for own in settings.values() for s in own if "jct_mean_s" in s.versus]
+        if unknown and all(versus.verdict == "unknown" for versus in unknown):
+            return _answer_of_one_run(content, settings, where)
+        return content.baseline, f"{where}Keep {content.baseline}: no other run completes jobs sooner for certain."
+    own = [setting for setting in settings[best] if "jct_mean_s" in setting.versus]
+    better = [s for s in own if s.versus["jct_mean_s"].verdict == "better"]
+    text = f"{where}Use {best}: jobs complete sooner on average than under {content.baseline}"
+    places = f"at {content.along} " if len(content.places) > 1 else ""
+    text += f" {places}{', '.join(_at(content, s, s.versus['jct_mean_s']) for s in better[:MOST_PLACES])}."
+    others = [s for s in own if s not in better]
+    if others:
+        text += f" Not for certain at {content.along} {', '.join(f'{s.place:g}' for s in others)}."
+    return best, f"{text}{_price(content, own)}"
+
+
+def _score(settings: Sequence[SweepSetting]) -> tuple[int, float]:
+    """Return at how many more places a name is better than worse, and by how much its average time falls."""
+    found = [setting.versus["jct_mean_s"] for setting in settings if "jct_mean_s" in setting.versus]
+    sure = sum((one.verdict == "better") - (one.verdict == "worse") for one in found)
+    return sure, -sum(one.relative.mean for one in found if one.relative is not None and one.verdict == "better")
+
+
+def _answer_of_one_run(content: SweepContent, settings: dict[str, list[SweepSetting]], where: str) -> tuple[str, str]:
+    """Return the answer where each place has one run: it holds for these jobs."""
+
+    def change(name: str) -> float:
+        found = [s.versus["jct_mean_s"].relative for s in settings[name] if "jct_mean_s" in s.versus]
+        return sum(one.mean for one in found if one is not None)
+
+    best = min(settings, key=change)
+    if change(best) >= 0:
+        return content.baseline, f"{where}On these jobs keep {content.baseline}: no other run completes them sooner."
+    own = [s for s in settings[best] if "jct_mean_s" in s.versus]
+    several = len(content.places) > 1
+    changes = ", ".join(
+        f"{percent(s.versus['jct_mean_s'])}{f' at {content.along} {s.place:g}' * several}" for s in own[:MOST_PLACES]
+    )
+    return best, f"{where}On these jobs use {best}: the average completion time changes by {changes}."
+
+
+def _price(content: SweepContent, settings: Sequence[SweepSetting]) -> str:
+    """Return in what the recommended name is worse for certain."""
+    worse = []
+    for quantity, what in QUANTITIES[1:]:
+        found = [s for s in settings if quantity in s.versus and s.versus[quantity].verdict == "worse"]
+        if found:
+            at = f" at {content.along} " if len(content.places) > 1 else " "
+            changes = ", ".join(_at(content, s, s.versus[quantity]) for s in found[:MOST_PLACES])
+            worse.append(f"{what}{at}{changes}")
+    return f" The price: {'; '.join(worse)}." if worse else " Nothing else here is worse for certain."
+
+
+def details(content: SweepContent) -> tuple[str, ...]:
+    """Return a sentence for each name and quantity: where it is better, worse, or not known to differ."""
+    return tuple(sentence for group in content.groups for sentence in _group(content, group))
 
 
 def _failed(content: SweepContent) -> list[str]:
@@ -75,7 +154,7 @@ def _many(pairs: Sequence[tuple[SweepSetting, BaselineDifference]]) -> str:
     """Return the places, and the range of their changes."""
     where = ", ".join(f"{setting.place:g}" for setting, _ in pairs)
     changes = [versus.relative.mean for _, versus in pairs if versus.relative is not None]
-    return f"{where} ({_signed(min(changes))} to {_signed(max(changes))})" if changes else where
+    return f"{where} ({signed(min(changes))} to {signed(max(changes))})" if changes else where
 
 
 def _at(content: SweepContent, setting: SweepSetting, versus: BaselineDifference) -> str:
@@ -92,16 +171,8 @@ def percent(versus: BaselineDifference) -> str:
     if change is None:
         return ""
     if change.low is None or change.high is None:
-        return _signed(change.mean)
-    return f"{_signed(change.mean)}, {_signed(change.low)} to {_signed(change.high)}"
-
-
-def _signed(part: float) -> str:
-    percent = 100 * part
-    if percent > 1000:
-        return f"{part + 1:,.0f} times"
-    digits = 0 if abs(percent) >= 10 else 1
-    return f"{percent:+.{digits}f} %".replace("-", "−")
+        return signed(change.mean)
+    return f"{signed(change.mean)}, {signed(change.low)} to {signed(change.high)}"
 
 
 def certainty(content: SweepContent) -> list[str]:
@@ -112,9 +183,9 @@ def certainty(content: SweepContent) -> list[str]:
         return ["No run is done."]
     identical = _identical_seeds(settings)
     if counts[-1] == 1 and identical:
-        return [*identical, f"There are no intervals; {OTHER_JOBS}."]
+        return [f"{identical[0]} This holds for these jobs; {OTHER_JOBS}."]
     if counts[-1] == 1:
-        return ["One seed: there are no intervals, and how much another seed would change these numbers is not known."]
+        return ["This holds for these jobs: there is one seed, so how much other jobs would change it is not known."]
     seeds = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     percent = f"{100 * content.confidence:g} %"
     sentences = [
@@ -122,7 +193,12 @@ def certainty(content: SweepContent) -> list[str]:
         "(Student's t, of ratios on a log scale). A difference whose interval includes 0 is called noise.",
         *identical,
     ]
-    tested = sum(name in setting.versus for setting in settings for name, _ in QUANTITIES)
+    tested = sum(
+        versus.change.low is not None
+        for setting in settings
+        for name, versus in setting.versus.items()
+        if name in SHOWN
+    )
     if tested > 1:
         chance = tested * (1 - content.confidence)
         sentences.append(

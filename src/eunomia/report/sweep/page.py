@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 
 from eunomia.inputs.atomic_write import write_whole
-from eunomia.report.escape import escaped
+from eunomia.report.escape import escaped, plain
 from eunomia.report.numbers import chart_numbers
-from eunomia.report.page import charts_section, document, sentences
+from eunomia.report.page import charts_section, document, section, sentences, verdict_section, wide
 from eunomia.report.sweep.charts import charts
 from eunomia.report.sweep.content import Group, SweepContent
 from eunomia.report.sweep.findings import findings
@@ -23,18 +24,21 @@ def write_sweep_report(content: SweepContent, path: Path) -> None:
 def page(content: SweepContent) -> str:
     """Return the HTML. Without JavaScript the text and the tables are still shown."""
     drawn = charts(content)
+    hint = (
+        f"Averages over the seeds; a band holds the true average with {100 * content.confidence:g} % confidence, and "
+        "there is none for one seed. Bands may overlap though the paired difference is real: see the differences."
+    )
     failures = sentences("Failed", [f"{run}: {error}" for run, error in content.failures])
     tables = "\n".join(_tables(content, group) for group in content.groups)
-    details = (
-        '<section aria-label="Details"><h2>Details</h2>\n'
-        f"<details><summary>The sweep</summary><pre>{escaped(content.sweep_toml)}</pre></details></section>"
+    details = section(
+        "Details", f"<details><summary>The sweep</summary><pre>{escaped(content.sweep_toml)}</pre></details>"
     )
     parts = (
-        sentences("Verdict", findings(content)),
+        verdict_section(findings(content)),
         failures,
-        sentences("Notes", content.notes),
+        charts_section(drawn, hint=hint),
         tables,
-        charts_section(drawn),
+        sentences("Notes", content.notes),
         details,
     )
     block = {
@@ -47,10 +51,21 @@ def page(content: SweepContent) -> str:
         "baseline": content.baseline,
         "along": content.along,
         "confidence": content.confidence,
+        "best": [plain(name) for name in _best_first(content)],
         "groups": [asdict(group) for group in content.groups],
         "charts": [chart_numbers(chart) for chart in drawn],
     }
     return document(content.title, content.subtitle, "\n".join(parts), block)
+
+
+def _best_first(content: SweepContent) -> list[str]:
+    """Return the compared names by their average completion time, over all places."""
+    total: dict[str, list[float]] = {name: [] for name in content.compared}
+    for group in content.groups:
+        for setting in group.settings:
+            if "jct_mean_s" in setting.averages:
+                total[setting.name].append(setting.averages["jct_mean_s"].mean)
+    return sorted(content.compared, key=lambda name: sum(total[name]) / len(total[name]) if total[name] else math.inf)
 
 
 def _tables(content: SweepContent, group: Group) -> str:
@@ -73,8 +88,4 @@ def _tables(content: SweepContent, group: Group) -> str:
 
 def _box(heading: str, table: str, hint: str) -> str:
     """Return a table that scrolls by itself on a narrow page."""
-    name = escaped(heading)
-    return (
-        f'<section aria-label="{name}"><h2>{name}</h2>\n<div class="wide" tabindex="0" role="region" '
-        f'aria-label="{name}">{table}</div>\n<p class="hint">{escaped(hint)}</p></section>'
-    )
+    return section(heading, f'{wide(heading, table)}\n<p class="hint">{escaped(hint)}</p>')

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from eunomia.report.escape import escaped
-from eunomia.report.number_format import ABSENT, Unit, shown
-from eunomia.report.sweep.content import Group, Interval, SweepContent, SweepSetting
+from eunomia.report.number_format import ABSENT
+from eunomia.report.sweep.content import Group, SweepContent, SweepSetting
 from eunomia.report.sweep.findings import percent
-from eunomia.report.table import COLUMNS, Column
+from eunomia.report.table import COLUMNS, Column, ScaledColumn, heading, number, scale_of
 
-LABELS = {"unknown": "one run", "unfit": "not comparable"}  # of verdicts that are not their own label
+LABELS = {"unknown": "these jobs", "unfit": "not comparable"}  # of verdicts that are not their own label
 
 
 def averages(content: SweepContent, group: Group) -> str:
@@ -31,49 +31,45 @@ def _columns(group: Group, names: Callable[[SweepSetting], Iterable[str]]) -> li
     return [column for column in COLUMNS if column.name in known]
 
 
-def _table(
-    content: SweepContent,
-    settings: Sequence[SweepSetting],
-    columns: Sequence[Column],
-    cell: Callable[[SweepSetting, Column], str],
-) -> str:
+Cell = Callable[[SweepSetting, ScaledColumn], tuple[float | None, str]]  # the number to sort by, and HTML
+
+
+def _table(content: SweepContent, settings: Sequence[SweepSetting], columns: Sequence[Column], cell: Cell) -> str:
     several = len(content.places) > 1
-    heads = ["Run", *([content.along] if several else []), *(column.heading for column in columns)]
+    scaled = [(column, scale_of(column, [cell(s, (column, None))[0] for s in settings])) for column in columns]
+    heads = ["Run", *([content.along] if several else []), *(heading(*column) for column in scaled)]
     head = "".join(f'<th scope="col">{escaped(text)}</th>' for text in heads)
     rows = []
     for row, setting in enumerate(settings):
         begins = ' class="next"' if row and several and setting.place != settings[row - 1].place else ""
-        where = f"<td>{setting.place:g}</td>" if several else ""
-        cells = "".join(f"<td>{cell(setting, column)}</td>" for column in columns)
+        where = f'<td data-v="{setting.place:g}">{setting.place:g}</td>' if several else ""
+        made = [cell(setting, column) for column in scaled]
+        cells = "".join(f'<td data-v="{"" if value is None else f"{value:.9g}"}">{text}</td>' for value, text in made)
         rows.append(f'<tr{begins}><th scope="row">{escaped(setting.name)}</th>{where}{cells}</tr>')
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<table class="sortable"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
 
 
-def _average(setting: SweepSetting, column: Column) -> str:
-    average = setting.averages.get(column.name)
+def _average(setting: SweepSetting, scaled: ScaledColumn) -> tuple[float | None, str]:
+    average = setting.averages.get(scaled[0].name)
     if average is None:
-        return ABSENT
-    return f"{escaped(shown(average.mean, column.unit))} <small>{_unbroken(_half(average, column.unit))}</small>"
+        return None, ABSENT
+    half = "" if average.high in (None, average.mean) else f"± {number((average.high or 0.0) - average.mean, *scaled)}"
+    return average.mean, f"{escaped(number(average.mean, *scaled))} <small>{_unbroken(half)}</small>"
 
 
 def _unbroken(text: str) -> str:
-    """Return the text with no line break beside a sign or before a unit, escaped."""
-    return escaped(text.replace("± ", "±\u00a0").replace(" %", "\u00a0%"))
+    """Return the text without line breaks, escaped."""
+    return escaped(text.replace(" ", "\u00a0"))
 
 
-def _half(average: Interval, unit: Unit) -> str:
-    if average.high is None or average.high == average.mean:
-        return ""
-    return f"± {shown(average.high - average.mean, unit)}"
-
-
-def _difference(setting: SweepSetting, column: Column) -> str:
+def _difference(setting: SweepSetting, scaled: ScaledColumn) -> tuple[float | None, str]:
     """Return the difference in its unit, in per cent of the baseline, and its verdict."""
-    found = setting.versus.get(column.name)
+    found = setting.versus.get(scaled[0].name)
     if found is None:
-        return ABSENT
+        return None, ABSENT
     sign = "−" if found.change.mean < 0 else "+"
-    size = escaped(f"{sign}{shown(abs(found.change.mean), column.unit)}")
-    part = percent(found) or _half(found.change, column.unit)
+    size = escaped(f"{sign}{number(abs(found.change.mean), *scaled)}")
+    change, _, ends = percent(found).partition(", ")
+    parts = "<br>".join(_unbroken(text) for text in (change, ends) if text)
     label = LABELS.get(found.verdict, found.verdict)
-    return f'{size} <small>{_unbroken(part)}</small><small class="{found.verdict}">{label}</small>'
+    return found.change.mean, f'{size} <small>{parts}</small><small class="{found.verdict}">{label}</small>'
