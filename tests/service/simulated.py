@@ -19,7 +19,7 @@ from tests.service.bench import OPERATOR, Bench
 
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
 from eunomia.service.job_document import parse_job
-from eunomia.service.messages import Cancel, Change, ChangeNode, Hold, Launch, Principal, Release, Request, Submit
+from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Hold, Launch, Principal, Release, Request, Submit
 from eunomia.service.store.sqlite import SqliteStore
 
 SITE = """\
@@ -235,7 +235,7 @@ class Simulation:
             pair = [Hold(job := rng.choice(jobs)), Release(job)]
             self._turn([Request(action, OPERATOR) for action in rng.sample(pair, 2)])
         elif draw < 0.48 and jobs:
-            self._request(Change(rng.choice(jobs), {"weight": rng.choice([0.5, 2.0])}), OPERATOR)
+            self._request(ChangeJob(rng.choice(jobs), {"weight": rng.choice([0.5, 2.0])}), OPERATOR)
         elif draw < 0.52:
             node = rng.choice(self.bench.site.node_names())
             self._request(ChangeNode(node, rng.choice(["drain", "resume", "resume"])), OPERATOR)

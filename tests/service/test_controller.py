@@ -11,7 +11,7 @@ from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service.controller import Turn
-from eunomia.service.messages import Cancel, Change, ChangeNode, Halt, Hold, Launch, Release, Request
+from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
 from eunomia.service.store import SqliteStore, StoreProblem
 from eunomia.service.store import sqlite as store_module
 from eunomia.service.store.schema import VERSION
@@ -116,8 +116,8 @@ def test_a_cancelled_job_never_starts_again_and_its_late_end_is_taken(bench: Ben
 
 def test_others_jobs_answer_as_unknown_ones_and_only_owners_change_a_job(bench: Bench) -> None:
     job = bench.submit().body["id"]
-    for action in (Cancel(job), Hold(job), Release(job), Change(job, {"weight": 2.0})):
-        unknown = type(action)(*("9-zzzzz", *([{"weight": 2.0}] if isinstance(action, Change) else [])))
+    for action in (Cancel(job), Hold(job), Release(job), ChangeJob(job, {"weight": 2.0})):
+        unknown = type(action)(*("9-zzzzz", *([{"weight": 2.0}] if isinstance(action, ChangeJob) else [])))
         foreign, absent = bench.do(Request(action, BOB), Request(unknown, BOB))
         assert foreign == absent
         assert foreign is not None

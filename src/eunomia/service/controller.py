@@ -46,7 +46,7 @@ from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocume
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import (
     Cancel,
-    Change,
+    ChangeJob,
     ChangeNode,
     Halt,
     Hold,
@@ -405,7 +405,7 @@ class Controller:
             else:
                 self._changed(row, "")
 
-    def _change(self, action: Change, who: Principal) -> Reply:
+    def _change(self, action: ChangeJob, who: Principal) -> Reply:
         row = self._found(action.job_id, who)
         if isinstance(row, Reply):
             return row
@@ -708,7 +708,7 @@ _HANDLERS: dict[type, Callable[..., Reply]] = {
     Cancel: Controller._cancel,
     Hold: Controller._hold,
     Release: Controller._release,
-    Change: Controller._change,
+    ChangeJob: Controller._change,
     ChangeNode: Controller._change_node,
 }
 assert TERMINAL.isdisjoint(WAITING | SEATED)

@@ -66,7 +66,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeJob:
     """Change keys of a job: weight, deadline_s, name, labels, max_run_s."""
 
     job_id: str
@@ -82,7 +82,7 @@ class ChangeNode:
     reason: str = ""
 
 
-Action: TypeAlias = Submit | Cancel | Hold | Release | Change | ChangeNode
+Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +131,5 @@ class Halt:
 Order: TypeAlias = Launch | Halt
 Input: TypeAlias = Request | Report
 
-__all__ = ["Action", "Cancel", "Change", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order", "Principal",
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order", "Principal",
            "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip

@@ -36,7 +36,7 @@ SNAPSHOT_EVERY = 4096  # moments
 _log = logging.getLogger(__name__)
 
 
-class Clock(Protocol):
+class ServiceClock(Protocol):
     """Where the writer gets the time from."""
 
     def now(self) -> float:
@@ -249,7 +249,7 @@ class _Work:
 class Writer:
     """Takes requests and reports from any thread; one thread runs `run`, which alone changes controller and store."""
 
-    def __init__(self, controller: Controller, store: SqliteStore, clock: Clock) -> None:
+    def __init__(self, controller: Controller, store: SqliteStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         self.world: WorldOrders | None = None
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0

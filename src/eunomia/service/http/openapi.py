@@ -90,7 +90,7 @@ def _schemas() -> dict[str, Any]:
                 {"type": "array", "items": {"$ref": "#/components/schemas/Job"}, "minItems": 1, "maxItems": 10_000},
             ]
         },
-        "Change": {"type": "object", "minProperties": 1},
+        "ChangeJob": {"type": "object", "minProperties": 1},
         "NodeChange": {
             "type": "object",
             "properties": {"action": {"enum": ["drain", "resume"]}, "reason": text},

@@ -23,7 +23,7 @@ from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, all
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
-from eunomia.service.messages import ROLES, Cancel, Change, ChangeNode, Hold, Principal, Release, Submit
+from eunomia.service.messages import ROLES, Cancel, ChangeJob, ChangeNode, Hold, Principal, Release, Submit
 
 PAGE, MOST_PAGE = 100, 1000
 MOST_JOBS = 10_000  # in one list
@@ -164,7 +164,7 @@ async def change(service: Service, request: Request, who: Principal) -> dict[str
     data = await read_json(request)
     if not isinstance(data, dict) or not data:
         raise Refused(422, "the body is an object with the keys to change")
-    return await _act(service, request, who, Change(request.path_params["id"], data))
+    return await _act(service, request, who, ChangeJob(request.path_params["id"], data))
 
 
 async def log(service: Service, request: Request, who: Principal) -> Response:
@@ -442,7 +442,7 @@ ROUTES: tuple[ApiRoute, ...] = (
              query=("state", "tenant", "label", "limit", "cursor")),
     ApiRoute("GET", _JOB, "viewer", "job", "Show a job with its history", show_job),
     ApiRoute("DELETE", _JOB, "submitter", "owned job", "Cancel a job", cancel),
-    ApiRoute("PATCH", _JOB, "submitter", "owned job", "Change keys of a job", change, body="Change"),
+    ApiRoute("PATCH", _JOB, "submitter", "owned job", "Change keys of a job", change, body="ChangeJob"),
     ApiRoute("POST", f"{_JOB}/hold", "submitter", "owned job", "Hold a job", hold),
     ApiRoute("POST", f"{_JOB}/release", "submitter", "owned job", "Release a held job", release),
     ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log, query=("from", "follow"),
