@@ -48,6 +48,12 @@ test-extras: env ## run the tests that need Optuna or SciPy (installs both into 
 		tests/reproduction/test_parts_by_hand.py::test_between_scattered_points_the_delaunay_triangle_counts \
 		tests/reproduction/test_peers.py::test_pollux_tiresias_and_optimus_are_as_near_as_interpolation_allows
 
+.PHONY: test-service
+test-service: env ## run the tests of the service (installs the extra into .venv; without it those over HTTP are skipped)
+	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
+		--require-hashes -r requirements-extras.lock
+	@$(INSIDE) $(RUN) pytest $(PYTEST_FLAGS) tests/service
+
 .PHONY: check
 check: check-static test ## format, lint, types, import direction, links of the docs, and the tests
 
@@ -69,6 +75,13 @@ bench: env ## measure side by side with other systems (installs cvxpy into .venv
 	-@$(RUN) pip install --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all: \
 		--require-hashes -r requirements-bench.lock
 	@$(RUN) benchmarks
+
+DATA ?= ../shared/data
+.PHONY: figures
+figures: env ## redo the tables of the pages of results in the background, resumable; DATA=... has the reference data
+	@.venv/bin/python tools/make_figures.py --data '$(DATA)' --list
+	@nohup nice .venv/bin/python tools/make_figures.py --data '$(DATA)' >/dev/null 2>&1 &
+	@echo 'started; see out/figures/progress.log'
 
 .PHONY: docs
 docs: env ## write the page of policies, and the reference from the docstrings to out/reference/

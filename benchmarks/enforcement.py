@@ -17,8 +17,8 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.gavel_rounds import GavelRounds
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.arrays import Floats
-from eunomia.model.decisions import Ask, WakeAt
-from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
+from eunomia.model.decisions import Ask, SetTimer
+from eunomia.model.events import Answered, JobSubmitted, Moment, TimerFired
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.topology import Node, Topology
@@ -38,11 +38,11 @@ class Listed:
     throughput: Floats  # (job, type)
     types: tuple[str, ...] = TYPES
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
         return np.asarray(self.throughput[int(job_type)])
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return 0: no job shares."""
         return np.zeros(len(self.types))
 
@@ -88,13 +88,13 @@ def errors(way: str, table: Table, rounds: int, start_s: float = 0.0) -> tuple[F
                     answer = policy.decide(decision.view)
                     x = np.asarray(answer.x)
                     pending.append(Moment(at, (Answered(decision.asked, answer),)))
-                elif isinstance(decision, WakeAt):
+                elif isinstance(decision, SetTimer):
                     wake = decision.at
         opened += 1
         at = wake if wake < math.inf else at + ROUND_S
         if opened == rounds:
             return core.ledger.received_at(at, core.state.active) / at - x, x
-        events = (Woken(),)
+        events = (TimerFired(),)
 
 
 def main() -> None:

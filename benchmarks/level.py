@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.side_by_side import Comparison, compare, demand_equal
 from eunomia.model.arrays import Floats
+from eunomia.policies.shares.share_inputs import relative_speed
 from eunomia.solvers.max_min import highest_level
 
 JOBS = (100, 1_000, 5_000)
@@ -74,8 +75,8 @@ def cases() -> Iterator[Comparison]:
     """Yield one comparison for each number of jobs."""
     for jobs in JOBS:
         problem = _problem(jobs)
-        gain, size, capacity, second = problem
-        ours = partial(highest_level, gain, size, capacity, np.ones(jobs), second=second)
+        gain, size, capacity, _ = problem
+        ours = partial(highest_level, gain, size, capacity, np.ones(jobs), second=relative_speed)
         other = partial(textbook, *problem)
         demand_equal(abs(ours().objective / other() - 1) < 1e-6, "max-min", jobs)  # the warm-up too
         yield compare("max-min fairness: one decision", jobs, ours, other, "LP with a row per job, HiGHS")

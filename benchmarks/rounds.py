@@ -85,7 +85,7 @@ class Fixed:
     x: Floats
     info: PolicyInfo = field(
         default=PolicyInfo(
-            name="fixed", door="shares", objective="", technique="", paper="", needs=frozenset({"scale_factor"})
+            name="fixed", answer_type="shares", objective="", technique="", paper="", needs=frozenset({"scale_factor"})
         ),
         init=False,
     )
@@ -105,7 +105,7 @@ class _Watch:
     def __init__(self) -> None:
         self.began = self.round_s = 0.0
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Look at the clock when a round begins."""
         if moment.at >= ROUND_S * WARM_UP and not self.began:
             self.began = time.thread_time()
@@ -135,7 +135,7 @@ def ours(crowd: Crowd, mechanism: str) -> tuple[float, Floats]:
 def plain(crowd: Crowd) -> tuple[float, Floats]:
     """Return the same of the plain loop."""
     jobs, speeds = crowd.jobs(), crowd.speeds()
-    rates = [speeds.alone(job.job_type, job.scale_factor).tolist() for job in jobs]
+    rates = [speeds.solo_throughput(job.job_type, job.scale_factor).tolist() for job in jobs]
     loop = PlainRounds(jobs, crowd.shares().tolist(), rates, nodes=crowd.nodes, size=PER_NODE, length=ROUND_S)
     loop.round(first=True)
     for _ in range(WARM_UP):

@@ -28,7 +28,7 @@ class Looker:
 
     shown: list[View] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="looker", door="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
+        name="looker", answer_type="order", objective="", technique="", paper="", needs=COLUMNS, mechanism=RECALLABLE
     )
 
     def decide(self, view: View) -> Order:

@@ -44,7 +44,7 @@ def pair(source: Placement | ByNodes, model: str) -> str:
 def of_gavel(table: Throughputs, model: str) -> str:
     """Return the median over the batches of a model of what its table says of gangs that are not on one machine."""
     kinds = [name for name in table.job_types if model_of(name) == model]
-    both = [(table.alone(name, SIZE)[0], table.source.apart(name, SIZE)[0]) for name in kinds]
+    both = [(table.solo_throughput(name, SIZE)[0], table.source.spread_throughput(name, SIZE)[0]) for name in kinds]
     known = [float(alone / apart) for alone, apart in both if apart > 0]
     return f"{median(known):.2f}" if known and max(known) > 1 else ""
 

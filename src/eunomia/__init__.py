@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eunomia import policies
     from eunomia.allocation import AllocationProblem, Solution, solve
+    from eunomia.backends.inputs import BackendClass, BackendInputs
     from eunomia.inputs.problems import InvalidInput
+    from eunomia.model import decisions, events
     from eunomia.model.answers import Answer, Grants, InvalidAnswer, Order, Rows, Shares
     from eunomia.model.job import Job
     from eunomia.model.policy import RECALLABLE, LeaseTerms, Policy, PolicyInfo
@@ -37,6 +39,8 @@ __all__ = [
     "RECALLABLE",
     "AllocationProblem",
     "Answer",
+    "BackendClass",
+    "BackendInputs",
     "Comparison",
     "Grants",
     "InvalidAnswer",
@@ -64,6 +68,8 @@ __all__ = [
     "__version__",
     "by_fastest",
     "compare",
+    "decisions",
+    "events",
     "export_charts",
     "generate_trace",
     "load_scenario",
@@ -81,6 +87,7 @@ __all__ = [
 
 _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "allocation": "AllocationProblem Solution solve",
+    "backends.inputs": "BackendClass BackendInputs",
     "model.answers": "Answer Grants InvalidAnswer Order Rows Shares",
     "model.job": "Job",
     "model.policy": "RECALLABLE LeaseTerms Policy PolicyInfo",
@@ -97,6 +104,7 @@ _NAMES_BY_MODULE = {  # public name, or public name=name in the module
     "tuners.trials": "Trials",
     "tuners.tuner": "TunerRequests",
 }
+_MODULES = {"decisions": "eunomia.model.decisions", "events": "eunomia.model.events", "policies": "eunomia.policies"}
 _PLACES = {
     entry.partition("=")[0]: (f"eunomia.{module}", entry.rpartition("=")[2])
     for module, entries in _NAMES_BY_MODULE.items()
@@ -106,8 +114,8 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that `import eunomia` costs nothing."""
-    if name == "policies":
-        return import_module("eunomia.policies")
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name in _PLACES:
         module, attribute = _PLACES[name]
         return getattr(import_module(module), attribute)

@@ -36,7 +36,7 @@ class Says:
 
     @property
     def info(self) -> PolicyInfo:
-        return PolicyInfo(name="says", door="shares", objective="", technique="", paper="", needs=self.needs)
+        return PolicyInfo(name="says", answer_type="shares", objective="", technique="", paper="", needs=self.needs)
 
     def decide(self, view: View) -> Answer:
         return self.answer
@@ -98,10 +98,10 @@ def test_a_problem_shows_a_policy_columns_of_the_kind_that_a_simulation_shows(fu
 
     solve(Looks(Shares(np.zeros((7, 3))), COLUMNS), full())
     simulated = full_view(0)
-    for column in COLUMNS - {"apps", "lease", "tenants", "topology"}:
+    for column in COLUMNS - {"apps", "longest_lease", "tenants", "topology"}:
         mine, theirs = seen[0].columns[column], simulated.columns[column]
         assert (mine.ndim, mine.dtype) == (theirs.ndim, theirs.dtype), column
-    assert type(seen[0].lease) is type(simulated.lease) is float
+    assert type(seen[0].longest_lease) is type(simulated.longest_lease) is float
     assert type(seen[0].tenants) is type(simulated.tenants)
     assert type(seen[0].apps) is type(simulated.apps)
     assert seen[0].topology.capacity().tolist() == [4.0, 6.0, 8.0]
@@ -116,7 +116,7 @@ def test_what_was_before_is_seen_as_time_before_now_and_as_memory(plain: Fields)
         @property
         def info(self) -> PolicyInfo:
             needs, remembers = frozenset({"submitted"}), {"alone_time": 0.0, "part": -1.0}
-            return replace(super().info, needs=needs, remembers=remembers)
+            return replace(super().info, needs=needs, memory_columns=remembers)
 
         def decide(self, view: View) -> Answer:
             seen.append(view)
@@ -134,8 +134,8 @@ def test_what_was_before_is_seen_as_time_before_now_and_as_memory(plain: Fields)
 @pytest.mark.parametrize(
     ("column", "field"),
     [("remaining", "steps_remaining"), ("submitted", "elapsed_s"), ("service", "attained_service"), ("price", "price"),
-     ("deadline", "deadline_s"), ("tenant", "entity"), ("kind", "job_type"), ("paired", "pairs"),
-     ("apart", "throughput_apart"), ("topology", "accelerators_per_node")],
+     ("deadline", "deadline_s"), ("tenant", "entity"), ("job_class", "job_type"), ("packed_throughput", "pairs"),
+     ("spread_throughput", "throughput_apart"), ("topology", "accelerators_per_node")],
 )  # fmt: skip
 def test_a_field_that_the_policy_needs_is_asked_for_by_name(plain: Fields, column: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -152,8 +152,11 @@ def test_all_fields_that_are_missing_are_asked_for_once(plain: Fields) -> None:
 
 def test_the_throughput_alone_is_that_of_an_equal_part_unless_it_is_given(plain: Fields) -> None:
     problem = problem_of(plain)
-    assert SOURCES["isolated"].read(problem).tolist() == [2.0, 2.0]
-    assert SOURCES["isolated"].read(problem_of({**plain, "isolated_throughput": [5, 6]})).tolist() == [5.0, 6.0]
+    assert SOURCES["equal_share_throughput"].read(problem).tolist() == [2.0, 2.0]
+    assert SOURCES["equal_share_throughput"].read(problem_of({**plain, "isolated_throughput": [5, 6]})).tolist() == [
+        5.0,
+        6.0,
+    ]
 
 
 def test_an_order_gives_whole_shares_until_the_accelerators_are_used_up(plain: Fields) -> None:

@@ -75,7 +75,7 @@ class _Ear:
     def __init__(self) -> None:
         self.story: list[tuple[Moment, tuple[Decision, ...]]] = []
 
-    def hear(self, moment: Moment, decisions: list[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: list[Decision]) -> None:
         self.story.append((moment, tuple(decisions)))
         assert len(self.story) < 20_000, "a small world that never ends"
 

@@ -168,7 +168,9 @@ TERMS = {
     "each its own end": LeaseTerms(length_s=77.7),
 }
 SEEDS = st.integers(0, 2**32 - 1)
-SOME = st.sampled_from(["fifo", "srtf", "las", "locality", "gandiva", "isolated"])  # every door, mechanism and pairs
+SOME = st.sampled_from(
+    ["fifo", "srtf", "las", "locality", "gandiva", "isolated"]
+)  # every answer type, mechanism and pairs
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,7 @@ class _Ends:
     def __init__(self) -> None:
         self.at: dict[str, float] = {}
 
-    def hear(self, moment: Any, decisions: Any) -> None:
+    def observe(self, moment: Any, decisions: Any) -> None:
         self.at |= {f"{type(e).__name__} {e.job_id}": moment.at for e in moment.events if hasattr(e, "job_id")}
 
 
@@ -298,7 +300,7 @@ def _work_of_the_finished(case: Case, reported: Reported) -> float:
     if len(world.topology.types) > 1 or any(job.other_shapes for job in world.jobs):
         return reported.losses.useful
     done = [job for job in world.jobs if job.job_id in reported.finished]
-    alone = [world.speeds.alone(job.job_type, job.scale_factor)[0] for job in done]
+    alone = [world.speeds.solo_throughput(job.job_type, job.scale_factor)[0] for job in done]
     return float(sum(job.total_steps * job.scale_factor / rate for job, rate in zip(done, alone, strict=True)))
 
 
@@ -334,6 +336,6 @@ def test_times_never_run_backwards_and_no_gang_works_faster_than_the_truth() -> 
     assert np.all(np.diff([moment.at for moment, _ in reported.story]) >= 0)
     started = dict(zip(reported.figures.jobs["job_id"], reported.figures.jobs["first_started_s"], strict=True))
     for job in world.jobs:
-        alone = float(world.speeds.alone(job.job_type, job.scale_factor)[0])
+        alone = float(world.speeds.solo_throughput(job.job_type, job.scale_factor)[0])
         assert reported.finished[job.job_id] - started[job.job_id] >= job.total_steps / alone - 1e-6
         assert math.isfinite(reported.finished[job.job_id])

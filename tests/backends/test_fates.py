@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,24 +42,16 @@ def test_the_sigmas_are_those_of_a_lognormal_through_both_quantiles() -> None:
     assert math.log(run_time_to_failure(oom, 0.841344746) / (13.45 * MINUTE_S)) == pytest.approx(0.2155, abs=1e-4)
 
 
-@given(st.sampled_from(REASONS), st.floats(0, 1, exclude_max=True), st.floats(0.001, 1e9))
-def test_no_trial_fails_after_the_job_would_have_ended(reason, draw: float, left_s: float) -> None:  # type: ignore[no-untyped-def]
-    assert 0 <= run_time_to_failure(reason, draw, left_s) <= left_s
-
-
-def test_a_short_job_fails_at_the_times_of_the_table_that_lie_before_its_end() -> None:
-    # of all times below the median a quarter of the whole lies below their own median: z = -0.6745
-    inputs = REASONS[1]
-    middle = run_time_to_failure(inputs, 0.5, inputs.p50_min * MINUTE_S)
-    sigma = math.log(inputs.p90_min / inputs.p50_min) / 1.2816
-    assert middle == pytest.approx(inputs.p50_min * MINUTE_S * math.exp(-0.67449 * sigma), rel=1e-4)
+@given(st.sampled_from(REASONS), st.floats(0, 1, exclude_max=True))
+def test_no_trial_runs_longer_than_the_95th_percentile(reason, draw: float) -> None:  # type: ignore[no-untyped-def]
+    assert 0 < run_time_to_failure(reason, draw) <= reason.p95_min * MINUTE_S
 
 
 def test_the_mix_of_final_status_is_the_papers() -> None:
-    drawn = OutcomeModel().sample(jobs(200_000), np.random.default_rng(0))
+    drawn = OutcomeModel().sample(jobs(50_000), np.full(50_000, 1e9), np.random.default_rng(0))
     failing, killed = np.mean(drawn.reason >= 0), np.mean(drawn.share < 1)
-    assert failing == pytest.approx(0.172, abs=0.003)
-    assert killed == pytest.approx(0.135, abs=0.003)
+    assert failing == pytest.approx(0.172, abs=0.006)
+    assert killed == pytest.approx(0.135, abs=0.006)
     assert not np.any((drawn.reason >= 0) & (drawn.share < 1))
 
 
@@ -86,15 +79,20 @@ def test_trials_of_each_reason_have_the_published_mix_of_sizes() -> None:
         np.testing.assert_allclose(mix, by_size[row] / by_size[row].sum(), atol=0.02)
 
 
-def test_a_jobs_fate_does_not_depend_on_the_fates_of_others() -> None:
-    some, none = (OutcomeModel(failing=f).sample(jobs(500), np.random.default_rng(3)) for f in (0.5, 0.1))
-    stays = none.reason >= 0
-    assert stays.any()
-    assert (some.reason[stays] == none.reason[stays]).all()
+def test_failures_happen_to_jobs_that_are_long_enough_for_all_their_trials() -> None:
+    seconds = np.random.default_rng(1).lognormal(7, 2.5, 20_000)
+    three = [replace(job, retries=2) for job in jobs(20_000)]
+    drawn = OutcomeModel().sample(three, seconds, np.random.default_rng(0))
+    rows = np.flatnonzero(drawn.reason >= 0)
+    needed = np.array([sum(drawn.time_to_failure(row, trial, math.inf) for trial in range(3)) for row in rows.tolist()])
+    short = seconds[rows] < needed
+    assert short.mean() < 0.02
+    assert needed[short].min(initial=math.inf) > np.percentile(needed, 90)  # only the longest found no job
+    assert len(rows) == pytest.approx(0.172 * 20_000, rel=0.05)
 
 
 def test_every_trial_of_a_job_that_fails_fails_and_at_a_time_of_its_own() -> None:
-    drawn = OutcomeModel(failing=1.0, killed=0.0).sample(jobs(3), np.random.default_rng(5))
+    drawn = OutcomeModel(failing=1.0, killed=0.0).sample(jobs(3), np.full(3, 1e9), np.random.default_rng(5))
     times = [drawn.time_to_failure(1, trial, 1e12) for trial in range(4)]
     assert len(set(times)) == 4
     assert times == [drawn.time_to_failure(1, trial, 1e12) for trial in range(4)]
@@ -103,6 +101,8 @@ def test_every_trial_of_a_job_that_fails_fails_and_at_a_time_of_its_own() -> Non
 
 def test_a_job_that_passes_never_fails() -> None:
     assert (
-        OutcomeModel(failing=0.0, killed=0.0).sample(jobs(1), np.random.default_rng(0)).time_to_failure(0, 0, 5.0)
+        OutcomeModel(failing=0.0, killed=0.0)
+        .sample(jobs(1), np.ones(1), np.random.default_rng(0))
+        .time_to_failure(0, 0, 5.0)
         == math.inf
     )

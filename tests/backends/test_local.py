@@ -23,8 +23,17 @@ from eunomia.backends.local import LocalWorld, ResumedWorld
 from eunomia.backends.local.environment import visible_devices
 from eunomia.backends.local.job_directory import folder_name
 from eunomia.inputs.problems import InvalidInput
-from eunomia.model.decisions import Decision, Refuse, Renew, Start, Stop, WakeAt
-from eunomia.model.events import JobFailed, JobFinished, JobSubmitted, Moment, NodeJoined, NodeLost, Progressed, Woken
+from eunomia.model.decisions import Decision, Refuse, Renew, SetTimer, Start, Stop
+from eunomia.model.events import (
+    JobFailed,
+    JobFinished,
+    JobSubmitted,
+    Moment,
+    NodeJoined,
+    NodeLost,
+    Progressed,
+    TimerFired,
+)
 from eunomia.model.job import Job
 from eunomia.model.topology import Node, Topology
 
@@ -192,11 +201,11 @@ def test_jobs_arrive_when_submitted_and_the_last_timer_counts(tmp_path):
 
         def decide(event, moment):
             if event == JobSubmitted(soon):
-                return [Refuse("soon", "for the test"), WakeAt(100.0), WakeAt(0.1)]
-            return [WakeAt(math.inf)] if event == JobSubmitted(late) else []
+                return [Refuse("soon", "for the test"), SetTimer(100.0), SetTimer(0.1)]
+            return [SetTimer(math.inf)] if event == JobSubmitted(late) else []
 
         moments = drive(world, decide)
-    assert events(moments) == [JobSubmitted(soon), Woken(), JobSubmitted(late)]
+    assert events(moments) == [JobSubmitted(soon), TimerFired(), JobSubmitted(late)]
     assert [moment.at for moment in moments] == [0.05, 0.1, 0.15]  # as if on time, so that rounds are exact
 
 
@@ -324,8 +333,8 @@ def test_a_lease_renewed_in_time_is_not_stopped(tmp_path):
                 case JobSubmitted():
                     yield Start("job-1", 1, (0,), moment.at + 0.3)
                     yield Renew(("job-1",), math.inf)
-                    yield WakeAt(moment.at + 0.8)  # long after the first end
-                case Woken():
+                    yield SetTimer(moment.at + 0.8)  # long after the first end
+                case TimerFired():
                     go.touch()
 
         moments = drive(world, decide)
@@ -375,13 +384,13 @@ def test_an_order_for_a_past_epoch_is_ignored(tmp_path):
                     yield Start("job-1", 2, (0,), math.inf)
                 case Progressed():
                     yield Stop(("job-1", "gone"), (1, 1))
-                    yield WakeAt(moment.at + 0.1)
-                case Woken():
+                    yield SetTimer(moment.at + 0.1)
+                case TimerFired():
                     assert carriers(tmp_path) != []
                     yield Stop(("job-1",), (2,))
 
         moments = drive(world, decide)
-    assert of(Woken, moments) == [Woken()]
+    assert of(TimerFired, moments) == [TimerFired()]
 
 
 def test_a_start_that_is_stopped_before_its_seats_are_empty_never_runs(tmp_path):
@@ -539,8 +548,8 @@ def test_a_resumed_backend_continues_with_its_clock_its_timers_and_future_jobs(t
         for moment in resumed.moments():
             seen.append(moment)
             if moment.at == 50.0:
-                resumed.carry_out(WakeAt(100.1))
-    assert seen == [*past, Moment(100.1, (Woken(),)), Moment(100.2, (JobSubmitted(late),))]
+                resumed.carry_out(SetTimer(100.1))
+    assert seen == [*past, Moment(100.1, (TimerFired(),)), Moment(100.2, (JobSubmitted(late),))]
 
 
 def test_an_outcome_of_an_earlier_run_in_the_same_folder_does_not_count(tmp_path):

@@ -98,14 +98,18 @@ def test_the_scheduler_knows_the_slowdowns_unless_it_is_kept_from_them() -> None
         for believed in (True, False)
     )
     truth = set_up(scenario_from_dict(asked({"placement": "themis"}), Path())).truth
-    assert knows.apart(job_type, 4) == truth.apart(job_type, 4) == pytest.approx(truth.alone(job_type, 4) / 1.4)  # type: ignore[attr-defined]
-    assert not_reported.apart(job_type, 4) != knows.apart(job_type, 4)  # type: ignore[attr-defined]
+    assert (
+        knows.spread_throughput(job_type, 4)
+        == truth.spread_throughput(job_type, 4)
+        == pytest.approx(truth.solo_throughput(job_type, 4) / 1.4)
+    )  # type: ignore[attr-defined]
+    assert not_reported.spread_throughput(job_type, 4) != knows.spread_throughput(job_type, 4)  # type: ignore[attr-defined]
 
 
 def test_a_noisy_belief_is_as_wrong_of_a_gang_apart_as_of_one_together() -> None:
     noisy = asked({"placement": "themis"}, belief={"kind": "noisy", "error": 0.5})
     believed = set_up(scenario_from_dict(noisy, Path())).believed
-    ratio = believed.alone("LM (batch size 5)", 4) / believed.apart("LM (batch size 5)", 4)  # type: ignore[attr-defined]
+    ratio = believed.solo_throughput("LM (batch size 5)", 4) / believed.spread_throughput("LM (batch size 5)", 4)  # type: ignore[attr-defined]
     assert ratio == pytest.approx(1.4)
 
 
@@ -213,8 +217,8 @@ def test_real_processes_have_no_modelled_physics() -> None:
 def test_a_table_of_slowdowns_may_be_ones_own_and_is_named_in_the_record(tmp_path: Path) -> None:
     (tmp_path / "slow.csv").write_text("job_type,scale_factor,nodes,slowdown\nLM,4,2,3.0\n")
     setup = set_up(scenario_from_dict(asked({"placement": "slow.csv"}), tmp_path))
-    apart = setup.believed.apart("LM (batch size 5)", 4)  # type: ignore[attr-defined]
-    assert setup.truth.alone("LM (batch size 5)", 4) / apart == pytest.approx(3.0)
+    apart = setup.believed.spread_throughput("LM (batch size 5)", 4)  # type: ignore[attr-defined]
+    assert setup.truth.solo_throughput("LM (batch size 5)", 4) / apart == pytest.approx(3.0)
     assert "slow.csv" in setup.record_header()["inputs"]
 
 
@@ -241,7 +245,7 @@ def test_a_size_or_a_cost_that_is_none_is_named(sizes: dict[str, float], tmp_pat
 
 
 @pytest.mark.parametrize("policy", ["kueue_fair_share", "philly"])  # philly asks for places again and again
-@pytest.mark.parametrize("physics", [None, {"placement": "themis"}])
+@pytest.mark.parametrize("physics", [pytest.param(None, marks=pytest.mark.slow), {"placement": "themis"}])
 def test_machines_that_go_and_come_keep_no_run_alive_in_which_the_rest_can_never_sit(
     physics: dict[str, Any] | None, policy: str, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from eunomia.backends.simulated import Simulation
-from eunomia.model.decisions import Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
+from eunomia.model.decisions import Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import JobFinished, Moment, Progressed
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -35,7 +35,7 @@ def simulated(
             for order in script[due.pop(0)]:
                 world.carry_out(order)
             if due:
-                world.carry_out(WakeAt(due[0]))
+                world.carry_out(SetTimer(due[0]))
     return story
 
 

@@ -135,7 +135,7 @@ def _base(policy: Any, parameters: dict[str, Any]) -> type[PolicyContract]:
         return InnerOptima
     if policy.info.name == "astraea" or parameters.get("gangs") == "refuse":
         return Refusing
-    many = policy.info.door == "shares" and policy.info.name not in ONE_OPTIMUM
+    many = policy.info.answer_type == "shares" and policy.info.name not in ONE_OPTIMUM
     return ManyOptima if many else PolicyContract
 
 
@@ -146,7 +146,7 @@ def _suite(name: str, parameters: dict[str, Any]) -> type[PolicyContract]:
         reason = ROW_ORDER_DECIDES["fifo"]
     if parameters == {"quantum": 10.0}:
         reason = ""  # no two jobs share such a narrow level
-    if parameters.get("types") == "agnostic" and policy.info.door == "order":
+    if parameters.get("types") == "agnostic" and policy.info.answer_type == "order":
         reason = DRAWN
     base = _base(policy, parameters)
     label = "".join(word.title() for word in [*name.split("_"), *(str(v) for v in parameters.values())])
@@ -165,7 +165,7 @@ class TestTheSuiteItself:
     def test_a_policy_that_reads_what_it_does_not_declare_fails(self) -> None:
         class Peeks:
             info = PolicyInfo(
-                name="peeks", door="order", objective="", technique="", paper="", needs=frozenset({"weight"})
+                name="peeks", answer_type="order", objective="", technique="", paper="", needs=frozenset({"weight"})
             )
 
             def decide(self, view: View) -> Order:

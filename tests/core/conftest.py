@@ -31,14 +31,14 @@ class Desk:
 
     def tell(self, at: float, *events: Event) -> list[Decision]:
         """Tell what happened at one instant; return all that is decided then, answers included, asks left out."""
-        decided = self.hear(at, *events)
+        decided = self.observe(at, *events)
         while (decided and isinstance(decided[-1], Ask)) or any(isinstance(d, Ask) for d in decided):
             ask = next(d for d in decided if isinstance(d, Ask))
             decided = [d for d in decided if d is not ask]
-            decided += self.hear(at, Answered(ask.asked, self.policy.decide(ask.view)))
+            decided += self.observe(at, Answered(ask.asked, self.policy.decide(ask.view)))
         return decided
 
-    def hear(self, at: float, *events: Event) -> list[Decision]:
+    def observe(self, at: float, *events: Event) -> list[Decision]:
         """Tell what happened; leave a question open."""
         self.moments += 1
         decided = one_by_one(self.scheduler.handle(Moment.of(at, events)))
@@ -47,7 +47,7 @@ class Desk:
 
     def answer(self, at: float, answer: Answer) -> list[Decision]:
         """Answer the last question."""
-        return self.hear(at, Answered(self.asks[-1].asked, answer))
+        return self.observe(at, Answered(self.asks[-1].asked, answer))
 
     def submit(self, at: float, *names: str, **asked: object) -> list[Decision]:
         """Submit jobs of 100 s on one accelerator, unless something else is asked."""

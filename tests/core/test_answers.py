@@ -34,7 +34,7 @@ def reported(door: Any, **more: Any) -> Reported:
     terms = {"order": RECALLABLE, "grants": ENDLESS, "shares": ROUNDS}[door]
     needs = frozenset({"scale_factor"})
     card = PolicyInfo(
-        name="reported", door=door, objective="", technique="", paper="", needs=needs, mechanism=terms, **more
+        name="reported", answer_type=door, objective="", technique="", paper="", needs=needs, mechanism=terms, **more
     )
     return Reported(card)
 
@@ -80,109 +80,109 @@ def test_an_answer_that_cannot_be_carried_out_is_refused_and_says_why(
     sit: Any, door: str, what: str, answer: Answer
 ) -> None:
     desk = sit(reported(door), (2, 2))
-    desk.hear(0, *submitted("a", "b", size=2))
+    desk.observe(0, *submitted("a", "b", size=2))
     with pytest.raises(InvalidAnswer, match=what):
         desk.answer(0, answer)
 
 
 def test_a_pair_of_gangs_of_two_sizes_is_refused(sit: Any) -> None:
     desk = sit(reported("order"), (4,))
-    desk.hear(0, *submitted("a"), JobSubmitted(Job(job_id="b", total_steps=9, sequence=5, scale_factor=2)))
+    desk.observe(0, *submitted("a"), JobSubmitted(Job(job_id="b", total_steps=9, sequence=5, scale_factor=2)))
     with pytest.raises(InvalidAnswer, match="different scale factors"):
         desk.answer(0, Order(Rows(ints(0), ints(0), partner=ints(1))))
 
 
 def test_what_is_no_answer_is_refused(sit: Any) -> None:
     desk = sit(reported("order"))
-    desk.hear(0, *submitted("a"))
+    desk.observe(0, *submitted("a"))
     with pytest.raises(InvalidAnswer, match="'reported' answered Answer"):
         desk.answer(0, Answer())
 
 
 def test_a_job_that_ran_cannot_be_refused(sit: Any) -> None:
     desk = sit(reported("order"))
-    desk.hear(0, *submitted("a"))
+    desk.observe(0, *submitted("a"))
     desk.answer(0, Order(ONE))
-    desk.hear(1, JobSubmitted(Job(job_id="b", total_steps=1, submitted=1, sequence=9)))
+    desk.observe(1, JobSubmitted(Job(job_id="b", total_steps=1, submitted=1, sequence=9)))
     with pytest.raises(InvalidAnswer, match="refused job 'a', which has run already"):
         desk.answer(1, Order(ONE, refuse={0: "no"}))
 
 
 def test_an_answer_to_a_question_that_is_no_longer_open_is_dropped(sit: Any) -> None:
     desk = sit(reported("order"), (2,))
-    desk.hear(0, *submitted("a", "b"))
+    desk.observe(0, *submitted("a", "b"))
     assert desk.answer(0, Order(ONE)) == [Start("a", 1, (0,), np.inf)]
-    assert desk.hear(1, Answered(0, Order(OTHER))) == []
+    assert desk.observe(1, Answered(0, Order(OTHER))) == []
 
 
 def test_of_a_late_answer_what_ended_meanwhile_is_dropped_and_the_rest_used(sit: Any) -> None:
     desk = sit(reported("order"))
-    desk.hear(0, *submitted("a", "b"))
-    assert desk.hear(5, JobCancelled("a")) == []  # the question of 0 is still open
+    desk.observe(0, *submitted("a", "b"))
+    assert desk.observe(5, JobCancelled("a")) == []  # the question of 0 is still open
     assert desk.answer(7, Order(Rows(ints(0, 1), ints(0, 0)))) == [Start("b", 1, (0,), np.inf)]
 
 
 def test_a_late_grant_of_a_seat_that_went_is_dropped_whole(sit: Any) -> None:
     desk = sit(reported("grants"), (2, 2))
-    desk.hear(0, *submitted("a", "b", size=2))
-    desk.hear(5, NodeLost(0))
+    desk.observe(0, *submitted("a", "b", size=2))
+    desk.observe(5, NodeLost(0))
     both = Grants(Rows(ints(0, 1), ints(0, 0)), ints(0, 0, 1, 1), ints(0, 2, 1, 3), np.full(2, np.nan))
     assert [d for d in desk.answer(7, both) if isinstance(d, Start)] == []
 
 
 def test_grants_are_changes_who_is_not_named_keeps_its_seats(sit: Any) -> None:
     desk = sit(reported("grants"), (2,))
-    desk.hear(0, *submitted("a", "b"))
+    desk.observe(0, *submitted("a", "b"))
     desk.answer(0, Grants(ONE, ints(0), ints(0), np.array([np.nan])))
-    desk.hear(1, JobSubmitted(Job(job_id="c", total_steps=1, submitted=1, sequence=9)))
+    desk.observe(1, JobSubmitted(Job(job_id="c", total_steps=1, submitted=1, sequence=9)))
     assert desk.answer(1, Grants(OTHER, ints(0), ints(1), np.array([np.nan]))) == [Start("b", 1, (1,), np.inf)]
 
 
 def test_grants_may_stop_one_and_give_its_seats_to_another(sit: Any) -> None:
     desk = sit(reported("grants"))
-    desk.hear(0, *submitted("a", "b"))
+    desk.observe(0, *submitted("a", "b"))
     desk.answer(0, Grants(ONE, ints(0), ints(0), np.array([np.nan])))
-    desk.hear(1, JobSubmitted(Job(job_id="c", total_steps=1, submitted=1, sequence=9)))
+    desk.observe(1, JobSubmitted(Job(job_id="c", total_steps=1, submitted=1, sequence=9)))
     swap = Grants(OTHER, ints(0), ints(0), np.array([np.nan]), stop=ints(0))
     assert desk.answer(1, swap) == [Stop(("a",), (1,)), Start("b", 1, (0,), np.inf)]
 
 
 def test_an_order_takes_no_seat_that_may_not_be_recalled(sit: Any) -> None:
     desk = sit(reported("order"), (1, 1), terms=ENDLESS)
-    desk.hear(0, *submitted("a"))
+    desk.observe(0, *submitted("a"))
     desk.answer(0, Order(ONE))
-    desk.hear(1, JobSubmitted(Job(job_id="b", total_steps=1, submitted=1, sequence=9)))
+    desk.observe(1, JobSubmitted(Job(job_id="b", total_steps=1, submitted=1, sequence=9)))
     assert desk.answer(1, Order(Rows(ints(1, 0), ints(0, 0)))) == [Start("b", 1, (1,), np.inf)]
 
 
 def test_memory_comes_back_with_jobs_in_their_rows_of_today(sit: Any) -> None:
-    desk = sit(reported("order", remembers={"luck": -1.0}), (1,))
-    desk.hear(0, *submitted("a", "b", "c"))
+    desk = sit(reported("order", memory_columns={"luck": -1.0}), (1,))
+    desk.observe(0, *submitted("a", "b", "c"))
     assert desk.asks[-1].view.memory["luck"].tolist() == [-1, -1, -1]
     desk.answer(0, Order(ONE, memory={"luck": np.array([1.0, 2.0, 3.0]), "debt": np.array([7.0])}))
-    desk.hear(1, JobFinished("a", 1), JobSubmitted(Job(job_id="d", total_steps=1, submitted=1, sequence=9)))
+    desk.observe(1, JobFinished("a", 1), JobSubmitted(Job(job_id="d", total_steps=1, submitted=1, sequence=9)))
     assert desk.asks[-1].view.memory["luck"].tolist() == [2, 3, -1]
     assert desk.asks[-1].view.memory["debt"].tolist() == [7]
 
 
 def test_every_question_has_a_seed_of_its_own(sit: Any) -> None:
     desk = sit(reported("order"), (1,))
-    desk.hear(0, *submitted("a", "b"))
+    desk.observe(0, *submitted("a", "b"))
     desk.answer(0, Order(ONE))
-    desk.hear(1, JobFinished("a", 1))
+    desk.observe(1, JobFinished("a", 1))
     seeds = [ask.view.seed for ask in desk.asks]
     assert len(set(seeds)) == len(seeds) == 2
 
 
 def test_a_reason_to_wait_is_kept_for_explanations(sit: Any) -> None:
     desk = sit(reported("order"))
-    desk.hear(0, *submitted("a", "b"))
+    desk.observe(0, *submitted("a", "b"))
     desk.answer(0, Order(ONE, why={1: "behind a"}))
     assert desk.scheduler.why == {1: "behind a"}
 
 
 def test_both_of_a_pair_leave_a_node_that_is_lost(sit: Any) -> None:
     desk = sit(reported("order"), (1, 1))
-    desk.hear(0, *submitted("a", "b"))
+    desk.observe(0, *submitted("a", "b"))
     assert desk.answer(0, Order(Rows(ints(0), ints(0), partner=ints(1)))) == [Start("a", 1, (0,), np.inf, 0, "b", 1)]
-    assert Stop(("a", "b"), (1, 1), save=False) in desk.hear(5, NodeLost(0))
+    assert Stop(("a", "b"), (1, 1), save=False) in desk.observe(5, NodeLost(0))

@@ -51,6 +51,6 @@ def test_what_is_kept_is_not_lost_when_more_is_asked_for() -> None:
     state.keep_entitlements(frozenset({"weight"}))
     assert state.entitlements is None
     state.keep_entitlements(frozenset({"apps", "weight"}))
-    state.keep_entitlements(frozenset({"hourly"}))
+    state.keep_entitlements(frozenset({"tenant_hourly_usage"}))
     assert state.entitlements is not None
-    assert state.entitlements.kept == {"apps", "hourly"}
+    assert state.entitlements.kept == {"apps", "tenant_hourly_usage"}

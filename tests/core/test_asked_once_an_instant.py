@@ -10,7 +10,7 @@ import numpy as np
 
 from eunomia.model.answers import Order, Rows
 from eunomia.model.decisions import Start, Stop
-from eunomia.model.events import JobFinished, Progressed, Woken
+from eunomia.model.events import JobFinished, Progressed, TimerFired
 from eunomia.model.policy import ROUNDS, PolicyInfo
 from eunomia.model.view import View
 
@@ -24,7 +24,7 @@ class Turning:
     """Turns the order round whenever it is asked."""
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="turning", door="order", objective="", technique="", paper="", needs=frozenset(), mechanism=ROUNDS
+        name="turning", answer_type="order", objective="", technique="", paper="", needs=frozenset(), mechanism=ROUNDS
     )
 
     def decide(self, view: View) -> Order:
@@ -40,16 +40,16 @@ def test_the_checkpoints_that_an_answer_has_written_are_no_reason_to_ask_again(s
     desk = sit(Turning(), (1,))
     desk.submit(0, "a", "b", total_steps=1e6)
     asked = len(desk.asks)
-    assert changes(desk.tell(360, Woken())) == [Stop, Start]
+    assert changes(desk.tell(360, TimerFired())) == [Stop, Start]
     assert changes(desk.tell(360, Progressed(("a",), np.array([360.0])))) == []
     assert len(desk.asks) == asked + 1
-    assert changes(desk.tell(720, Woken())) == [Stop, Start]
+    assert changes(desk.tell(720, TimerFired())) == [Stop, Start]
 
 
 def test_a_job_that_comes_or_ends_at_the_instant_of_an_answer_is_a_reason(sit: Sit) -> None:
     desk = sit(Turning(), (1,))
     desk.submit(0, "a", "b", total_steps=1e6)
-    desk.tell(360, Woken())
+    desk.tell(360, TimerFired())
     for happened in (lambda: desk.submit(360, "c"), lambda: desk.tell(360, JobFinished("b", 1))):
         asked = len(desk.asks)
         happened()

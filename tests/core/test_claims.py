@@ -30,9 +30,14 @@ def test_a_job_deserves_its_part_of_its_tenants_quota_but_never_more_than_it_ask
     world = eight({"a": Tenant(weight=3.0), "b": Tenant(weight=1.0)})
     world.tell(0, come("one", 0, tenant="a", scale_factor=8), come("two", 0, tenant="b", scale_factor=1))
     view = world.tell(100, come("three", 100, tenant="a", scale_factor=2))
-    assert view.deserved.tolist() == [600.0, 100.0, 0.0]  # 6 of 8 are a's; two asks for 1 of b's 2
+    assert view.fair_share_service.tolist() == [600.0, 100.0, 0.0]  # 6 of 8 are a's; two asks for 1 of b's 2
     view = world.tell(200, come("four", 200, tenant="b"))
-    assert view.deserved.tolist() == [900.0, 200.0, 200.0, 0.0]  # a's 6 by equal parts of 3, and three asks for 2
+    assert view.fair_share_service.tolist() == [
+        900.0,
+        200.0,
+        200.0,
+        0.0,
+    ]  # a's 6 by equal parts of 3, and three asks for 2
 
 
 def test_the_hours_of_a_tenant_say_what_it_used_deserved_and_was_entitled_to() -> None:
@@ -40,7 +45,7 @@ def test_the_hours_of_a_tenant_say_what_it_used_deserved_and_was_entitled_to() -
     world.tell(0, come("one", 0, tenant="a", scale_factor=4))
     view = world.tell(5400, come("two", 5400, tenant="b"))
     assert view.tenants.names == ("a", "b")
-    assert view.hourly.tolist() == [
+    assert view.tenant_hourly_usage.tolist() == [
         [[14400.0, 7200.0, 7200.0], [0.0, 0.0, 21600.0]],
         [[7200.0, 3600.0, 3600.0], [0.0, 0.0, 10800.0]],
     ]
@@ -50,8 +55,8 @@ def test_hours_long_past_are_forgotten() -> None:
     world = eight()
     world.tell(0, come("one", 0))
     view = world.tell(3600.0 * 1000, come("two", 3.6e6))
-    assert len(view.hourly) == HOURS
-    assert view.hourly[-2, 0].tolist() == [3600.0, 3600.0, 8 * 3600.0]
+    assert len(view.tenant_hourly_usage) == HOURS
+    assert view.tenant_hourly_usage[-2, 0].tolist() == [3600.0, 3600.0, 8 * 3600.0]
 
 
 def test_an_apps_rivals_are_the_apps_alive_on_average_over_its_own_life() -> None:
@@ -77,11 +82,11 @@ def test_waits_and_starts_are_of_now_and_the_first_start_stays() -> None:
     world = eight()
     world.tell(0, come("one", 0, scale_factor=8))
     view = world.tell(30, come("two", 30))
-    assert (view.wait.tolist(), view.started.tolist()) == ([0.0, 0.0], [0.0, math.inf])
+    assert (view.waiting_time.tolist(), view.started.tolist()) == ([0.0, 0.0], [0.0, math.inf])
     view = world.tell(40, come("three", 40))
-    assert view.wait.tolist() == [0.0, 10.0, 0.0]
+    assert view.waiting_time.tolist() == [0.0, 10.0, 0.0]
     view = world.tell(50, JobFinished("one", 1), come("four", 50))
-    assert view.wait.tolist() == [20.0, 10.0, 0.0]
+    assert view.waiting_time.tolist() == [20.0, 10.0, 0.0]
     view = world.tell(60, come("five", 60))
     assert view.first_started.tolist() == view.started.tolist() == [50.0, 50.0, 50.0, math.inf]
     assert view.run_time.tolist() == [10.0, 10.0, 10.0, 0.0]

@@ -25,7 +25,9 @@ from eunomia.policies.shares.max_min_fairness import MaxMinFairness
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.testing.small_worlds import DrawnRates
 
-INFO = PolicyInfo(name="fixed", door="shares", objective="", technique="", paper="", needs=frozenset({"remaining"}))
+INFO = PolicyInfo(
+    name="fixed", answer_type="shares", objective="", technique="", paper="", needs=frozenset({"remaining"})
+)
 
 
 @dataclass(frozen=True)

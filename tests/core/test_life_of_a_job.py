@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eunomia.model.answers import Rows
-from eunomia.model.decisions import Ask, Refuse, Renew, Start, Stop, WakeAt
+from eunomia.model.decisions import Ask, Refuse, Renew, SetTimer, Start, Stop
 from eunomia.model.events import (
     JobCancelled,
     JobFailed,
@@ -19,7 +19,7 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.policy import LeaseTerms
@@ -141,15 +141,15 @@ def test_progress_that_was_lost_changes_who_is_shorter(sit: Any) -> None:
 
 def test_las_wants_to_be_woken_when_the_running_job_falls_behind(sit: Any) -> None:
     desk = sit(Las(quantum=30.0))
-    assert desk.submit(0, "a", "b") == [Start("a", 1, (0,), FOREVER), WakeAt(30.0)]
-    assert desk.tell(30, Woken()) == [Stop(("a",), (1,)), Start("b", 1, (0,), FOREVER), WakeAt(60.0)]
-    assert desk.tell(60, Woken()) == [Stop(("b",), (1,)), Start("a", 2, (0,), FOREVER), WakeAt(90.0)]
+    assert desk.submit(0, "a", "b") == [Start("a", 1, (0,), FOREVER), SetTimer(30.0)]
+    assert desk.tell(30, TimerFired()) == [Stop(("a",), (1,)), Start("b", 1, (0,), FOREVER), SetTimer(60.0)]
+    assert desk.tell(60, TimerFired()) == [Stop(("b",), (1,)), Start("a", 2, (0,), FOREVER), SetTimer(90.0)]
 
 
 def test_leases_that_end_apart_give_the_seats_to_the_next_in_line(sit: Any) -> None:
     desk = sit(Las(quantum=10.0), terms=LeaseTerms(length_s=50.0))
     assert Start("a", 1, (0,), 50.0) in desk.submit(0, "a", "b")
-    assert Start("b", 1, (0,), 100.0) in desk.tell(50, Woken())
+    assert Start("b", 1, (0,), 100.0) in desk.tell(50, TimerFired())
 
 
 def test_in_rounds_a_job_that_arrives_takes_free_seats_at_once_until_the_common_end(sit: Any) -> None:
@@ -169,7 +169,7 @@ def test_in_rounds_a_job_that_arrives_takes_no_held_seat_before_the_common_end(s
 def test_a_rounds_renewals_are_one_order(sit: Any) -> None:
     desk = sit(MaxMinFairness(), (2,), terms=LeaseTerms(length_s=60.0, aligned=True))
     desk.submit(0, "a", "b", "c")
-    decided = desk.tell(60, Woken())
+    decided = desk.tell(60, TimerFired())
     renewals = [d for d in decided if isinstance(d, Renew)]
     assert len(renewals) <= 1
 
@@ -177,7 +177,7 @@ def test_a_rounds_renewals_are_one_order(sit: Any) -> None:
 def test_quiet_time_is_skipped_when_everybody_sits(sit: Any) -> None:
     desk = sit(MaxMinFairness(), (4,), terms=LeaseTerms(length_s=60.0, aligned=True))
     decided = desk.submit(0, "a", "b")
-    assert [d.at for d in decided if isinstance(d, WakeAt)][-1:] in ([], [math.inf])
+    assert [d.at for d in decided if isinstance(d, SetTimer)][-1:] in ([], [math.inf])
     assert len(desk.asks) == 1
 
 
@@ -205,7 +205,7 @@ def test_a_question_shows_only_the_columns_that_are_needed(sit: Any) -> None:
 def test_refusals_leave_nothing_behind(sit: Any) -> None:
     desk = sit(Fifo(), (2,))
     both = [Job(job_id=name, total_steps=9, submitted=101, sequence=i) for i, name in enumerate("ab")]
-    desk.hear(101, *(JobSubmitted(job) for job in both))
+    desk.observe(101, *(JobSubmitted(job) for job in both))
     order = desk.policy.decide(desk.asks[-1].view)
     refused = replace(order, rows=Rows(order.rows.job[:0], order.rows.type[:0]), refuse={0: "too late", 1: "late too"})
     assert desk.answer(101, refused) == [Refuse("a", "too late"), Refuse("b", "late too")]

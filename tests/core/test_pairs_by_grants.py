@@ -34,7 +34,7 @@ class TogetherOn:
 
     device: int
     info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="together", door="grants", objective="", technique="", paper="", needs=frozenset()
+        name="together", answer_type="grants", objective="", technique="", paper="", needs=frozenset()
     )
 
     def decide(self, view: View) -> Grants:
@@ -82,7 +82,7 @@ def test_a_pair_whose_second_job_went_since_the_question_is_dropped(sit: Sit) ->
     speeds = DrawnRates(types=("gpu",), by_kind={"": (1.0,)}, shared=0.5)
     desk = sit(TogetherOn(2), (3,), speeds=speeds)
     desk.submit(0, "a", "b", total_steps=1000)
-    desk.hear(10, JobSubmitted(Job(job_id="c", total_steps=10, submitted=10, sequence=9)))
+    desk.observe(10, JobSubmitted(Job(job_id="c", total_steps=10, submitted=10, sequence=9)))
     question = desk.asks[-1]
-    desk.hear(11, JobCancelled("c"))
+    desk.observe(11, JobCancelled("c"))
     assert not [d for d in desk.answer(11, desk.policy.decide(question.view)) if isinstance(d, Stop | Start)]

@@ -27,7 +27,7 @@ MORE_FIELDS = (
 def written(path: Path, *decisions: Decision) -> list[Any]:
     """Return the decisions of a record of one moment."""
     with Recorder(path, {}) as recorder:
-        recorder.hear(Moment(1.5, ()), decisions)
+        recorder.observe(Moment(1.5, ()), decisions)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file][2:]
 
@@ -51,7 +51,7 @@ def test_ids_named_by_rows_are_written_as_ids(tmp_path: Path) -> None:
 def test_what_is_safe_survives_the_round_trip_to_the_last_bit(tmp_path: Path) -> None:
     report = Progressed(JobIdList(np.array([1, 0]), ["a", "b"]), np.array([0.1 + 0.2, 1e300]))
     with Recorder(tmp_path / "r.gz", {}) as recorder:
-        recorder.hear(Moment(0.0, (report,)), ())
+        recorder.observe(Moment(0.0, (report,)), ())
     [(_, moment, _)] = Record(tmp_path / "r.gz").steps()
     [found] = moment.events
     assert isinstance(found, Progressed)

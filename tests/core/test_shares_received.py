@@ -14,7 +14,7 @@ from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Shares
 from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Ask, Starts
-from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
+from eunomia.model.events import Answered, JobSubmitted, Moment, TimerFired
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import LeaseTerms, PolicyInfo
@@ -35,7 +35,7 @@ class Fixed:
     first: int = 0
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="fixed",
-        door="shares",
+        answer_type="shares",
         objective="",
         technique="",
         paper="",
@@ -54,7 +54,7 @@ def received(rounds: int, policy: Fixed) -> Floats:
     core = Scheduler(topology, policy.info, Leases(length=ROUND_S, aligned=True), Belief(rates), checked=True)
     jobs = [JobSubmitted(Job(job_id=str(i), total_steps=1e9, sequence=i)) for i in range(len(X))]
     for k in range(rounds):
-        for decision in core.handle(Moment.of(k * ROUND_S, [Woken()] if k else jobs)):
+        for decision in core.handle(Moment.of(k * ROUND_S, [TimerFired()] if k else jobs)):
             if isinstance(decision, Ask):
                 core.handle(Moment.of(k * ROUND_S, [Answered(decision.asked, policy.decide(decision.view))]))
     return core.ledger.received_at(rounds * ROUND_S, core.state.active)
@@ -92,7 +92,7 @@ def drawn_errors(seed: int, jobs: int = 96, nodes: int = 8, rounds: int = 20) ->
     ]
     x = np.zeros((jobs, 2))
     for k in range(rounds):
-        for decision in core.handle(Moment.of(k * ROUND_S, [Woken()] if k else came)):
+        for decision in core.handle(Moment.of(k * ROUND_S, [TimerFired()] if k else came)):
             if isinstance(decision, Ask):
                 answer = MaxMinFairness().decide(decision.view)
                 x = np.asarray(answer.x)
@@ -135,7 +135,7 @@ def test_who_sits_is_passed_for_ten_times_the_cost_of_its_next_start(start_s: fl
     came = [JobSubmitted(Job(job_id=str(i), total_steps=1e9, sequence=i)) for i in range(2)]
     started = []
     for k in range(22):
-        for decision in core.handle(Moment.of(k * ROUND_S, [Woken()] if k else came)):
+        for decision in core.handle(Moment.of(k * ROUND_S, [TimerFired()] if k else came)):
             if isinstance(decision, Ask):
                 decided = core.handle(Moment.of(0.0, [Answered(decision.asked, Halves().decide(decision.view))]))
                 started += [k for order in decided if isinstance(order, Starts)]

@@ -6,8 +6,8 @@ from eunomia.core.belief import Belief
 from eunomia.core.scheduler import Scheduler
 from eunomia.mechanisms.leases import Leases
 from eunomia.model.answers import Shares
-from eunomia.model.decisions import Ask, WakeAt
-from eunomia.model.events import Answered, JobSubmitted, Moment, Woken
+from eunomia.model.decisions import Ask, SetTimer
+from eunomia.model.events import Answered, JobSubmitted, Moment, TimerFired
 from eunomia.model.topology import Node, Topology
 from eunomia.policies.shares.max_min_fairness import MaxMinFairness
 from eunomia.testing.small_worlds import line_up, one_type
@@ -24,5 +24,5 @@ def test_a_job_that_comes_within_the_gap_is_asked_about_when_the_gap_ends() -> N
     assert isinstance(answer, Shares)
     core.handle(Moment(0, (Answered(ask.asked, answer),)))
 
-    assert WakeAt(100) in core.handle(Moment(10, (JobSubmitted(second),)))
-    assert any(isinstance(order, Ask) for order in core.handle(Moment(100, (Woken(),))))
+    assert SetTimer(100) in core.handle(Moment(10, (JobSubmitted(second),)))
+    assert any(isinstance(order, Ask) for order in core.handle(Moment(100, (TimerFired(),))))

@@ -24,7 +24,7 @@ from eunomia.testing.small_worlds import DrawnRates, SmallWorld, WorldRun, line_
 def card(name: str, door: str, *needs: str, terms: LeaseTerms = RECALLABLE, **more: object) -> PolicyInfo:
     return PolicyInfo(
         name=name,
-        door=door,  # type: ignore[arg-type]
+        answer_type=door,  # type: ignore[arg-type]
         objective="",
         technique="",
         paper="",
@@ -41,12 +41,12 @@ def card(name: str, door: str, *needs: str, terms: LeaseTerms = RECALLABLE, **mo
 class PairUp:
     """Puts the two oldest jobs on one accelerator; the next two, if any, stand behind."""
 
-    info: ClassVar[PolicyInfo] = card("pair up", "order", "scale_factor", "paired", "kind")
+    info: ClassVar[PolicyInfo] = card("pair up", "order", "scale_factor", "packed_throughput", "job_class")
 
     def decide(self, view: View) -> Order:
         lead, mate = np.arange(0, view.jobs - 1, 2), np.arange(1, view.jobs, 2)
         alone = np.arange(view.jobs - view.jobs % 2, view.jobs)
-        fast = view.paired[view.kind[lead], view.kind[mate], 0] > 0
+        fast = view.packed_throughput[view.job_class[lead], view.job_class[mate], 0] > 0
         assert fast.all()
         job = np.concatenate((lead, alone))
         partner = np.concatenate((mate, np.full(len(alone), -1)))
@@ -57,7 +57,9 @@ class PairUp:
 class PairUpForGood(PairUp):
     """The same, and no job is moved."""
 
-    info: ClassVar[PolicyInfo] = card("pair up", "order", "scale_factor", "paired", "kind", terms=LeaseTerms())
+    info: ClassVar[PolicyInfo] = card(
+        "pair up", "order", "scale_factor", "packed_throughput", "job_class", terms=LeaseTerms()
+    )
 
 
 def one_accelerator(*jobs: tuple[float, float], shared: float = 0.5) -> SmallWorld:
@@ -210,7 +212,7 @@ class Auction:
         "service",
         "holder",
         "on_type",
-        remembers={"until": -1.0},
+        memory_columns={"until": -1.0},
         terms=LeaseTerms(length_s=1000.0),
     )
 

@@ -15,7 +15,8 @@ import eunomia
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "api.md"
 PUBLIC = {"eunomia", "eunomia.testing", "eunomia.lease"}
-BLOCK = re.compile(r"^( *)```python[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# Blocks of files of the package itself are no users' code.
+BLOCK = re.compile(r"^( *)```python(?! title=\"src/)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
 def sources() -> list[tuple[str, str]]:

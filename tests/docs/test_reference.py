@@ -90,7 +90,7 @@ def test_the_reference_has_every_column_of_the_tenants_in_order(result: eunomia.
 def test_the_reference_has_every_column_of_the_apps_in_order() -> None:
     job = Job(job_id="a", total_steps=1, app="x")
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=1)]), one_type(), {})
-    metrics.hear(Moment(0, (JobSubmitted(job), JobSubmitted(replace(job, job_id="b")))), [])
+    metrics.observe(Moment(0, (JobSubmitted(job), JobSubmitted(replace(job, job_id="b")))), [])
     assert named(section("apps.csv")) == list(metrics.figures().apps)
 
 

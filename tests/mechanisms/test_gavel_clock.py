@@ -1,4 +1,4 @@
-"""The compiled clock behind the core's door and the obvious one, in drawn worlds: the same rounds, the same ends."""
+"""The compiled clock in the core and the obvious one, in drawn worlds: the same rounds, the same ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Drawn:
     pairs: bool = False
     said: list[tuple[float, Allocation]] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="drawn", door="shares", objective="", technique="", paper="",
+        name="drawn", answer_type="shares", objective="", technique="", paper="",
         needs=frozenset({"scale_factor", "submitted"}), mechanism=ROUNDS,
     )  # fmt: skip
 
@@ -105,7 +105,7 @@ class Watch:
     def __init__(self, mechanism: GavelMechanism):
         self.mechanism, self.rounds = mechanism, list[tuple[float, dict[Members, tuple[int, ...]]]]()
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         clock = self.mechanism.clock
         if clock.opened > len(self.rounds):
             sits: dict[Members, tuple[int, ...]] = {}
@@ -155,7 +155,7 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
     mechanism = scheduler.mechanism
     assert isinstance(mechanism, GavelMechanism)
     watch = Watch(mechanism)
-    runnable = all((rates.alone(job.job_type, 1) > 0).any() for job in jobs)
+    runnable = all((rates.solo_throughput(job.job_type, 1) > 0).any() for job in jobs)
     run(scheduler, Simulation(jobs, topology, rates), InlinePolicyRunner(policy), [watch])
     mechanism.clock.close()
 
@@ -163,9 +163,11 @@ def test_the_clock_and_the_obvious_simulation_tell_the_same(
         j, (first, *others) = TYPES.index(kind), members
         mine, size = jobs[first], jobs[first].scale_factor
         if not others:
-            return (float(rates.alone(mine.job_type, size)[j]),)
+            return (float(rates.solo_throughput(mine.job_type, size)[j]),)
         mate = jobs[others[0]]
-        return tuple(float(rates.beside(a.job_type, b.job_type, size)[j]) for a, b in ((mine, mate), (mate, mine)))
+        return tuple(
+            float(rates.packed_throughput(a.job_type, b.job_type, size)[j]) for a, b in ((mine, mate), (mate, mine))
+        )
 
     said = iter(policy.said)
 

@@ -18,7 +18,7 @@ from eunomia.policies import POLICIES, build
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.testing.small_worlds import SmallWorld, draw
 
-BY_SHARES = sorted(name for name in POLICIES if build(name).info.door == "shares")
+BY_SHARES = sorted(name for name in POLICIES if build(name).info.answer_type == "shares")
 VARIANTS = ["makespan?types=agnostic", "makespan?space_sharing=true", "max_min_fairness?space_sharing=true"]
 BEGIN = {"one by one": None, "at once": 0.0, "at once, late": 1e9, "at once, very late": 1e11}
 
@@ -29,7 +29,7 @@ class Ended:
 
     names: set[str] = field(default_factory=set)
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.names |= {event.job_id for event in moment.events if isinstance(event, JobFinished)}
 
 

@@ -34,7 +34,7 @@ def figures_of(
 ) -> Figures:
     metrics = Metrics(Topology.of(nodes), speeds or one_type(), {})
     for at, events, decisions in story:
-        metrics.hear(Moment(at, tuple(events)), decisions)
+        metrics.observe(Moment(at, tuple(events)), decisions)
     return metrics.figures()
 
 

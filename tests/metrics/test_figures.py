@@ -47,10 +47,10 @@ def test_what_is_out_of_service_is_not_available() -> None:
     topology = Topology.of([Node(type="gpu", accelerators=1)] * 2)
     metrics = Metrics(topology, one_type(), {"gpu": 1.0})
     job = Job(job_id="a", total_steps=100)
-    metrics.hear(Moment(0, (JobSubmitted(job),)), [Start("a", 1, (0,), math.inf)])
-    metrics.hear(Moment(20, (NodeLost(1),)), [])
-    metrics.hear(Moment(60, (NodeJoined(1),)), [])
-    metrics.hear(Moment(100, (JobFinished("a", 1),)), [])
+    metrics.observe(Moment(0, (JobSubmitted(job),)), [Start("a", 1, (0,), math.inf)])
+    metrics.observe(Moment(20, (NodeLost(1),)), [])
+    metrics.observe(Moment(60, (NodeJoined(1),)), [])
+    metrics.observe(Moment(100, (JobFinished("a", 1),)), [])
     assert metrics.figures().summary["utilization"] == pytest.approx(100 / 160)
 
 
@@ -58,9 +58,9 @@ def test_two_that_share_an_accelerator_keep_one_accelerator_busy_and_each_is_ser
     """a and b share one accelerator 0–10; a goes, b stays to 15: busy 15 of 15."""
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=1)]), one_type(), {"gpu": 3600.0})
     jobs = [Job(job_id=name, total_steps=10) for name in "ab"]
-    metrics.hear(Moment(0, tuple(JobSubmitted(job) for job in jobs)), [Start("a", 1, (0,), math.inf, 0, "b", 1)])
-    metrics.hear(Moment(10, (JobFinished("a", 1),)), [])
-    metrics.hear(Moment(15, (JobFinished("b", 1),)), [])
+    metrics.observe(Moment(0, tuple(JobSubmitted(job) for job in jobs)), [Start("a", 1, (0,), math.inf, 0, "b", 1)])
+    metrics.observe(Moment(10, (JobFinished("a", 1),)), [])
+    metrics.observe(Moment(15, (JobFinished("b", 1),)), [])
     figures = metrics.figures()
     assert figures.summary["utilization"] == pytest.approx(1.0)
     assert figures.summary["cost_usd"] == pytest.approx(15.0)
@@ -69,9 +69,9 @@ def test_two_that_share_an_accelerator_keep_one_accelerator_busy_and_each_is_ser
 
 def test_a_stop_without_a_checkpoint_is_no_preemption() -> None:
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=1)]), one_type(), {})
-    metrics.hear(Moment(0, (JobSubmitted(Job(job_id="a", total_steps=9)),)), [Start("a", 1, (0,), math.inf)])
-    metrics.hear(Moment(1, ()), [Stop(("a",), (1,)), Start("a", 2, (0,), math.inf)])
-    metrics.hear(Moment(2, (NodeLost(0),)), [Stop(("a",), (2,), save=False)])
+    metrics.observe(Moment(0, (JobSubmitted(Job(job_id="a", total_steps=9)),)), [Start("a", 1, (0,), math.inf)])
+    metrics.observe(Moment(1, ()), [Stop(("a",), (1,)), Start("a", 2, (0,), math.inf)])
+    metrics.observe(Moment(2, (NodeLost(0),)), [Stop(("a",), (2,), save=False)])
     assert metrics.figures().summary["preemptions"] == 1
 
 

@@ -69,7 +69,7 @@ def test_busy_idle_and_lost_seats_are_all_there_are(busy: Any, gone: Any, least:
 def narrowest(*moments: tuple[float, list[Event], list[Decision]]) -> list[tuple[float, float]]:
     collector = MetricsCollector(Topology.of([Node(type="gpu", accelerators=4)]))
     for at, events, decisions in moments:
-        collector.hear(Moment.of(at, events), decisions)
+        collector.observe(Moment.of(at, events), decisions)
     times, least = collector.narrowest()
     return list(zip(times.tolist(), least.tolist(), strict=True))
 

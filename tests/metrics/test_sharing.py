@@ -47,7 +47,7 @@ def figures_of(
 ) -> Figures:
     metrics = Metrics(Topology.of(nodes), speeds or one_type(), {}, tenants=tenants)
     for at, events, decisions in story:
-        metrics.hear(Moment(at, tuple(events)), decisions)
+        metrics.observe(Moment(at, tuple(events)), decisions)
     return metrics.figures()
 
 
@@ -162,7 +162,7 @@ def test_of_very_long_runs_many_hours_are_taken_together_and_every_accelerator_s
     seats = (Node(type="gpu", accelerators=tenants),)
     collector = Metrics(Topology.of(seats), one_type(), {})
     for at, events, decisions in ((0.0, comes, sits), (end, ends, [])):
-        collector.hear(Moment(at, tuple(events)), decisions)
+        collector.observe(Moment(at, tuple(events)), decisions)
     tree = Tenants.of(names, {})
     whole = (np.zeros(1), np.ones((1, tenants)))
     one = (np.array([0.0, end]), np.array([1.0, 0.0]))
@@ -187,8 +187,8 @@ def test_of_ordinary_runs_every_hour_stands_alone() -> None:
 def collected(one: Job, end: float, tenants: int) -> tuple[Metrics, Tenants, list[Steps], list[Steps], Steps]:
     """Return what `hours_of` is given of a run with one job, in which no tenant asks for anything."""
     collector = Metrics(Topology.of(TWO), one_type(), {})
-    collector.hear(Moment(one.submitted, (JobSubmitted(one),)), [sit(one.job_id, 0)])
-    collector.hear(Moment(end, (JobFinished(one.job_id, 1),)), [])
+    collector.observe(Moment(one.submitted, (JobSubmitted(one),)), [sit(one.job_id, 0)])
+    collector.observe(Moment(end, (JobFinished(one.job_id, 1),)), [])
     names = ["-", *(f"u{n}" for n in range(1, tenants))]
     nothing = (np.zeros(1), np.zeros(1))
     return (

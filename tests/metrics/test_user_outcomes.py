@@ -18,7 +18,7 @@ from eunomia.testing.small_worlds import one_type
 def figures_of(*story: tuple[float, Sequence[Event], Sequence[Decision]]) -> Figures:
     metrics = Metrics(Topology.of([Node(type="gpu", accelerators=9)]), one_type(), {})
     for at, events, decisions in story:
-        metrics.hear(Moment.of(at, events), decisions)
+        metrics.observe(Moment.of(at, events), decisions)
     return metrics.figures()
 
 

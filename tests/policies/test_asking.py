@@ -33,7 +33,7 @@ class AlwaysAsked:
     """The same policy, promising nothing."""
 
     def __init__(self, policy: Policy):
-        self.info = replace(policy.info, complete=False, separable=False)
+        self.info = replace(policy.info, covers_all_jobs=False, jobs_independent=False)
         self.decide = policy.decide
 
 

@@ -79,7 +79,7 @@ def test_a_lease_that_is_renewed_costs_nothing_and_moves_no_job() -> None:
 
 def asked_at_every_end(policy: Astraea) -> Astraea:
     """Return the policy without its promise, so that the core asks it about each lease that ends."""
-    object.__setattr__(policy, "info", replace(policy.info, renews=False))
+    object.__setattr__(policy, "info", replace(policy.info, renews_leases=False))
     return policy
 
 

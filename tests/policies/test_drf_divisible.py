@@ -38,7 +38,7 @@ def view_of(
         "tenant": np.array([tenants.names.index(name) for name in owners], dtype=np.int64),
         "tenants": tenants,
         "demand": np.zeros((n, 2)) if demand is None else np.array(demand, dtype=float),
-        "room": np.array(room, dtype=float),
+        "host_capacity": np.array(room, dtype=float),
     }
     return View(at=0.0, types=tuple("abc"[: len(capacity)]), jobs=n, columns=columns, whole=whole)
 

@@ -85,7 +85,7 @@ class Problem:
         self.entity_weights = said["entity_weights"]
 
     def _alone(self, job_type: str, size: int) -> Floats:
-        return speeds().alone(job_type, size)[self._of_types()]
+        return speeds().solo_throughput(job_type, size)[self._of_types()]
 
     def _of_types(self) -> list[int]:
         return [speeds().types.index(name) for name in self.types]
@@ -96,13 +96,14 @@ class Problem:
         kinds = list(dict.fromkeys(self.gangs))
         columns = {
             "throughput": self.T, "capacity": self.C, "scale_factor": self.z, "weight": self.w, "remaining": self.r,
-            "submitted": -self.t, "price": self.price, "isolated": alone_throughput(self.T, self.z, self.C),
+            "submitted": -self.t, "price": self.price,
+            "equal_share_throughput": alone_throughput(self.T, self.z, self.C),
             "tenant": np.array([tenants.row_of(name) for name in self.entities]), "tenants": tenants,
-            "on_type": np.full(len(self.jobs), -1), "kind": np.array([kinds.index(gang) for gang in self.gangs]),
-            "paired": self.paired(kinds) if "paired" in policy.info.needs else None,
+            "on_type": np.full(len(self.jobs), -1), "job_class": np.array([kinds.index(gang) for gang in self.gangs]),
+            "packed_throughput": self.paired(kinds) if "packed_throughput" in policy.info.needs else None,
         }  # fmt: skip
         needed = {name: columns[name] for name in policy.info.needs}
-        memory = {name: np.full(len(self.jobs), value) for name, value in policy.info.remembers.items()}
+        memory = {name: np.full(len(self.jobs), value) for name, value in policy.info.memory_columns.items()}
         return View(at=0.0, types=self.types, jobs=len(self.jobs), columns=needed, memory=memory)
 
     def paired(self, kinds: list[tuple[str, int]]) -> Floats:
@@ -111,7 +112,7 @@ class Problem:
         for i, (mine, size) in enumerate(kinds):
             for j, (other, same) in enumerate(kinds):
                 if size == same:
-                    table[i, j] = speeds().beside(mine, other, size)[self._of_types()]
+                    table[i, j] = speeds().packed_throughput(mine, other, size)[self._of_types()]
         return table
 
     def effective(self, answer: Answer, view: View) -> Floats:
@@ -124,9 +125,9 @@ class Problem:
         got, rows = np.zeros(len(self.jobs)), answer.rows
         mates = rows.filled()[0]
         for m, n, j, x in zip(rows.job, mates, rows.type, answer.x, strict=True):
-            got[m] += x * (self.T[m, j] if n < 0 else view.paired[view.kind[m], view.kind[n], j])
+            got[m] += x * (self.T[m, j] if n < 0 else view.packed_throughput[view.job_class[m], view.job_class[n], j])
             if n >= 0:
-                got[n] += x * view.paired[view.kind[n], view.kind[m], j]
+                got[n] += x * view.packed_throughput[view.job_class[n], view.job_class[m], j]
         return got
 
     def _served(self, order: Order) -> Floats:

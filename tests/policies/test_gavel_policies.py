@@ -35,14 +35,15 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "weight": one.weight,
         "remaining": one.need * 100,
         "submitted": np.zeros(jobs),
-        "isolated": alone_throughput(one.rate, one.size, one.capacity),
+        "equal_share_throughput": alone_throughput(one.rate, one.size, one.capacity),
         "price": np.linspace(1.0, 3.0, types),
         "deadline": np.full(jobs, np.inf),
+        "lease": np.inf,
         "tenant": np.arange(jobs) % 2,
         "tenants": tenants,
         **more,
     }
-    memory = {name: np.full(jobs, value) for name, value in policy.info.remembers.items()}
+    memory = {name: np.full(jobs, value) for name, value in policy.info.memory_columns.items()}
     needed = {name: columns[name] for name in policy.info.needs}
     return View(at=0.0, types=tuple("abcdef"[:types]), jobs=jobs, columns=needed, memory=memory)
 
@@ -213,7 +214,7 @@ class TestFinishTimeFairness:
             return
         steps = one.need * 100
         part = (T[able], one.size[able], one.capacity, steps[able], age[able], steps[able] / alone[able])
-        proof = decide("finish_time_fairness", one, submitted=-age, isolated=alone).certificate
+        proof = decide("finish_time_fairness", one, submitted=-age, equal_share_throughput=alone).certificate
         assert proof is not None
         assert proof.objective == pytest.approx(oracles.least_unfairness(*part), rel=1e-6)
 
@@ -262,6 +263,25 @@ class TestTotals:
         assert answer.late == (0,)
         assert "late" in answer.why[0]
         assert answer.x[1, 0] >= 0.75 * (1 - 1e-9)
+
+    @pytest.mark.parametrize("spelling", ["throughput_per_cost?objective=sum&deadlines=true", "min_cost"])
+    def test_a_deadline_is_met_a_lease_early_since_shares_come_in_whole_leases(self, spelling: str) -> None:
+        one = oracles.Instance(np.array([[1.0, 4.0]]), np.ones(1), np.array([1.0, 1.0]), np.ones(1), np.ones(1))
+        prices = np.array([1.0, 9.0])  # a step costs more on the second type, where the job is faster
+        more = {"remaining": np.array([1000.0]), "price": prices, "deadline": np.array([1000.0])}
+        assert decide(spelling, one, **more).x[0].tolist() == pytest.approx([1.0, 0.0])
+        early = decide(spelling, one, **more, lease=500.0)
+        assert float((early.x @ one.rate.T)[0, 0]) == pytest.approx(1000 / 500)
+        last = decide(spelling, one, **more, lease=2000.0)  # it ends before the deadline only if it runs from now on
+        assert last.x[0].tolist() == pytest.approx([0.0, 1.0])
+        assert not last.late
+
+    def test_a_lease_that_cannot_be_spared_makes_no_job_late(self) -> None:
+        one = oracles.Instance(np.ones((2, 1)), np.ones(2), np.array([1.0]), np.ones(2), np.ones(2))
+        more = {"deadline": np.full(2, 200.0), "remaining": np.full(2, 100.0), "lease": 50.0}
+        answer = decide("throughput_per_cost?objective=sum&deadlines=true", one, **more)
+        assert not answer.late
+        assert answer.x[:, 0].tolist() == pytest.approx([0.5, 0.5])
 
 
 class TestWaterFilling:
@@ -333,7 +353,10 @@ def test_who_is_faster_everywhere_pays_no_other_price_when_types_do_not_count() 
 
 def test_a_job_of_a_packed_queue_keeps_the_type_that_it_drew() -> None:
     one = oracles.Instance(np.full((6, 2), [9.0, 1.0]), np.ones(6), np.array([4.0, 4.0]), np.ones(6), np.ones(6))
-    policy, more = build("fifo_packed?types=agnostic"), {"kind": np.zeros(6, int), "paired": np.zeros((1, 1, 2))}
+    policy, more = (
+        build("fifo_packed?types=agnostic"),
+        {"job_class": np.zeros(6, int), "packed_throughput": np.zeros((1, 1, 2))},
+    )
     first = policy.decide(view_of(one, policy, **more))
     again = policy.decide(View(**{**_parts(view_of(one, policy, **more)), "memory": first.memory, "seed": (1, 7)}))
     assert isinstance(first, Shares)
@@ -343,6 +366,42 @@ def test_a_job_of_a_packed_queue_keeps_the_type_that_it_drew() -> None:
     assert first.rows.type.tolist() == again.rows.type.tolist()
     assert first.rows.type.tolist() == first.memory["drawn_type"][: len(first.rows)].tolist()
     assert set(first.rows.type.tolist()) == {0, 1}  # though all are nine times as fast on one of them
+
+
+def gandiva_asked(
+    throughput: list[list[float]], capacity: list[float], memory: dict[str, Any] | None = None
+) -> tuple[list[list[float]], dict[str, Any]]:
+    """Return x (job, type) and the memory; jobs on one accelerator each, steps/s of 1 beside each other."""
+    jobs, types = np.shape(throughput)
+    one = oracles.Instance(np.array(throughput), np.ones(jobs), np.array(capacity), np.ones(jobs), np.ones(jobs))
+    policy, more = build("gandiva"), {"kind": np.zeros(jobs, int), "paired": np.ones((1, 1, types))}
+    seen = view_of(one, policy, **more)
+    answer = policy.decide(seen if memory is None else View(**{**_parts(seen), "memory": memory}))
+    assert isinstance(answer, Shares)
+    assert answer.rows is not None
+    x = np.zeros((jobs, types))
+    np.add.at(x, (answer.rows.job, answer.rows.type), answer.x)
+    return x.tolist(), dict(answer.memory)
+
+
+def test_gandiva_gives_jobs_that_all_fit_one_type_each_and_they_keep_it_until_an_earlier_one_is_free() -> None:
+    liked = [[9.0, 3.0], [9.0, 3.0], [2.0, 3.0]]  # the first type is the fastest for the average job
+    x, memory = gandiva_asked(liked, [2.0, 2.0])
+    assert x == [[1, 0], [1, 0], [0, 1]]
+    again, memory = gandiva_asked(liked, [2.0, 2.0], memory)
+    assert again == x
+    left = {name: value[1:] if len(value) == 3 else value for name, value in memory.items()}
+    x, _ = gandiva_asked(liked[1:], [2.0, 2.0], left)  # the first job ended
+    assert x == [[1, 0], [1, 0]]  # the third ignores that it is slower there
+
+
+def test_gandiva_slices_time_only_where_jobs_do_not_fit() -> None:
+    paired, memory = gandiva_asked([[1.0, 1.0]] * 4, [1.0, 1.0])
+    assert sorted(map(tuple, paired)) == [(0, 0), (0, 0), (0, 1), (1, 0)]  # two pairs, one job of each has the row
+    assert sorted(memory["type"].tolist()) == [0, 0, 1, 1]
+    sliced, memory = gandiva_asked([[1.0, 1.0]] * 6, [1.0, 1.0])
+    assert np.allclose([row for row in sliced if any(row)], 1 / 3)
+    assert (memory["type"] == -1).all()
 
 
 class TestPlacement:
@@ -366,7 +425,11 @@ class TestPlacement:
         self, spelling: str, share: tuple[float, float]
     ) -> None:
         topology = Topology.of([Node(type="a", accelerators=2)] * 2)
-        more = {"topology": topology, "apart": np.array([[1.0], [2.0]]), "isolated": np.ones(2)}
+        more = {
+            "topology": topology,
+            "spread_throughput": np.array([[1.0], [2.0]]),
+            "equal_share_throughput": np.ones(2),
+        }
         answer = decide(f"{spelling}placement=sensitive", self.GANGS, **more)
         assert answer.rows is not None
         assert answer.rows.job.tolist() == [0, 1]

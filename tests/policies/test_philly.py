@@ -143,7 +143,7 @@ def test_a_small_gang_moves_where_that_makes_a_whole_machine() -> None:
 def test_asked_only_while_a_job_waits_it_seats_the_same_gangs_at_the_same_times(seed: int) -> None:
     there, terms = draw(seed, jobs=25), {"defragment": 1, "isolate": bool(seed % 2)}
     often = Philly(**terms)
-    object.__setattr__(often, "info", replace(often.info, renews=False))
+    object.__setattr__(often, "info", replace(often.info, renews_leases=False))
     asked = [play(policy, there, faults=FaultModel(job_failures_per_hour=2.0)) for policy in (Philly(**terms), often)]
     assert asked[0].finished == asked[1].finished
     assert asked[0].starts == asked[1].starts
@@ -209,7 +209,7 @@ def _watched(seed: int, **parameters: Any) -> tuple[_Watched, WorldRun, WaitCaus
     small = draw(seed, jobs=25, types=1)
     played = play(policy, small, seed=seed, tenants={"lab": Tenant(quota=2), "shop": Tenant(quota=2)})
     for moment, decisions in played.story:
-        waits.hear(moment, decisions)
+        waits.observe(moment, decisions)
     return policy, played, waits
 
 
@@ -242,7 +242,7 @@ def test_who_waits_over_its_quota_waits_for_fair_share_and_others_for_fragmentat
     played = play(Philly(hold_s=30, backoff_s=30), world([(4, "r0"), (4, "r0")], jobs), tenants=quotas)
     waits = WaitCauses()
     for moment, decisions in played.story:
-        waits.hear(moment, decisions)
+        waits.observe(moment, decisions)
     fair_share, fragmentation, other = waits.seconds(900.0).T
     assert fair_share[2] > 0 == fragmentation[2]
     assert fair_share[3] > 0

@@ -27,6 +27,7 @@ from eunomia.inputs.problems import InvalidInput
 from eunomia.mechanisms.leases import Leases
 from eunomia.metrics import Metrics
 from eunomia.metrics.waits import WaitCauses
+from eunomia.model.arrays import Floats
 from eunomia.model.decisions import Decision, Refuse, Start, one_by_one
 from eunomia.model.events import JobFailed, Moment
 from eunomia.model.job import Job
@@ -65,7 +66,7 @@ class _Written:
 class _Fates(OutcomeModel):
     by_job: tuple[tuple[str, str, float], ...] = ()
 
-    def sample(self, jobs: Sequence[Job], rng: np.random.Generator) -> _Written:  # type: ignore[override]
+    def sample(self, jobs: Sequence[Job], least_s: Floats, rng: np.random.Generator) -> _Written:  # type: ignore[override]
         reported = {name: (reason, seconds) for name, reason, seconds in self.by_job}
         rows = [ROW[reported[job.job_id][0]] if job.job_id in reported else -1 for job in jobs]
         seconds = tuple(reported.get(job.job_id, ("", math.inf))[1] for job in jobs)
@@ -90,7 +91,7 @@ class _Ear:
     def __init__(self) -> None:
         self.received: list[tuple[Moment, list[Decision]]] = []
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.received.append((moment, list(one_by_one(decisions))))
 
 

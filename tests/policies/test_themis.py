@@ -256,13 +256,18 @@ def reported(answer: Grants) -> dict[int, tuple[int, list[int], str]]:
 
 
 @pytest.mark.parametrize(
-    "indivisible",
-    [pytest.param("randomized", marks=pytest.mark.slow), "lease", pytest.param("floor", marks=pytest.mark.slow)],
+    ("indivisible", "seeds"),
+    [
+        ("lease", range(80, 120)),
+        pytest.param("lease", range(120), marks=pytest.mark.slow),
+        pytest.param("randomized", range(120), marks=pytest.mark.slow),
+        pytest.param("floor", range(120), marks=pytest.mark.slow),
+    ],
 )
-def test_where_no_job_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str) -> None:
+def test_where_no_job_waits_and_all_sit_best_an_auction_could_say_nothing_else(indivisible: str, seeds: range) -> None:
     """The answer is given without one; where a job waits, or could have a better placement, there has to be one."""
     quick = moved = 0
-    for seed in range(120):
+    for seed in seeds:
         policy = Themis(f=(0.0, 0.5, 0.8)[seed % 3], indivisible=indivisible)  # type: ignore[arg-type]
         view = with_running_jobs(a_view(policy, seed), seed)
         rng = np.random.default_rng(seed)
@@ -286,7 +291,7 @@ def test_where_no_job_waits_and_all_sit_best_an_auction_could_say_nothing_else(i
             assert all(np.array_equal(answer.memory[name], values) for name, values in held.memory.items())
         else:
             moved += reported(held) != kept
-    assert quick > 20
+    assert quick > len(seeds) / 10
     assert moved > 0
 
 
@@ -297,7 +302,7 @@ def test_a_gang_that_could_sit_closer_is_moved_when_its_lease_ends() -> None:
     sits = {
         "holder": np.array([0, -1, 0, -1]),  # one accelerator of each slot
         "on_type": np.array([0]),
-        "until": np.array([view.at]),
+        "lease_end": np.array([view.at]),
         "topology": replace(view.topology, accelerators_per_slot=2),
     }
     for across, seats in ((1.1, ([0, 1], [2, 3])), (1.0, ([0, 2],))):

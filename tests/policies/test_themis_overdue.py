@@ -46,7 +46,7 @@ def world(jobs: Sequence[tuple[str, int, float]], sits: Mapping[int, Sequence[in
         **view.columns,
         "holder": holder,
         "on_type": on_type,
-        "wait": np.where(on_type >= 0, 0.0, view.wait),
+        "waiting_time": np.where(on_type >= 0, 0.0, view.waiting_time),
         "app": np.array([apps.index(app) for app in names]),
         "apps": replace(view.apps, names=tuple(apps), **by_app),
     }
@@ -147,7 +147,7 @@ def test_who_is_overdue_does_not_have_to_win() -> None:
 def test_no_more_is_kept_than_who_it_is_kept_for_needs(seed: int) -> None:
     view, rng = a_view(Themis(), seed), np.random.default_rng(seed)
     app = np.unique(rng.integers(0, 4, view.jobs), return_inverse=True)[1].reshape(-1)
-    view = replace(view, columns={**view.columns, "app": app, "wait": view.wait * 1e6})
+    view = replace(view, columns={**view.columns, "app": app, "waiting_time": view.waiting_time * 1e6})
     seen = seen_in(view)
     seats = Assignment(seen, seen.offered.copy())
     kept_for = np.flatnonzero(seats.place_overdue(1.0))

@@ -35,7 +35,7 @@ def fairness(jobs: list[Job], hours: int) -> list[list[float]]:
     topology, policy = Topology.of([Node(type="gpu", accelerators=8)]), build("fifo")
     speeds = load("uniform", topology.types)
     scheduler = Scheduler(topology, policy.info, Leases(), Belief(speeds), tenants=TWO)
-    scheduler.state.keep_entitlements(frozenset({"hourly"}))
+    scheduler.state.keep_entitlements(frozenset({"tenant_hourly_usage"}))
     assert scheduler.state.entitlements is not None
     tenancy = Tenancy(scheduler.state.entitlements, scheduler.state.owners.tree)
     run(scheduler, Simulation(jobs, topology, speeds), InlinePolicyRunner(policy), [tenancy])

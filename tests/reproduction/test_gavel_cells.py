@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +14,22 @@ import pytest
 from eunomia import traces
 from eunomia.setup.run_config import set_up
 from eunomia_reproduction.gavel.figure_runs import FigureRun, show
-from eunomia_reproduction.gavel.published import FINISH_TIME, MAKESPAN, MEAN_FTF, MULTI, SINGLE
+from eunomia_reproduction.gavel.published import (
+    FINISH_TIME,
+    FINISH_TIME_SINGLE,
+    MAKESPAN,
+    MEAN_FTF,
+    MULTI,
+    OVER_ISOLATED,
+    PRIORITIES,
+    SINGLE,
+)
 
 FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "gavel"
 DATA = FOLDER / "simulation_throughputs.json.gz"
 with_data = pytest.mark.skipif(not DATA.is_file(), reason=f"there are no throughputs of Gavel in {FOLDER}")
-POLICIES = sorted({curve.policy for curve in (*SINGLE, *MULTI, *FINISH_TIME, *MAKESPAN)} | set(MEAN_FTF))
+CURVES = (*SINGLE, *MULTI, *FINISH_TIME, *FINISH_TIME_SINGLE, *OVER_ISOLATED, *MAKESPAN, *PRIORITIES)
+POLICIES = sorted({curve.policy for curve in CURVES} | set(MEAN_FTF))
 
 
 @with_data
@@ -53,3 +65,46 @@ def test_deadlines_are_a_third_tight_a_third_loose_and_a_third_wide() -> None:
         10.0: 0.3,
     }
     assert np.isin(np.round(factor, 6), (1.2, 2.0, 10.0)).all()
+
+
+POINTS = FOLDER / "notebook_figures.csv"
+
+
+@pytest.mark.skipif(not POINTS.is_file(), reason=f"there are no stored points of Gavel's figures in {FOLDER}")
+def test_every_stored_point_of_the_figures_is_compared_and_no_other() -> None:
+    def kind(figure: str, policy: str) -> str:
+        """Return the figure and what the policy is called here; a curve of priorities also has a weight."""
+        name, _, weight = policy.partition(" ")
+        preset = f"gavel:{name}" if not name.startswith("water") else f"gavel:max_min_fairness_{name}"
+        return f"{figure} {preset} {weight}".strip()
+
+    stored = Counter(
+        (kind(row["figure"], row["policy"]), row["workload"] == "gangs", float(row["x"]), float(row["value"]))
+        for row in csv.DictReader(POINTS.read_text(encoding="utf-8").splitlines())
+    )
+    figures = {
+        "avg_jct": (*SINGLE, *MULTI, *FINISH_TIME, *FINISH_TIME_SINGLE),
+        "avg_jct_over_isolated": OVER_ISOLATED,
+        "makespan": MAKESPAN,
+        "priorities_avg_jct": PRIORITIES,
+    }
+    compared = Counter(
+        (
+            f"{figure} {curve.policy} {curve.name.partition(', ')[2] if curve in PRIORITIES else ''}".strip(),
+            curve.multi,
+            x,
+            y,
+        )
+        for figure, curves in figures.items()
+        for curve in curves
+        for x, y in curve.known.items()
+    )
+    assert stored == compared
+    assert compared.total() == 375
+
+
+@with_data
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "published_h"), [(2.0, 18.32), (5.2, 151.67)])
+def test_fifo_on_one_accelerator_a_job_is_the_published_point_to_two_decimals(rate: float, published_h: float) -> None:
+    assert round(show(FigureRun(policy="gavel:fifo", rate=rate), DATA).jct_h, 2) == published_h

@@ -99,7 +99,7 @@ def test_the_same_seed_draws_the_jobs_that_gavel_draws(name: str) -> None:
     ours = traces.generate("gavel", seed, jobs=len(theirs), **parameters)
     speed = load(str(DATA / "simulation_throughputs.json.gz"), ["v100"], base=Path())
     kinds = zip(ours.job_type or (), ours.scale_factor.tolist(), strict=True)
-    steps = ours.duration_s * np.array([speed.alone(kind, size)[0] for kind, size in kinds])
+    steps = ours.duration_s * np.array([speed.solo_throughput(kind, size)[0] for kind, size in kinds])
     assert ours.job_type == theirs.job_type
     assert (ours.scale_factor == theirs.scale_factor).all()
     assert (ours.weight == theirs.weight).all()

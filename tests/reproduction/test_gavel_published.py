@@ -66,8 +66,8 @@ def pairs_view(together: Floats, memory: Floats) -> View:
         "throughput": np.ones((jobs, 3)),
         "scale_factor": np.ones(jobs, dtype=int),
         "capacity": np.ones(3),
-        "kind": np.zeros(jobs, dtype=int),
-        "paired": together[None, None],
+        "job_class": np.zeros(jobs, dtype=int),
+        "packed_throughput": together[None, None],
     }
     return View(at=0.0, types=TYPES, jobs=jobs, columns=columns, memory={"pair": memory})
 

@@ -20,7 +20,15 @@ FOLDER = Path(os.environ.get("EUNOMIA_DATA", Path(__file__).resolve().parents[3]
 with_data = pytest.mark.skipif(not (FOLDER / THROUGHPUTS).is_file(), reason=f"there are no throughputs in {FOLDER}")
 SMALL = FigureRun(policy="gavel:isolated", rate=math.inf, jobs=4, window=None)
 SHOWN = FigurePoint(
-    jct_h=2.0, makespan_h=8.0, cost_usd=1.0, jct_s={"0": 7200.0}, dropped=0, late=0, rounds=1, cpu_s=0.0
+    jct_h=2.0,
+    makespan_h=8.0,
+    cost_usd=1.0,
+    jct_s={"0": 7200.0},
+    jct_by_weight_h={"1": 2.0, "5": 1.0},
+    dropped=0,
+    late=0,
+    rounds=1,
+    cpu_s=0.0,
 )
 
 
@@ -58,7 +66,8 @@ def test_a_cell_is_set_up_from_a_folder_given_by_a_relative_path(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "experiment", [curves.fig8, curves.fig10, curves.cdf, batch.makespan, sharing.ftf, cost_figures.cost]
+    "experiment",
+    [curves.fig8, curves.fig10, curves.cdf, batch.makespan, batch.priorities, sharing.ftf, cost_figures.cost],
 )
 def test_a_figure_whose_run_failed_says_so_and_is_drawn_without_it(
     experiment: object, monkeypatch: pytest.MonkeyPatch

@@ -128,6 +128,30 @@ def test_a_check_of_which_no_row_is_checked_fails_with_what_to_do(
     assert (tmp_path / "out" / "some.csv").is_file()
 
 
+def test_a_check_passes_with_the_expected_misses_and_fails_when_any_row_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checked(*rows: FigureRow) -> tuple[int, str]:
+        monkeypatch.setattr("eunomia_reproduction.load", lambda name: lambda request: FigureTable(rows=rows))
+        result = CliRunner().invoke(app, [*words, "--check"])
+        return result.exit_code, result.stderr
+
+    monkeypatch.setattr("eunomia_reproduction.expected.FOLDER", tmp_path / "expected")
+    words = ["reproduce", "some", "--out", str(tmp_path / "out"), "--force"]
+    miss, hit = row(100, 200), row(100, 101)
+    assert checked(miss)[0] == 1
+    monkeypatch.setattr("eunomia_reproduction.load", lambda name: lambda request: FigureTable(rows=(miss, hit)))
+    assert CliRunner().invoke(app, [*words, "--accept"]).exit_code == 0
+    code, said = checked(miss, hit)
+    assert (code, "1 rows are outside, as expected" in said) == (0, True)
+    assert checked(miss, hit, hit) == (1, "changed: s (3), q: this row is new\n")
+    assert checked(miss) == (1, "changed: s (2), q: this row was expected and is missing\n")
+    assert checked(row(100, 104), hit)[0] == 1  # a miss that became a hit
+    assert checked(miss, row(100, 102))[0] == 1  # still within, but another value
+    CliRunner().invoke(app, [*words, "--accept", "--seeds", "2"])
+    assert {path.name for path in (tmp_path / "expected").iterdir()} == {"some-1.csv", "some-2.csv"}
+
+
 @pytest.mark.parametrize(
     ("words", "column", "rule", "fix"),
     [

@@ -24,14 +24,14 @@ NO = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Placing:
-    info: ClassVar[PolicyInfo] = PolicyInfo(name="mine", door="grants", objective="", technique="", paper="",
+    info: ClassVar[PolicyInfo] = PolicyInfo(name="mine", answer_type="grants", objective="", technique="", paper="",
                                             needs=frozenset({COLUMNS}))
     def decide(self, view):
         return Grants(Rows(NO, NO), NO, NO, np.empty(0))
 
 @dataclass(frozen=True)
 class Flat:
-    info: ClassVar[PolicyInfo] = PolicyInfo(name="flat", door="order", objective="", technique="", paper="",
+    info: ClassVar[PolicyInfo] = PolicyInfo(name="flat", answer_type="order", objective="", technique="", paper="",
                                             needs=frozenset(), reads_nested_quotas=False, backfills=False)
     def decide(self, view):
         return Order(Rows(NO, NO))
@@ -53,7 +53,7 @@ def test_grants_without_a_look_at_lease_ends_cannot_renew_in_time(tmp_path: Path
     said = scenario(tmp_path, "own.py:Placing", **short)
     with pytest.raises(InvalidInput, match="would never end"):
         set_up(scenario_from_dict(said, tmp_path))
-    set_up(scenario_from_dict(scenario(tmp_path, "own.py:Placing", '"until"', **short), tmp_path))
+    set_up(scenario_from_dict(scenario(tmp_path, "own.py:Placing", '"lease_end"', **short), tmp_path))
 
 
 def test_quotas_below_others_are_noted_when_the_policy_does_not_read_them(tmp_path: Path) -> None:
@@ -78,5 +78,5 @@ def test_presets_shuffle_types_as_gavels_names_do(tmp_path: Path) -> None:
 
 def test_an_order_and_shares_may_always_renew() -> None:
     card: dict[str, Any] = {"objective": "", "technique": "", "paper": "", "needs": frozenset()}
-    assert PolicyInfo(name="x", door="order", **card).may_renew_in_time
-    assert not PolicyInfo(name="x", door="grants", **card).may_renew_in_time
+    assert PolicyInfo(name="x", answer_type="order", **card).may_renew_in_time
+    assert not PolicyInfo(name="x", answer_type="grants", **card).may_renew_in_time

@@ -17,7 +17,7 @@ from eunomia.solvers.pricing.rows import NeedRows
 @pytest.fixture
 def by_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send small tables down the road of the large ones."""
-    monkeypatch.setattr(max_min, "_distinct", lambda rows, second: None)
+    monkeypatch.setattr(max_min, "_distinct", lambda rows: None)
 
 
 def table(rows: int, columns: int, seed: int, load: float = 8.0) -> tuple[Floats, Floats, Floats, Floats]:
@@ -118,7 +118,7 @@ def test_rows_with_an_age_reach_their_level(spread: float, load: float, seed: in
 def test_what_is_left_over_is_spent_where_it_is_worth_most() -> None:
     """Rows far from full on a column with room take all their time there when time is what is wished."""
     rate, size, capacity, need = table(1_000, 2, 5, 0.2)
-    found = highest_level(rate, size, capacity, need, second=np.ones_like(rate))
+    found = highest_level(rate, size, capacity, need, second=np.ones_like)
     demand_proven(found, rate, size, capacity, need * found.objective)
     np.testing.assert_allclose(found.x.sum(axis=1), 1.0, atol=1e-9)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_prices_lead_to_the_level_of_the_textbook_program(one: Instance) -> None
 @settings(max_examples=100)
 @given(problems())
 def test_few_rows_as_one_program_have_the_level_of_the_textbook_program(one: Instance) -> None:
-    found = highest_level(one.rate, one.size, one.capacity, one.need, second=one.rate)
+    found = highest_level(one.rate, one.size, one.capacity, one.need, second=np.copy)
     best = oracles.highest_level(one.rate, one.size, one.capacity, one.need)
     assert found.objective == pytest.approx(best, rel=1e-7, abs=1e-300)
     assert_it_fits(found, one, one.need * found.objective)
@@ -77,8 +78,8 @@ def test_rows_with_nothing_left_to_do_ask_for_nothing_however_old_they_are(
     age = np.where(idle, rng.choice([0.0, 1.0, 1e6], len(need)), oldness * base)
     asking = replace(one, need=need)
 
-    def level_of(**more: np.ndarray) -> MaxMinResult:
-        more["second"] = one.rate
+    def level_of(**more: Any) -> MaxMinResult:
+        more["second"] = np.copy
         return highest_level(one.rate, one.size, one.capacity, need, **more) if few else many(asking, **more)
 
     found = level_of(base=base, age=age)

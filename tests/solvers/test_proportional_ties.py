@@ -12,7 +12,6 @@ from eunomia.solvers.nash_welfare import box_refinement
 from eunomia.solvers.nash_welfare.aggregated_rows import NashRows, settled
 from eunomia.solvers.nash_welfare.barrier import ALONE, MOST_STEPS, interior
 from eunomia.solvers.nash_welfare.response import OPEN
-from eunomia.solvers.nash_welfare.sample import drawn
 from eunomia.solvers.nash_welfare.symmetry import MergedRows, merged
 from eunomia.solvers.proportional import NashWelfareResult, fairest_product
 
@@ -153,7 +152,7 @@ def mixed(alike: MergedRows, rows: NashRows, price: Floats) -> tuple[Floats, Flo
     none = np.zeros(len(price))
     at = price.copy()
     x, steps = interior(
-        few.rate, few.size, few.weight, capacity, none, np.diag(none), none,
+        few.rate, few.size, few.weight, capacity, (none, np.diag(none), none),
         price * (1 - 1e-7), price * (1 + 1e-7), at, 1e-10, ALONE, MOST_STEPS,
     )  # fmt: skip
     assert 0 <= steps < MOST_STEPS
@@ -168,7 +167,7 @@ def test_a_row_of_nearly_all_weight_leaves_the_picks_of_a_sample_to_the_others()
     weight = rng.uniform(1, 2, 5_000)
     weight[17] = 1e9
     rows = NashRows(rng.uniform(1, 2, (3, 5_000)), np.ones(5_000), weight)
-    sample = drawn(rows, 500)
+    sample = rows.sample(500)
     assert len(np.unique(sample.weight)) > 300
     assert sample.weight.max() == 1e9
     assert sample.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
@@ -184,7 +183,7 @@ def test_light_rows_are_resolved_beside_heavy_ones_in_few_steps() -> None:
     price = total / (3 * capacity)
     start = price.copy()
     x, steps = interior(
-        rate, np.ones(600), weight, capacity, none, np.diag(none), none,
+        rate, np.ones(600), weight, capacity, (none, np.diag(none), none),
         none, 2 * total / capacity, start, 1e-10, ALONE, MOST_STEPS,
     )  # fmt: skip
     assert 0 <= steps < 120

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import highspy
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eunomia.model.arrays import Bools, Floats
@@ -235,6 +235,7 @@ def crowded(seed: int, rows: int, columns: int, supply: float, kind: str) -> Ins
     st.sampled_from([0.125, 0.8, 1.1, 2.0]),
     st.sampled_from(["flat", "tree"]),
 )
+@example(4, 200, 4, 1.1, "flat")  # from its last basis HiGHS took this for a program without a point
 @settings(deadline=None, max_examples=25)
 def test_many_rows_are_filled_as_the_general_solver_fills_them(
     seed: int, rows: int, columns: int, supply: float, kind: str

@@ -26,7 +26,7 @@ class Widest:
 
     strength: float = 1.0
     info: ClassVar[PolicyInfo] = PolicyInfo(
-        name="widest", door="order", objective="few idle machines", technique="priority", paper="",
+        name="widest", answer_type="order", objective="few idle machines", technique="priority", paper="",
         needs=frozenset({"scale_factor", "throughput", "capacity"}), mechanism=RECALLABLE,
     )  # fmt: skip
 

@@ -68,15 +68,15 @@ def test_a_measured_pair_stays_as_measured_and_another_is_modelled(table) -> Non
     both = {"null": 10.0, "('b', 1)": [4.0, 4.0], "('c', 1)": [0.0, 0.0]}
     rates: Throughputs = table({("a", 1): both, ("b", 1): 8.0, ("c", 1): 6.0}, types=("v100",))
     situated = PlacedThroughputs(rates, GROUND, pairs=Pairs())
-    assert situated.beside("a", "b", 1).tolist() == [4.0]
-    assert situated.beside("a", "c", 1).tolist() == [0.0]  # measured: they do not fit together
-    assert situated.beside("b", "c", 1).tolist() == [pytest.approx(8.0 * MEDIAN_KEPT)]
-    assert PlacedThroughputs(rates, GROUND).beside("b", "c", 1).tolist() == [0.0]
+    assert situated.packed_throughput("a", "b", 1).tolist() == [4.0]
+    assert situated.packed_throughput("a", "c", 1).tolist() == [0.0]  # measured: they do not fit together
+    assert situated.packed_throughput("b", "c", 1).tolist() == [pytest.approx(8.0 * MEDIAN_KEPT)]
+    assert PlacedThroughputs(rates, GROUND).packed_throughput("b", "c", 1).tolist() == [0.0]
 
 
 def test_a_pair_of_which_one_cannot_run_on_a_type_cannot_share_there(table) -> None:  # type: ignore[no-untyped-def]
     rates: Throughputs = table({("a", 1): 10.0, ("b", 1): 0.0}, types=("v100",))
-    assert PlacedThroughputs(rates, GROUND, pairs=Pairs()).beside("a", "b", 1).tolist() == [0.0]
+    assert PlacedThroughputs(rates, GROUND, pairs=Pairs()).packed_throughput("a", "b", 1).tolist() == [0.0]
 
 
 def test_a_neighbour_costs_what_philly_measured() -> None:

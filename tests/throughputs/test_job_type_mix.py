@@ -21,7 +21,7 @@ def test_nothing_is_assigned_that_no_accelerator_type_can_run(sizes, seed):
     for mix in ("mix:default", "mix:vision", "mix:language"):
         names = assign(mix, np.array(sizes, dtype=int), np.random.default_rng(seed), K80)
         assert len(names) == len(sizes)
-        assert all(K80.alone(name, n).max() > 0 for name, n in zip(names, sizes, strict=True))
+        assert all(K80.solo_throughput(name, n).max() > 0 for name, n in zip(names, sizes, strict=True))
 
 
 @given(seed=st.integers(0, 2**32 - 1))

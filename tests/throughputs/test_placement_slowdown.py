@@ -202,7 +202,7 @@ def test_the_sources_own_slowdown_is_what_it_says_of_gangs_apart(reference: Path
     table = load("gavel/simulation_throughputs.json.gz", ("v100", "k80"), base=reference)
     kind = ("LM (batch size 5)", 2)
     slow = [TableSpread(table).slowdown(kind, type, TWO, CLOSEST) for type in (0, 1)]
-    assert slow == pytest.approx(table.alone(*kind) / table.apart(*kind))
+    assert slow == pytest.approx(table.solo_throughput(*kind) / table.spread_throughput(*kind))
     assert slow[0] > 4.5  # 4.6 times slower on two machines: the table's own figure
 
 
@@ -210,6 +210,6 @@ def test_what_is_believed_of_gangs_apart_is_what_the_nearest_such_place_costs() 
     topology = Topology.of([Node(type="v100", accelerators=4)] * 2)
     speeds = load("uniform", topology.types)
     situated = PlacedThroughputs(speeds, ClusterUnits(topology), ThemisSlowdowns())
-    assert situated.apart("vgg16", 4).tolist() == pytest.approx([1 / 1.29])
-    assert situated.apart("vgg16", 1).tolist() == [1.0]
-    assert PlacedThroughputs(speeds, ClusterUnits(topology)).apart("vgg16", 4).tolist() == [1.0]
+    assert situated.spread_throughput("vgg16", 4).tolist() == pytest.approx([1 / 1.29])
+    assert situated.spread_throughput("vgg16", 1).tolist() == [1.0]
+    assert PlacedThroughputs(speeds, ClusterUnits(topology)).spread_throughput("vgg16", 4).tolist() == [1.0]

@@ -12,21 +12,21 @@ from eunomia.throughputs import load, read_table
 
 def test_elasticflows_curves_are_iterations_of_the_whole_batch(reference: Path) -> None:
     table = load("throughputs/elasticflow/throughputs.csv", ("a100", "t4"), base=reference)
-    curve = [table.alone("bert (batch size 64)", n)[0] for n in (1, 2, 4, 8, 16, 32, 64)]
+    curve = [table.solo_throughput("bert (batch size 64)", n)[0] for n in (1, 2, 4, 8, 16, 32, 64)]
     assert curve == pytest.approx([6.03, 8.64, 10.36, 11.06, 10.99, 10.61, 9.25], abs=0.005)
-    assert table.alone("bert (batch size 64)", 1)[1] == 0.0  # measured on A100 only
+    assert table.solo_throughput("bert (batch size 64)", 1)[1] == 0.0  # measured on A100 only
     assert len(table.job_types) == 26
 
 
 def test_a_size_that_elasticflow_did_not_measure_is_extrapolated_and_not_zero(reference: Path) -> None:
     table = load("throughputs/elasticflow/throughputs.csv", ("a100",), base=reference)
     assert table.extrapolated("resnet50_cifar10 (batch size 64)", 16)  # written as 0: not measured
-    assert table.alone("resnet50_cifar10 (batch size 64)", 16)[0] > 0
+    assert table.solo_throughput("resnet50_cifar10 (batch size 64)", 16)[0] > 0
 
 
 def test_muris_iteration_times_are_rates_of_the_whole_gang(reference: Path) -> None:
     table = load("throughputs/muri-stage-times/stage_times.csv", ("v100",), base=reference)
-    assert table.alone("bert (batch size 4)", 8).tolist() == pytest.approx([8 / 0.192])
+    assert table.solo_throughput("bert (batch size 4)", 8).tolist() == pytest.approx([8 / 0.192])
     assert len(table.job_types) == 8
 
 

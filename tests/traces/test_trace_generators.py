@@ -104,6 +104,7 @@ def test_an_infinite_rate_submits_all_at_time_zero() -> None:
         ("philly", {}, "did you mean 'philly-like'"),
         ("poisson", {"job": 3}, "did you mean 'jobs'"),
         ("philly-like", {"distribution": "gavell"}, "did you mean 'gavel'"),
+        ("gavel", {"table": "publish"}, "did you mean 'published'"),
         ("philly-like", {"distribution": 3}, "must be text"),
         ("philly-like", {"multi_accelerator": 1}, "true or false"),
         *[("poisson", {"jobs": value}, "jobs is") for value in (0, -1, 5.0, 10**400, "many", True)],
@@ -124,3 +125,22 @@ def test_a_wrong_name_or_value_is_refused(name: str, parameters: dict[str, Any],
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     with pytest.raises(InvalidInput, match="seed"):
         generate("poisson", seed)
+
+
+def test_the_order_of_gavels_job_types_changes_the_types_of_single_jobs_and_nothing_else() -> None:
+    now, then = (generate("gavel", 0, table=table) for table in ("artifact", "published"))
+    assert (now.duration_s == then.duration_s).all()
+    assert (now.submitted_s == then.submitted_s).all()
+    assert now.job_type is not None
+    assert then.job_type is not None
+    assert {a for a, b in zip(now.job_type, then.job_type, strict=True) if a != b} == {
+        *(f"LM (batch size {size})" for size in (5, 10, 20, 40, 80)),
+        *(f"Recommendation (batch size {size})" for size in (512, 1024, 2048, 4096, 8192)),
+        "A3C",
+    }
+    assert next(then.job_type[m] for m, name in enumerate(now.job_type) if name == "LM (batch size 5)") == "A3C"
+
+
+def test_the_order_of_gavels_job_types_changes_the_random_numbers_of_gangs() -> None:
+    now, then = (generate("gavel", 0, table=table, multi_accelerator=True) for table in ("artifact", "published"))
+    assert (now.duration_s != then.duration_s).any()

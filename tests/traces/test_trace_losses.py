@@ -13,6 +13,7 @@ from eunomia.traces import FORMATS, Trace, read, write_native
 from eunomia.traces.writing import list_losses
 
 Write = Callable[..., Path]
+ENGINES = ("slurm", "kubernetes", "ray")  # cluster managers, whose readers have tests of their own
 FILES = {  # format → header, a row, and a later row, as published
     "native": (
         "job_id,submitted_s,scale_factor,job_type,duration_s,tenant,app,weight,deadline_s,cpus,memory_gib,status,retries,"
@@ -174,7 +175,7 @@ def attempts(said: str) -> list[dict[str, object]]:
 
 
 def test_every_format_is_here() -> None:
-    assert set(FILES) | {"venus"} == set(FORMATS)
+    assert set(FILES) | {"venus", *ENGINES} == set(FORMATS)
 
 
 @pytest.mark.parametrize(("format", "options"), WITH_OPTIONS)

@@ -56,7 +56,7 @@ class Story:
 
     moments: list[tuple[Moment, Sequence[Decision]]]
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.moments.append((moment, decisions))
 
     def of(self, *kinds: type[Event]) -> list[tuple[float, str, str]]:
@@ -113,7 +113,7 @@ def play(
     cut, belief = policy.info.mechanism, Belief(one_type(), overheads)
     mechanism = Leases(length=cut.length_s, aligned=cut.aligned, recall=cut.recall)
     scheduler = Scheduler(topology, policy.info, mechanism, belief, checked=True)
-    scheduler.state.keep_entitlements(frozenset({"deserved", "hourly"}))
+    scheduler.state.keep_entitlements(frozenset({"fair_share_service", "tenant_hourly_usage"}))
     world = DetailedSimulation(
         jobs, topology, PlacedThroughputs(one_type(), ClusterUnits(topology)), overheads=overheads
     )
@@ -336,7 +336,7 @@ class Refusing:
 
     info = PolicyInfo(
         name="refusing",
-        door="order",
+        answer_type="order",
         objective="",
         technique="",
         paper="",

@@ -79,7 +79,7 @@ def test_every_policy_ends_the_demo_a_crowded_and_an_idle_cluster(policy: str, m
         try:
             result = simulate(scenario(policy, load, mechanism), record_to=tmp_path / f"{load}.jsonl.gz")
         except InvalidInput:
-            assert load_policy(policy).info.door not in DOORS.get(mechanism, ALL_DOORS)
+            assert load_policy(policy).info.answer_type not in DOORS.get(mechanism, ALL_DOORS)
             continue
         assert result.unfinished == (), load
         assert result.record is not None
@@ -97,7 +97,7 @@ from eunomia.model.policy import ROUNDS, PolicyInfo
 @dataclass(frozen=True)
 class Restless:
     later: float = 360.0
-    info: ClassVar[PolicyInfo] = PolicyInfo(name="restless", door="order", objective="", technique="", paper="",
+    info: ClassVar[PolicyInfo] = PolicyInfo(name="restless", answer_type="order", objective="", technique="", paper="",
                                             needs=frozenset(), mechanism=ROUNDS)
 
     def decide(self, view):

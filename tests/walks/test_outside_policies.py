@@ -22,7 +22,7 @@ import numpy as np
 @dataclass(frozen=True)
 class Lifo:
     level: int = 1
-    info: ClassVar[PolicyInfo] = PolicyInfo(name="lifo", door="order", objective="", technique="", paper="",
+    info: ClassVar[PolicyInfo] = PolicyInfo(name="lifo", answer_type="order", objective="", technique="", paper="",
                                             needs=frozenset())
 
     def decide(self, view):

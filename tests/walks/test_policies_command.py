@@ -83,7 +83,7 @@ def test_only_a_fairness_policy_has_a_scope() -> None:
 
 def test_the_list_is_filtered_by_door_and_axes_that_all_hold(desk: Desk) -> None:
     elastic = [name for name in POLICIES if axes(name)["elastic"] == ("yes",)]
-    ordered = [name for name in elastic if load(name).info.door == "order"]
+    ordered = [name for name in elastic if load(name).info.answer_type == "order"]
     assert {"optimus", "slaq"} <= set(ordered) < set(POLICIES)
     assert listed(desk, "--where", "elastic=yes") == elastic
     assert listed(desk, "--door", "order", "--where", "elastic=yes") == ordered

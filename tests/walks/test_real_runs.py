@@ -172,7 +172,7 @@ def journal_of(path: Path, steps: int = len(STEPS)) -> bytes:
     create(path, {"seed": 0})
     with Journal(path) as journal:
         for moment, decisions in STEPS[:steps]:
-            journal.hear(moment, decisions)
+            journal.observe(moment, decisions)
     return path.read_bytes()
 
 
@@ -185,7 +185,7 @@ def test_a_journal_that_was_cut_anywhere_is_completed_by_the_run_that_repeats_it
     path.write_bytes(whole[: data.draw(st.integers(whole.index(b"\n") + 1, len(whole)))])
     with Journal(path) as journal:
         for moment, decisions in STEPS:
-            journal.hear(moment, decisions)
+            journal.observe(moment, decisions)
     assert path.read_bytes() == whole
 
 
@@ -193,9 +193,9 @@ def test_a_journal_refuses_a_run_that_does_not_repeat_it_and_names_the_line(tmp_
     path = tmp_path / "record.jsonl"
     whole = journal_of(path)
     with Journal(path) as journal:
-        journal.hear(*STEPS[0])
+        journal.observe(*STEPS[0])
         with pytest.raises(InvalidInput, match=r"record\.jsonl:5: the run does not repeat"):
-            journal.hear(STEPS[1][0], [Start("a", 2, (0,), 5.0)])
+            journal.observe(STEPS[1][0], [Start("a", 2, (0,), 5.0)])
     assert path.read_bytes() == whole
 
 
@@ -205,7 +205,7 @@ def test_a_journal_reports_whether_it_held_the_last_step(tmp_path: Path) -> None
     held = []
     with Journal(path) as journal:
         for moment, decisions in STEPS:
-            journal.hear(moment, decisions)
+            journal.observe(moment, decisions)
             held.append(journal.repeated)
     assert held == [True, True, False]
 
@@ -410,8 +410,8 @@ def test_the_live_table_has_a_row_for_each_job_running_jobs_first() -> None:
     topology = Topology.of([Node(type="cpu", accelerators=2)])
     states = JobStates(topology, 3)
     jobs = [Job(job_id=name, total_steps=8) for name in ("done", "runs\033[1m", "waits")]
-    states.hear(Moment(0.0, tuple(JobSubmitted(job) for job in jobs)), [Start("done", 1, (0,), 9.0)])
-    states.hear(Moment(2.0, (JobFinished("done", 1),)), [Start("runs\033[1m", 1, (0, 1), 9.0)])
+    states.observe(Moment(0.0, tuple(JobSubmitted(job) for job in jobs)), [Start("done", 1, (0,), 9.0)])
+    states.observe(Moment(2.0, (JobFinished("done", 1),)), [Start("runs\033[1m", 1, (0, 1), 9.0)])
     table, below = draw_table(states).renderables
     assert list(table.columns[0].cells) != []
     assert [str(cell) for cell in table.columns[0].cells] == [printable("runs\033[1m"), "waits", "done"]

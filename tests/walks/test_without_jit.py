@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import eunomia
 
 PROGRAM = """
@@ -28,6 +30,7 @@ def story(disable_jit: str) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_decisions_do_not_depend_on_the_compiler() -> None:
     compiled = story("0")
     assert "Start(" in compiled

@@ -16,9 +16,9 @@ A policy is chosen by name, with its parameters: `fifo?backfill=skip` on the com
 [`eunomia solve`](solve.md) asks one about a problem. [Which one should I use?](which-policy.md) To write one, see the
 [tutorial](tutorial.md#write-a-policy).
 
-A policy answers through one of three doors: *shares* of time that each job should get, an *order* of who is next, or
-*grants* of seats. Symbols: job m, accelerator type j, throughput T, allocation X, scale factor z, weight w, capacity C.
-An oracle knows how much work is left in a job.
+A policy answers with *shares* of time for each job, an *order* of jobs, or *grants* of seats. Symbols: job m,
+accelerator type j, throughput T, allocation X, scale factor z, weight w, capacity C. An oracle knows how much work is
+left in a job.
 
 The pages are made from the docstrings by `make docs`."""
 
@@ -45,11 +45,13 @@ def overview() -> str:
 
 
 def _policies() -> str:
-    rows = ["| policy | door | objective | oracle | use it when |", "| --- | --- | --- | --- | --- |"]
+    rows = ["| policy | answers with | objective | oracle | use it when |", "| --- | --- | --- | --- | --- |"]
     for name in POLICIES:
         policy: Any = load(name)
         info, oracle = policy.info, "yes" if needs_oracle(policy) else "no"
-        rows.append(f"| [{name}](policies/{name}.md) | {info.door} | {info.objective} | {oracle} | {use(name)} |")
+        rows.append(
+            f"| [{name}](policies/{name}.md) | {info.answer_type} | {info.objective} | {oracle} | {use(name)} |"
+        )
     return "\n".join(rows)
 
 

@@ -130,7 +130,7 @@ def card(name: str) -> str:
     info = policy.info
     also = ", ".join(f"`{preset}`" for preset, (meant, _) in PRESETS.items() if meant == name)
     rows = [
-        ("door", info.door),
+        ("answers with", info.answer_type),
         ("objective", info.objective),
         ("technique", info.technique),
         ("time is cut into", f"{time_is_cut(info.mechanism)}, unless the scenario says otherwise"),

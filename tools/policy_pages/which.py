@@ -25,7 +25,7 @@ def _workload() -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for job in JOBS:
-        v100, k80 = (job.total_steps / speed / 3600 for speed in RATES.alone(job.job_type, job.scale_factor))
+        v100, k80 = (job.total_steps / speed / 3600 for speed in RATES.solo_throughput(job.job_type, job.scale_factor))
         due = f"{job.deadline / 3600:g} h" if job.deadline < float("inf") else "–"
         rows.append(
             f"| {job.job_id} | {job.tenant} | {job.job_type} | {job.scale_factor} | {job.submitted / 3600:g} h "

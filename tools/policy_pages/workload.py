@@ -39,7 +39,7 @@ def _job(name: str, kind: str, submitted_h: float, work_h: float, size: int = 1,
         submitted=submitted_h * HOUR_S,
         job_type=kind,
         scale_factor=size,
-        total_steps=work_h * HOUR_S * float(RATES.alone(kind, size).max()),
+        total_steps=work_h * HOUR_S * float(RATES.solo_throughput(kind, size).max()),
         tenant="shop" if kind == "table" else "lab",
         deadline=due_h * HOUR_S,
     )

@@ -62,7 +62,7 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "gavel-fig10": Entry(
         "eunomia_reproduction.gavel.curves:fig10",
-        "the same with gangs, finish-time fairness",
+        "the same under finish-time fairness, gangs and one accelerator a job",
         "data/gavel",
     ),
     "gavel-cdf": Entry(
@@ -88,6 +88,11 @@ EXPERIMENTS: dict[str, Entry] = {
     "gavel-makespan": Entry(
         "eunomia_reproduction.gavel.batch:makespan",
         "makespan against the number of jobs",
+        "data/gavel",
+    ),
+    "gavel-priorities": Entry(
+        "eunomia_reproduction.gavel.batch:priorities",
+        "average JCT against load of jobs of weights 5 and 1",
         "data/gavel",
     ),
 }

@@ -30,9 +30,14 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Folder with the published results, where NAME needs one.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Leave with exit code 1 when a row is outside or nothing is checked.")
+        bool,
+        typer.Option(
+            "--check", help="Leave with exit code 1 when a row changed, or is outside and not expected to be."
+        ),
     ] = False,
+    accept: Annotated[bool, typer.Option("--accept", help="Make these rows the ones that --check expects.")] = False,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Seeds to run, where NAME draws at random.")] = 1,
+    processes: Annotated[int, typer.Option(min=0, metavar="N", help="Runs at a time; 0 = one per core.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing NAME.csv.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List what can be measured again.")] = False,
     as_json: JsonOption = False,
@@ -45,7 +50,7 @@ def reproduce(
         if list_:
             _show_list(as_json)
             return
-        from eunomia_reproduction import load
+        from eunomia_reproduction import expected, load
         from eunomia_reproduction.table import Request, check_free
 
         if name is None:
@@ -54,16 +59,34 @@ def reproduce(
         if out is None:
             raise _misuse("--out", "there is no folder for the results", f"add --out {name}-out")
         check_free(out, name, force=force)
-        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, tell=_log))
+        table = experiment(Request(reference=reference, keep=out / "runs", seeds=seeds, processes=processes, tell=_log))
         files = table.write(out, name)
         if as_json:
             print(json.dumps({"name": name, "checked": _checked(table), **table.as_dict()}, allow_nan=False))
         else:
             _show(table, files)
-        if check and not _checked(table):
-            _log(f"nothing was checked: {NOTHING}")
-        if check and (table.outside or not _checked(table)):
+        known = expected.file_of(name, seeds)
+        if accept:
+            expected.accept(known, table)
+            _log(f"wrote {known}")
+        if check and not _passes(table, expected.changes(table, expected.read(known)) if known.is_file() else None):
             raise typer.Exit(FAILED)
+
+
+def _passes(table: FigureTable, changed: list[str] | None) -> bool:
+    """Say whether the check passes; `changed` are the rows that differ from the expected ones, None without those."""
+    if not _checked(table):
+        _log(f"nothing was checked: {NOTHING}")
+        return False
+    if changed is None:
+        return not table.outside
+    for line in changed[:REASONS]:
+        _log(f"changed: {line}")
+    if len(changed) > REASONS:
+        _log(f"changed: {len(changed) - REASONS} rows more")
+    if not changed and table.outside:
+        _log(f"{len(table.outside)} rows are outside, as expected")
+    return not changed
 
 
 def _checked(table: FigureTable) -> int:

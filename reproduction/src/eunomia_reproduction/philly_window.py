@@ -99,7 +99,7 @@ def measure(work: WindowRun, policy: str, leases: Leases | None) -> WindowFairne
     speeds, own = load("uniform", topology.types), asked.info.mechanism
     mechanism = leases or Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
     scheduler = Scheduler(topology, asked.info, mechanism, Belief(speeds, COSTS), tenants=work.tenants)
-    scheduler.state.keep_entitlements(frozenset({"hourly"}))
+    scheduler.state.keep_entitlements(frozenset({"tenant_hourly_usage"}))
     assert scheduler.state.entitlements is not None
     metrics = Metrics(topology, speeds, dict.fromkeys(topology.types))
     tenancy = Tenancy(scheduler.state.entitlements, scheduler.state.owners.tree)

@@ -1,4 +1,4 @@
-"""Many runs of one experiment: each once, a process per core, and none that is in the folder already."""
+"""Many runs of one experiment: each once, in several processes, and none that is in the folder already."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def make_all(
         missing = {str(file): run for run, file in files.items() if not file.is_file()}
         ended: list[R] = []
 
-        def hear(task: Task, answer: Answer) -> None:
+        def observe(task: Task, answer: Answer) -> None:
             run = missing[task["file"]]
             ended.append(run)
             if "error" in answer:
@@ -55,8 +55,8 @@ def make_all(
 
         if len(missing) < len(files):
             request.tell(f"{len(files) - len(missing)} of {len(files)} runs are there already")
-        with Pool(os.cpu_count() or 1, worker) as pool:
-            pool.run([{**orders[run].task, "file": file} for file, run in missing.items()], hear)
+        with Pool(request.processes or os.cpu_count() or 1, worker) as pool:
+            pool.run([{**orders[run].task, "file": file} for file, run in missing.items()], observe)
         return {run: read(file) for run, file in files.items() if run not in failed}, failed
 
 

@@ -40,6 +40,7 @@ class Request:
     reference: Path | None = None
     keep: Path | None = None
     seeds: int = 1
+    processes: int = 0  # that make runs at a time; 0 = one per core
     tell: Callable[[str], None] = silent
 
     def folder(self, like: str) -> Path:

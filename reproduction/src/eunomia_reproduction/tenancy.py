@@ -22,7 +22,7 @@ class Tenancy:
         self._claims, self._tenants = claims, len(tenants.names)
         self._hours: list[Floats] = []  # (tenant, 3)
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Take in the hours that are over."""
         over = int(moment.at // HOUR_S) - len(self._hours)
         if over > 0:

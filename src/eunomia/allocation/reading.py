@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +14,8 @@ from eunomia.allocation.auctions.problem import FIELDS as OF_AUCTIONS
 from eunomia.allocation.parse_problem import FIELDS as OF_SHARES
 from eunomia.allocation.parse_problem import problem_of
 from eunomia.allocation.problem import AllocationProblem
+from eunomia.inputs.file_contents import decoded
+from eunomia.inputs.json_text import read_json
 from eunomia.inputs.problems import InvalidInput, Problem
 
 FIELDS = frozenset({*OF_SHARES, *OF_AUCTIONS})
@@ -40,28 +40,11 @@ def read_fields(path: Path) -> Mapping[str, object]:
 
 
 def _read_json(path: Path) -> Mapping[str, object]:
-    try:
-        fields = json.loads(path.read_bytes(), object_pairs_hook=_unique, parse_int=_integer)
-    except json.JSONDecodeError as error:
-        _refuse(path, f"it is not JSON: {error.msg} (column {error.colno})", "fix this line", row=error.lineno)
-    except _DuplicateName as duplicate:
-        _refuse(path, f"{duplicate.args[0]!r} is given twice", "give it once", column=duplicate.args[0])
-    except (UnicodeDecodeError, RecursionError) as error:
-        _refuse(path, f"it is not JSON: {error}", "write one JSON object")
+    text = decoded(str(path), path.read_bytes())
+    fields = read_json(str(path), text, "write one JSON object", integer=_integer)
     if not isinstance(fields, dict):
         _refuse(path, "a problem is one JSON object", 'write it as in {"types": ["v100"], "capacity": [4], …}')
     return fields
-
-
-class _DuplicateName(Exception):
-    """A name occurs twice in one object."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise _DuplicateName(next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1))
-    return result
 
 
 def _integer(text: str) -> int | float:

@@ -76,10 +76,10 @@ SOURCES: Mapping[str, _Source] = {
     "remaining": _of("steps_remaining"),
     "service": _of("attained_service"),
     "price": _of("price"),
-    "apart": _of("throughput_apart"),
-    "kind": _of("kind"),
-    "paired": _of("pairs"),
-    "isolated": _Source((), _isolated),
+    "spread_throughput": _of("throughput_apart"),
+    "job_class": _of("kind"),
+    "packed_throughput": _of("pairs"),
+    "equal_share_throughput": _Source((), _isolated),
     "deadline": _of("deadline_s"),
     "submitted": _Source(("elapsed_s",), _submitted),
     "topology": _Source(("accelerators_per_node",), _machines),
@@ -88,22 +88,22 @@ SOURCES: Mapping[str, _Source] = {
     "tenants": _Source(("entity",), lambda p: p.entities),
     "running": _Source((), lambda p: np.zeros(p.jobs, dtype=np.bool_)),
     "on_type": _Source((), lambda p: np.full(p.jobs, -1)),
-    "received": _Source((), lambda p: np.zeros(p.throughput.shape)),
+    "held_time_by_type": _Source((), lambda p: np.zeros(p.throughput.shape)),
     "run_time": _Source(("attained_service",), derived_columns.run_time),
-    "wait": _Source(("elapsed_s",), lambda p: p.elapsed_s),
-    "until": _Source((), lambda p: np.full(p.jobs, np.inf)),
-    "lease": _Source((), lambda p: np.inf),  # a single decision: there is no next one
+    "waiting_time": _Source(("elapsed_s",), lambda p: p.elapsed_s),
+    "lease_end": _Source((), lambda p: np.full(p.jobs, np.inf)),
+    "longest_lease": _Source((), lambda p: np.inf),  # a single decision: there is no next one
     "started": _Source((), lambda p: np.full(p.jobs, np.inf)),
     "first_started": _Source(("attained_service", "elapsed_s"), derived_columns.first_started),
-    "skew": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem has job types, not models
+    "largest_tensor_fraction": _Source((), lambda p: np.full(p.jobs, np.nan)),  # a problem has job types, not models
     "past_service": _Source((), lambda p: np.zeros(0)),
-    "deserved": _Source(("entity", "elapsed_s"), derived_columns.deserved),
-    "hourly": _Source(("entity",), _hourly),
+    "fair_share_service": _Source(("entity", "elapsed_s"), derived_columns.deserved),
+    "tenant_hourly_usage": _Source(("entity",), _hourly),
     "app": _Source((), lambda p: np.arange(p.jobs)),
     "apps": _Source(("elapsed_s",), derived_columns.apps),
-    "attempts": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
+    "failures": _Source((), lambda p: np.zeros(p.jobs, dtype=np.int64)),
     "demand": _Source((), lambda p: np.zeros((p.jobs, 2))),  # a problem has accelerators only
-    "room": _Source((), lambda p: np.full(2, np.inf)),
+    "host_capacity": _Source((), lambda p: np.full(2, np.inf)),
     "total": _of("steps_remaining"),  # the steps done so far are unknown
     "slowdown": _Source((), lambda p: np.ones((p.jobs, derived_columns.LEVELS))),
     "loss_curve": _Source((), lambda p: np.tile(Curve(), (p.jobs, 1))),
@@ -134,7 +134,7 @@ def view_of(problem: AllocationProblem, policy: Policy, file: str = "problem") -
         types=problem.types,
         jobs=problem.jobs,
         columns={column: SOURCES[column].read(problem) for column in needs},
-        memory={name: _memory(name, default, problem) for name, default in policy.info.remembers.items()},
+        memory={name: _memory(name, default, problem) for name, default in policy.info.memory_columns.items()},
     )
 
 

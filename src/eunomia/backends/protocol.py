@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Event, Moment
@@ -21,6 +21,7 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
 class TunableBackend(Backend, Protocol):
     """A backend whose jobs can be watched and stopped by their users, such as a hyperparameter search."""
 

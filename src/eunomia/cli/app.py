@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunomia import __version__
+from eunomia.cli.calibrate import calibrate
 from eunomia.cli.data import app as data
 from eunomia.cli.errors import FAILED, MISUSED, fail_if_unfinished, handle_errors
+from eunomia.cli.estimate import estimate
 from eunomia.cli.failures import app as failures
 from eunomia.cli.figure import figure
+from eunomia.cli.history import app as history
 from eunomia.cli.options import (
     ChartsOption,
     FontOption,
@@ -29,11 +32,14 @@ from eunomia.cli.options import (
     results_folder,
     with_default_formats,
 )
+from eunomia.cli.plan import plan
 from eunomia.cli.plugins import add_commands
 from eunomia.cli.policies import policies
 from eunomia.cli.run import run
+from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -325,8 +331,14 @@ app.command(epilog="Example:  eunomia policies themis, or eunomia policies --whe
 app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
+app.add_typer(history, name="import")
 app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
+app.command()(whatif)
+app.command()(plan)
+app.command()(estimate)
+app.command()(calibrate)
+add_service_commands(app)
 add_commands(app)
 
 
@@ -335,6 +347,8 @@ def _repeat_options(words: list[str]) -> list[str]:
     repeated: list[str] = []
     option = ""  # whose values are being read
     for i, word in enumerate(words):
+        if word == "--":
+            return repeated + words[i:]  # the command of a job
         first = i > 0 and words[i - 1] == option
         if option and not first and _FURTHER_VALUE[option].fullmatch(word):
             repeated.append(option)
@@ -347,15 +361,16 @@ def _repeat_options(words: list[str]) -> list[str]:
 def main() -> NoReturn:
     """Run the command line and exit with its code.
 
-    SIGTERM is handled like Ctrl-C; so is SIGINT even if it was ignored, as in a script's background jobs, and SIGHUP
-    unless it was ignored, as by `nohup`.
+    SIGTERM is handled like Ctrl-C (`serve` has its own way); so is SIGINT even if it was ignored, as in a script's
+    background jobs, and SIGHUP unless it was ignored, as by `nohup`.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals whose encoding lacks ρ
-    as_json = "--json" in sys.argv
+    ours = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
+    as_json = "--json" in ours
     try:
         sys.exit(app(with_default_formats(_repeat_options(sys.argv[1:])), standalone_mode=not as_json))
     except _MISUSE as error:

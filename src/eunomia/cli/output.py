@@ -176,6 +176,8 @@ def show_explanation(found: Explanation, at: float | None, *, details: bool = Fa
     gang = f"{found.scale_factor} accelerator{'s' if found.scale_factor > 1 else ''}"
     head = f"job {found.job_id}: {gang}, submitted at {clock(found.submitted_s, found.began)}, {_fate(found)}"
     console.print(head, markup=False)
+    if found.estimate:
+        console.print(found.estimate, markup=False)
     if found.refused:
         console.print(f"it was refused: {found.refused}", markup=False)
     elif not found.waits:

@@ -69,12 +69,12 @@ def chosen(cards: Sequence[dict[str, Any]], where: Sequence[str], door: str | No
 
 
 def _parse_conditions(where: Sequence[str], door: str | None) -> list[tuple[str, str]]:
-    from eunomia.model.policy import Door
+    from eunomia.model.policy import AnswerType
     from eunomia.model.taxonomy import AXES
 
     problems, conditions = Problems("command line"), []
-    if door is not None and door not in get_args(Door):
-        problems.add("there is no such door", nearest(door, get_args(Door)), column="--door", value=door)
+    if door is not None and door not in get_args(AnswerType):
+        problems.add("there is no such door", nearest(door, get_args(AnswerType)), column="--door", value=door)
     for condition in where:
         axis, separator, value = condition.partition("=")
         if not separator:
@@ -98,7 +98,7 @@ def _card(policy: Any) -> dict[str, Any]:
     mechanism = info.mechanism
     return {
         "name": info.name,
-        "door": info.door,
+        "door": info.answer_type,
         "objective": info.objective,
         "technique": info.technique,
         "paper": info.paper,

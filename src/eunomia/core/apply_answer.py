@@ -15,10 +15,11 @@ from eunomia.core.placement_pass import (
     ODD,
     RENEWALS,
     SEATS,
+    STARTED,
     STARTS,
     STOPS,
     follow,
-    place_one,
+    follow_implied,
 )
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import Grants, InvalidAnswer, Misfit
@@ -216,31 +217,20 @@ class AnswerPlacer:
         )
 
 
-_ZERO, _NO_PARTNER = np.zeros(1, dtype=np.int64), np.full(1, -1)  # shared by many decisions: read-only
+def apply_implied(
+    sched: SchedulerState, at: float, until: float, *, alone: bool, recall: bool
+) -> tuple[int, Starts | None]:
+    """Apply what the policy's promises imply for the waiting jobs, if they do; see `core.placement_pass`.
 
-
-def place_one_gang(sched: SchedulerState, at: float, until: float) -> tuple[int, Starts | None]:
-    """Place the one waiting job that fits, on its fastest type that has room.
-
-    Return how many fit, 2 for several, and the start; nothing is done unless just one fits.
+    Return a constant of `core.placement_pass`, and the start if there is one.
     """
     output = sched.kernel_scratch()[2]
-    fits = place_one(at, until, output, *sched.arrays)
-    if fits != 1:
-        return fits, None
+    implied = follow_implied(at, until, alone, recall, output, *sched.arrays)
+    if implied != STARTED:
+        return implied, None
     sched.demand_legal()
-    size, names = output.item(2), sched.state.names
-    result = output[: 3 + size].copy()
-    return 1, Starts(
-        jobs=names(result[:1]),
-        epochs=result[1:2],
-        first=np.array([0, size]),
-        seats=result[3:],
-        until=np.array([until]),
-        shape=_ZERO,
-        partners=names(_NO_PARTNER),
-        partner_epochs=_ZERO,
-    )
+    result = output[: 3 + output.item(2)].copy()
+    return STARTED, Starts.single(sched.state.names(result[:1]), result[1:2], result[3:], until)
 
 
 def _source(named: PendingAsk, row: int) -> int:

@@ -33,7 +33,7 @@ class Asks:
         self._sched, self._seed = sched, seed
         self._changes_known = 0  # what of `changes` in the state the last ask knew
         self._reasons: tuple[Ints, Mapping[int, str]] = (NO_INTS, {})  # of waiting, and rows of the jobs
-        self._columns = GrowingColumns({name: (np.float64, value) for name, value in info.remembers.items()})
+        self._columns = GrowingColumns({name: (np.float64, value) for name, value in info.memory_columns.items()})
         self._scalars: dict[str, Any] = {}
 
     @property
@@ -53,9 +53,9 @@ class Asks:
 
     def ask(self, at: float, rows: Ints, columns: dict[str, Any]) -> Ask:
         """Ask about these jobs."""
-        if self.info.remembers:
+        if self.info.memory_columns:
             self._columns.add_many(len(self._sched.state.jobs) - len(self._columns))
-        memory = {**self._scalars, **{name: getattr(self._columns, name)[rows] for name in self.info.remembers}}
+        memory = {**self._scalars, **{name: getattr(self._columns, name)[rows] for name in self.info.memory_columns}}
         types, seed = self._sched.state.topology.types, (self._seed, self.count)
         view = View(at=at, types=types, jobs=len(rows), columns=columns, seed=seed, memory=memory)
         self.pending = PendingAsk(self.count, rows)
@@ -85,7 +85,7 @@ class Asks:
             raise InvalidAnswer(f"policy {self.info.name!r} {when}")
         self.again_at = answer.again_at
         for name, values in answer.memory.items():
-            if name in self.info.remembers:
+            if name in self.info.memory_columns:
                 getattr(self._columns, name)[question.active] = values
             else:
                 self._scalars[name] = values

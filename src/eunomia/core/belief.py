@@ -6,17 +6,23 @@ which may differ from the truth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from eunomia.core.columns import GrowingColumns
 from eunomia.core.kernel_arrays import DONE, RATE_SINCE
 from eunomia.kernels import kernel
+from eunomia.model import elementary
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.curves import Curve
+from eunomia.model.events import Estimated
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
-from eunomia.model.speeds import LEVELS, Speeds, apart, by_level
+from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
 from eunomia.throughputs.job_type_aliases import largest_tensor
+
+_LOG_9 = elementary.log(9.0)
 
 
 @kernel(allocates=False)
@@ -25,6 +31,16 @@ def _record_progress(rows: Ints, steps: Floats, at: float, floats: Floats) -> No
     for m in range(len(rows)):
         floats[DONE, rows[m]] = steps[m]
         floats[RATE_SINCE, rows[m]] = max(at, floats[RATE_SINCE, rows[m]])
+
+
+def median_left(median: Floats, steepness: Floats, done: Floats) -> Floats:
+    """Return the median of what is left of a log-logistic total of which so much is done, (row,).
+
+    P(total > x) = 1 / (1 + (x / α)^β), α the median and β the steepness; given total > x the median of total − x is
+    α (1 + 2 (x / α)^β)^(1/β) − x, which grows with x: a job that has run long is expected to run on.
+    """
+    past = elementary.power(done / median, steepness)
+    return np.asarray(np.maximum(median * elementary.power(1.0 + 2.0 * past, 1.0 / steepness) - done, 0.0))
 
 
 class Belief(GrowingColumns):
@@ -38,6 +54,7 @@ class Belief(GrowingColumns):
     done: Floats  # steps up to `since`
     rate: Floats  # steps/s now, 0 = not running
     since: Floats  # when the present rate began or begins
+    steepness: Floats  # of the log-logistic distribution of estimated totals, 0 = the total is declared
     throughput: Floats  # (job, type) steps/s as asked
 
     def __init__(self, speeds: Speeds, overheads: Overheads | None = None):
@@ -49,6 +66,7 @@ class Belief(GrowingColumns):
                 "done": (np.float64, 0.0),
                 "rate": (np.float64, 0.0),
                 "since": (np.float64, 0.0),
+                "steepness": (np.float64, 0.0),
                 "throughput": (np.float64, 0.0, types),
             }
         )
@@ -56,6 +74,7 @@ class Belief(GrowingColumns):
         self.cost = np.zeros((3, 0))  # (first start, later one, later one without a checkpoint; accelerators) seconds
         self.prefer: Ints = np.zeros((0, types), dtype=np.int64)  # (kind, type) types, the fastest first
         self._overheads = overheads or Overheads()
+        self.estimates: dict[int, Estimated] = {}  # by row, of jobs whose total is estimated
         self._jobs: list[Job] = []
         self._kinds: dict[tuple[str, int], int] = {}
         self._alone: list[Floats] = []  # by kind
@@ -77,10 +96,32 @@ class Belief(GrowingColumns):
         self._jobs.append(job)
         return row
 
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of the jobs that come next, up to the first with a new kind or size; return how many.
+
+        They are not known before `learn_foreseen`.
+        """
+        kinds, widest = [], self.cost.shape[1]
+        for job in jobs:
+            kind = self._kinds.get((job.job_type, job.scale_factor))
+            if kind is None or (job.other_shapes and max(job.shapes) >= widest):
+                break
+            kinds.append(kind)
+        if kinds:
+            rows = self.reserve(len(kinds))
+            self.kind[rows], self.throughput[rows] = kinds, np.array(self._alone)[kinds]
+            self.total[rows] = [job.total_steps for job in jobs[: len(kinds)]]
+        return len(kinds)
+
+    def learn_foreseen(self, jobs: Sequence[Job]) -> None:
+        """Add jobs whose columns are written."""
+        self.add_many(len(jobs))
+        self._jobs += jobs
+
     def _add_kind(self, job: Job) -> int:
         """Add a new kind and return its row."""
         kind = self._kinds[job.job_type, job.scale_factor] = len(self._kinds)
-        alone = self.speeds.alone(job.job_type, job.scale_factor)
+        alone = self.speeds.solo_throughput(job.job_type, job.scale_factor)
         self._alone.append(alone)
         self.prefer = np.concatenate((self.prefer, np.argsort(-alone, kind="stable")[None, :]))
         return kind
@@ -102,7 +143,7 @@ class Belief(GrowingColumns):
         for place in np.flatnonzero(partners < 0).tolist():
             row, size = int(jobs[place]), int(sizes[place])
             if size != self._jobs[row].scale_factor:
-                self.rate[row] = self.speeds.alone(self._jobs[row].job_type, size)[types[place]]
+                self.rate[row] = self.speeds.solo_throughput(self._jobs[row].job_type, size)[types[place]]
 
     def start_cost(self, ran: Bools, no_checkpoint: Bools, sizes: Ints) -> Floats:
         """Return the seconds without progress that a start costs, (row,), for jobs that `ran` before or not.
@@ -118,7 +159,25 @@ class Belief(GrowingColumns):
     def remaining_at(self, at: float, rows: Ints) -> Floats:
         """Return believed steps still to do, (row,), at least 0."""
         run = np.maximum(at - self.since[rows], 0.0) * self.rate[rows]
-        return np.asarray(np.maximum(self.total[rows] - self.done[rows] - run, 0.0))
+        left = np.asarray(np.maximum(self.total[rows] - self.done[rows] - run, 0.0))
+        if self.estimates:
+            guessed = self.steepness[rows] > 0
+            left[guessed] = median_left(
+                self.total[rows][guessed], self.steepness[rows][guessed], (self.done[rows] + run)[guessed]
+            )
+        return left
+
+    def declare(self, row: int, total_steps: float) -> None:
+        """Believe that a job has so many steps, without doubt."""
+        self.total[row], self.steepness[row] = total_steps, 0.0
+        self.estimates.pop(row, None)
+
+    def estimate(self, row: int, estimate: Estimated) -> None:
+        """Believe an estimated run time instead of declared steps."""
+        decades = elementary.log(max(estimate.high_s / estimate.low_s, 1.0 + 1e-6))
+        self.total[row] = estimate.run_s * self.throughput[row].max()
+        self.steepness[row] = min(max(2.0 * _LOG_9 / decades, 0.3), 20.0)
+        self.estimates[row] = estimate
 
     def kinds(self, rows: Ints) -> Ints:
         """Return the row of each job in the table of kinds, (row,)."""
@@ -136,7 +195,7 @@ class Belief(GrowingColumns):
             for i, mine in enumerate(kinds):
                 for j, other in enumerate(kinds):
                     if max(i, j) >= known and mine[1] == other[1]:
-                        table[i, j] = self.speeds.beside(mine[0], other[0], mine[1])
+                        table[i, j] = self.speeds.packed_throughput(mine[0], other[0], mine[1])
             self._table = table
         return self._table
 
@@ -157,10 +216,10 @@ class Belief(GrowingColumns):
             self._levels = np.concatenate((self._levels, fresh))
         return np.asarray(self._levels[self.kind[rows]])
 
-    def apart(self, rows: Ints) -> Floats:
+    def spread_throughput(self, rows: Ints) -> Floats:
         """Return steps/s of each gang when it is not on one machine, (row, type)."""
         jobs = [self._jobs[row] for row in rows.tolist()]
-        speeds = [apart(self.speeds, job.job_type, job.scale_factor) for job in jobs]
+        speeds = [spread_throughput(self.speeds, job.job_type, job.scale_factor) for job in jobs]
         return np.array(speeds).reshape(len(jobs), len(self.speeds.types))
 
     def loss_curves(self, rows: Ints) -> Floats:
@@ -176,5 +235,5 @@ class Belief(GrowingColumns):
         speeds = np.zeros((len(jobs), widest, len(self.speeds.types)))
         for m, job in enumerate(jobs):
             for s, size in enumerate(job.shapes):
-                sizes[m, s], speeds[m, s] = size, self.speeds.alone(job.job_type, size)
+                sizes[m, s], speeds[m, s] = size, self.speeds.solo_throughput(job.job_type, size)
         return sizes, speeds

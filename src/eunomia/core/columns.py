@@ -68,10 +68,15 @@ class GrowingColumns:
 
     def add_many(self, count: int) -> slice:
         """Open so many new rows and return where they are."""
-        while self._length + count > self.room:
-            self._double()
+        self.reserve(count)
         self._length += count
         return slice(self._length - count, self._length)
+
+    def reserve(self, count: int) -> slice:
+        """Make room for so many more rows and return where they will be."""
+        while self._length + count > self.room:
+            self._double()
+        return slice(self._length, self._length + count)
 
     def keep(self, stays: Bools) -> None:
         """Drop the rows that do not stay, (row,); the order of the others holds."""

@@ -22,7 +22,9 @@ from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.tenants import Tenants
 
-OF_TENANTS = frozenset({"deserved", "hourly"})  # columns that take a pass over all jobs at every moment
+OF_TENANTS = frozenset(
+    {"fair_share_service", "tenant_hourly_usage"}
+)  # columns that take a pass over all jobs at every moment
 NEEDED_BY = OF_TENANTS | {"app", "apps", "past_service"}
 HOURS = 168  # hours of tenants' sums that are kept
 _HOUR = 3600.0

@@ -12,6 +12,7 @@ from eunomia.model.decisions import Decision, GiveUp, Refuse, Stop
 from eunomia.model.events import (
     Answered,
     AppFinished,
+    Estimated,
     Event,
     JobCancelled,
     JobFailed,
@@ -24,7 +25,7 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
 
@@ -72,6 +73,10 @@ def _resume(event: JobResumed, at: float, sched: SchedulerState) -> None:
 
 def _update(event: JobUpdated, at: float, sched: SchedulerState) -> None:
     sched.update(sched.state.row_of[event.job_id], event.weight, event.total_steps)
+
+
+def _estimate(event: Estimated, at: float, sched: SchedulerState) -> None:
+    sched.estimate(sched.state.row_of[event.job_id], event)
 
 
 def _measure(event: Measured, at: float, sched: SchedulerState) -> None:
@@ -151,11 +156,12 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     JobPaused: _pause,
     JobResumed: _resume,
     JobUpdated: _update,
+    Estimated: _estimate,
     Measured: _measure,
     Progressed: _progress,
     NodeLost: _lose,
     NodeJoined: _join,
     Answered: _change_nothing,
     AppFinished: _change_nothing,
-    Woken: _change_nothing,
+    TimerFired: _change_nothing,
 }

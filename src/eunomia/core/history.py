@@ -7,8 +7,9 @@ from typing import Any
 
 from eunomia.model.decisions import Decision
 from eunomia.model.events import JobSubmitted, Moment
+from eunomia.model.moment_batch import MomentBatch
 
-Happened = tuple[Moment, Sequence[Decision]]
+Happened = tuple[Moment, Sequence[Decision]] | MomentBatch
 MOMENTS = 40  # that are kept
 SHOWN = 6  # of what concerns one job
 
@@ -17,7 +18,8 @@ def last_events(moments: Iterable[Happened], job_id: str) -> str:
     """Return the last events and decisions that name a job, in words."""
     found = [
         f"{type(one).__name__} at {moment.at:,.9g} s"
-        for moment, decisions in moments
+        for entry in moments
+        for moment, decisions in (entry if isinstance(entry, MomentBatch) else (entry,))
         for one in (*moment.events, *decisions)
         if _names(one, job_id)
     ]

@@ -28,9 +28,9 @@ from eunomia.core.scheduler_state import SchedulerState
 from eunomia.core.view_builder import build_view
 from eunomia.model.answers import Answer
 from eunomia.model.arrays import Ints
-from eunomia.model.decisions import Decision, WakeAt
+from eunomia.model.decisions import Decision, SetTimer
 from eunomia.model.events import Moment
-from eunomia.model.policy import Door, PolicyInfo
+from eunomia.model.policy import AnswerType, PolicyInfo
 
 
 class Core(NamedTuple):
@@ -39,6 +39,13 @@ class Core(NamedTuple):
     state: SchedulerState
     asks: Asks
     seed: int
+
+
+class ImpliedRule(NamedTuple):
+    """When the policy's promises imply its answer; see `core.placement_pass.implied_start`."""
+
+    alone: bool  # only where a single job waits
+    recall: bool  # seats may be taken back at any moment
 
 
 class Mechanism(ABC):
@@ -85,8 +92,13 @@ class Mechanism(ABC):
     def _wake_at(self, when: float, at: float, decisions: list[Decision]) -> None:
         """Order a timer for that time, inf = none, unless it is set already."""
         if when != self._timer and (when < math.inf or self._timer > at):
-            decisions.append(WakeAt(when))
+            decisions.append(SetTimer(when))
         self._timer = when
+
+    @property
+    def implied_rule(self) -> ImpliedRule | None:
+        """How events are followed at any moment from now on whose answer is implied; None = only by its methods."""
+        return None
 
     # ---- what a policy sees ----------------------------------------------------------------------------------
 
@@ -131,8 +143,8 @@ class MechanismConfig:
 
     __slots__ = ()
     name: ClassVar[str]
-    answers: ClassVar[frozenset[Door]] = frozenset({"shares", "order", "grants"})  # doors that it takes answers from
-    # Parts of a scenario that it cannot account for, by the codes of `experiment.mechanism`, and why.
+    answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares", "order", "grants"})  # that it accepts
+    # Parts of a scenario that it cannot account for, by the codes of `setup.mechanism`, and why.
     unsupported: ClassVar[frozenset[str]] = frozenset()
     because: ClassVar[str] = ""
     no_such_key: ClassVar[str] = ""  # what is added to the refusal of an unknown key

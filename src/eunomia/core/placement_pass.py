@@ -37,6 +37,8 @@ from eunomia.placement.selection import RESERVE, Candidates, PlacementResult, ch
 NO_SEATS, ENDED, EXTENDED, ALL_SEATS = range(4)  # reassignable seats: none; of ended leases; extended ones too; all
 # The output of `follow`: these counts, then the columns that `PassResult` in core.apply_answer names.
 STOPS, RENEWALS, STARTS, SEATS, MISPLACED, ODD, HEAD = range(7)
+# What the policy's promises imply: nothing can change; the last answer holds; one job starts; it has to be asked.
+UNTOUCHED, KEPT, STARTED, ASK = range(4)
 _WORDS = 10  # per job in the output at most
 # Columns of the scratch array: jobs with reassignable seats; of each gang its candidate (-1 = none), jobs, type, size,
 # shape, and whether it keeps its seats; jobs stopped (with epochs) and renewed; gangs started and their first seats.
@@ -279,30 +281,54 @@ def follow(
     return length
 
 
-@kernel(allocates=False)
-def place_one(at: float, until: float, output: Ints, *arrays: Any) -> int:
-    """Seat the one waiting job that fits, on its fastest type that has room; do nothing if several fit, or none does.
+@kernel(allocates=False, forceinline=True)
+def implied_start(t: KernelArrays, alone: bool, recall: bool, freed: Ints) -> tuple[int, int, int]:
+    """Return what the policy's promises imply for the waiting jobs (`UNTOUCHED` …), and the job to start and its type.
 
-    Return how many fit (2 = several), and write down its row and epoch, how many seats it has, and which.
+    `alone`: an answer is implied only if a single job waits. `freed` (type,) accelerators count as free, too.
     """
-    t = kernel_arrays(*arrays)
-    ints, free = t.ints, t.floor.total
-    fits, found, on, seen = 0, -1, -1, 0
+    free, fits, found, on, seen, room = t.floor.total, 0, -1, -1, 0, 0
+    for k in range(len(free)):
+        room += free[k] + freed[k]
+    if t.counts[WAITING] == 0 or (room == 0 and not recall):
+        return UNTOUCHED, -1, -1
+    if alone and t.counts[WAITING] > 1:
+        return ASK, -1, -1
     for place in range(t.counts[ALIVE] - 1, -1, -1):
         row = t.active[place]
         if seen == t.counts[WAITING] or fits > 1:
             break
-        if ints[ON_TYPE, row] >= 0:
+        if t.ints[ON_TYPE, row] >= 0:
             continue
         seen += 1
         for k in t.prefer[t.belief_ints[KIND, row]]:
-            if t.throughput[row, k] > 0 and ints[SCALE_FACTOR, row] <= free[k]:
+            if t.throughput[row, k] > 0 and t.ints[SCALE_FACTOR, row] <= free[k] + freed[k]:
                 fits, found, on = fits + 1, row, k
                 break
-    if fits == 1:
-        size = ints[SCALE_FACTOR, found]
-        seats = output[3 : 3 + size]
-        seat_gang(t.floor, on, size, False, seats)
-        allocate(t, found, -1, on, 0, seats, at, until)
-        output[0], output[1], output[2] = found, ints[EPOCH, found], size
-    return fits
+    if fits > 1 or (fits == 0 and recall):
+        return ASK, -1, -1
+    return (STARTED if fits == 1 else KEPT), found, on
+
+
+@kernel(allocates=False, forceinline=True)
+def start_implied(t: KernelArrays, row: int, type: int, at: float, until: float, seats: Ints) -> None:
+    """Start a waiting job on free accelerators of a type, and write them to `seats`."""
+    seat_gang(t.floor, type, len(seats), False, seats)
+    allocate(t, row, -1, type, 0, seats, at, until)
+
+
+@kernel(allocates=False)
+def follow_implied(at: float, until: float, alone: bool, recall: bool, output: Ints, *arrays: Any) -> int:
+    """Start the job that the policy's promises imply, if they do; see `implied_start`.
+
+    Return what they imply, and write down the row and epoch of a started job, how many seats it has, and which.
+    """
+    t = kernel_arrays(*arrays)
+    freed = output[: len(t.floor.total)]
+    freed[:] = 0
+    implied, row, type = implied_start(t, alone, recall, freed)
+    if implied == STARTED:
+        size = t.ints[SCALE_FACTOR, row]
+        start_implied(t, row, type, at, until, output[3 : 3 + size])
+        output[0], output[1], output[2] = row, t.ints[EPOCH, row], size
+    return implied

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
 from eunomia.core.history import MOMENTS, Happened, last_events
-from eunomia.core.mechanism import Core, MechanismConfig
+from eunomia.core.mechanism import Core, ImpliedRule, MechanismConfig
 from eunomia.core.scheduler_state import SchedulerState
-from eunomia.model.arrays import Floats
+from eunomia.model.arrays import Array, Floats
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import IllegalStep
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import PolicyInfo
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
@@ -75,6 +77,36 @@ class Scheduler:
         if self._checked:
             mechanism.check()
         return decisions
+
+    # ---- many moments at once ----------------------------------------------------------------------------------
+
+    @property
+    def implied_rule(self) -> ImpliedRule | None:
+        """How events are followed whose decision needs no ask; None while every moment has to be handled by itself."""
+        sched = self.state
+        if self._checked or sched.entitlements is not None or sched.losses is not None:
+            return None
+        return self.mechanism.implied_rule
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays of the state, for compiled steps; see `core.kernel_arrays`."""
+        return self._sched.arrays
+
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of jobs that will be submitted next; return of how many. See `SchedulerState.foresee`."""
+        return self._sched.foresee(jobs)
+
+    def apply_implied(self, batch: MomentBatch, known: int) -> MomentBatch:
+        """Add moments that compiled steps have played; the last answer holds for the first `known` of them."""
+        self._sched.demand_legal()
+        self._sched.submit_foreseen(batch.submitted)
+        self._sched.changes += known
+        if known:
+            self.asks.note_changes()
+        self._sched.changes += len(batch) - known
+        self._history.append(batch)
+        return batch
 
     @property
     def why(self) -> dict[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from eunomia.core.placement_pass import scratch_arrays
 from eunomia.core.state import State
 from eunomia.core.transitions import leave, requeue, start_all, stop_all
 from eunomia.model.arrays import Array, Floats, Ints
+from eunomia.model.events import Estimated
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import CAUSES, FINAL, NEXT_STAGE, PRESENT, Cause, Stage, step
 from eunomia.model.tenants import Tenant
@@ -43,14 +44,14 @@ class SchedulerState:
         self.state, self.ledger, self.belief = State(topology, price, tenants), Ledger(len(topology.types)), belief
         self.changes = 0
         self.comes_again: Callable[[str, str], bool] = _never  # whether a tenant's failure is not tried again
-        self._layout = (0, 0, 0)
+        self._layout: tuple[int, ...] = ()
         self._lay_out()
         self._scratch, self._written = scratch_arrays(0, len(topology.types), topology.devices), 0
 
     def _lay_out(self) -> None:
         """Rebuild `arrays` if they have grown."""
         state, ledger, belief = self.state, self.ledger, self.belief
-        layout = (state.jobs.room, len(belief.prefer), belief.cost.shape[1])
+        layout = (state.jobs.room, ledger.room, belief.room, len(belief.prefer), belief.cost.shape[1])
         if layout != self._layout:
             self._layout = layout
             self.arrays: tuple[Array, ...] = (
@@ -84,12 +85,35 @@ class SchedulerState:
         self._lay_out()
         self.changes += 1
 
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of the jobs that come next, for compiled steps to submit them; return how many are written.
+
+        It ends at a job that changes more than its own row, which has to be submitted by itself: one of a new tenant,
+        kind or size.
+        """
+        count = self.belief.foresee(jobs[: self.state.foresee(jobs)])
+        rows = self.ledger.reserve(count)
+        self.ledger.since[rows] = self.state.jobs.submitted[rows]
+        self._lay_out()
+        return count
+
+    def submit_foreseen(self, jobs: Sequence[Job]) -> None:
+        """Add jobs that compiled steps have submitted."""
+        self.state.add_foreseen(jobs)
+        self.ledger.add_many(len(jobs))
+        self.belief.learn_foreseen(jobs)
+
     def update(self, row: int, weight: float, total_steps: float) -> None:
         """Update a job by its user; nan = unchanged."""
         if not math.isnan(weight):
             self.state.jobs.weight[row] = weight
         if not math.isnan(total_steps):
-            self.belief.total[row] = total_steps
+            self.belief.declare(row, total_steps)
+        self.changes += 1
+
+    def estimate(self, row: int, estimate: Estimated) -> None:
+        """Replace the declared steps of a job by an estimate."""
+        self.belief.estimate(row, estimate)
         self.changes += 1
 
     def start(self, row: int, at: float, type: int, shape: int, seats: Ints, until: float, partner: int) -> None:

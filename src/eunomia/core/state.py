@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,8 +128,7 @@ class State:
     def add(self, job: Job) -> int:
         """Add a new job and return its row."""
         row = self.jobs.add()
-        if len(self.rows) < self.jobs.room:
-            self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
+        self._extend_rows()
         self.jobs.scale_factor[row] = job.scale_factor
         self.jobs.weight[row] = job.weight
         self.jobs.submitted[row] = job.submitted
@@ -146,6 +145,37 @@ class State:
         self.counts[ALIVE] += 1
         self.counts[WAITING] += 1
         return row
+
+    def foresee(self, jobs: Sequence[Job]) -> int:
+        """Write the columns of the jobs that come next, up to the first of a new tenant; return how many.
+
+        They are not submitted before `add_foreseen`.
+        """
+        known, owners = self.owners.known, []
+        for job in jobs:
+            if job.tenant not in known:
+                break
+            owners.append(known[job.tenant])
+        if owners:
+            rows, jobs = self.jobs.reserve(len(owners)), jobs[: len(owners)]
+            self._extend_rows()
+            self.jobs.owner[rows] = owners
+            self.jobs.scale_factor[rows] = [job.scale_factor for job in jobs]
+            self.jobs.weight[rows] = [job.weight for job in jobs]
+            self.jobs.submitted[rows] = [job.submitted for job in jobs]
+            self.jobs.deadline[rows] = [job.deadline for job in jobs]
+            self.jobs.demand[rows] = [(job.cpus, job.memory_gib) for job in jobs]
+        return len(owners)
+
+    def add_foreseen(self, jobs: Sequence[Job]) -> None:
+        """Add jobs whose columns are written, and that compiled steps have added to the active rows."""
+        self.jobs.add_many(len(jobs))
+        self.submitted += jobs
+        self.register.add_all([job.job_id for job in jobs])
+
+    def _extend_rows(self) -> None:
+        if len(self.rows) < self.jobs.room:
+            self.rows = np.concatenate((self.rows, np.empty(self.jobs.room - len(self.rows), dtype=np.int64)))
 
     def record_loss(self, row: int, steps: float, loss: float) -> None:
         """Record a reported loss if the policy needs losses."""

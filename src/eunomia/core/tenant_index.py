@@ -21,3 +21,8 @@ class TenantIndex:
             self.tree = Tenants.of([*self._row, owner], self._declared)
             self._row[owner] = self.tree.row_of(owner)
         return self._row[owner]
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Return the row of each owner so far."""
+        return self._row

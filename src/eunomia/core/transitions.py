@@ -39,7 +39,9 @@ from eunomia.model.job_lifecycle import CAUSES, NEXT_STAGE, Cause, Stage
 from eunomia.placement.free_index import free_chain, take
 
 _WAITS = int(Stage.WAITING)
-_STARTED, _STOPPED, _RESUMED = (CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED))
+_STARTED, _STOPPED, _RESUMED, _FINISHED = (
+    CAUSES.index(cause) for cause in (Cause.STARTED, Cause.STOPPED, Cause.RESUMED, Cause.FINISHED)
+)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -146,6 +148,29 @@ def _deactivate(t: KernelArrays, row: int) -> None:
     for i in range(place, alive - 1):
         t.active[i] = t.active[i + 1]
     t.counts[ALIVE] = alive - 1
+
+
+@kernel(allocates=False, forceinline=True)
+def submit(t: KernelArrays, row: int) -> None:
+    """Add the next job, whose columns are written, to the active rows: it waits."""
+    t.active[t.counts[ALIVE]] = row
+    t.counts[ALIVE] += 1
+    t.counts[WAITING] += 1
+
+
+@kernel(allocates=False, forceinline=True)
+def withdraw_last(t: KernelArrays) -> None:
+    """Undo `submit`."""
+    t.counts[ALIVE] -= 1
+    t.counts[WAITING] -= 1
+
+
+@kernel(allocates=False, forceinline=True)
+def finish(t: KernelArrays, row: int, at: float) -> None:
+    """Complete a running job."""
+    _release(t, row, at)
+    _step(t.ints, t.counts, row, _FINISHED)
+    _deactivate(t, row)
 
 
 # ---- steps called from outside --------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +15,21 @@ from eunomia.inputs.problems import refused
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """Give a file to write into; it takes the place of `path` in one step, or is removed when something fails.
 
-    Raises OSError with the name of `path`.
+    With `durable` it is on the disk then. Raises OSError with the name of `path`.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         with draft.open("wb") as file:
             yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
+        if durable:
+            _sync_folder(path.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
@@ -30,10 +37,47 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             draft.unlink()
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def replacing_folder(place: Path) -> Iterator[Path]:
+    """Give a folder to write into, beside `place`; it takes its place, or is removed when something fails.
+
+    A folder that is there is removed only after the new one has its name.
+    """
+    draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    try:
+        draft.chmod(0o755)
+        yield draft
+        _replace(draft, place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _replace(draft: Path, place: Path) -> None:
+    if not place.exists():
+        draft.rename(place)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.old.", dir=place.parent))
+    try:
+        place.rename(old / place.name)
+        draft.rename(place)
+    finally:
+        if not place.exists():  # interrupted between the renames
+            (old / place.name).rename(place)
+        shutil.rmtree(old)
+
+
+def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write `content` to `path`, making its folder; a reader sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
+    with replacing(path, durable=durable) as file:
         file.write(content)
 
 

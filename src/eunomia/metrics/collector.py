@@ -26,7 +26,7 @@ from eunomia.metrics.job_timelines import (
 from eunomia.metrics.pauses import Pauses
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import Array, Floats
-from eunomia.model.decisions import Decision, Flow, Refuse, Start, Starts, Stop, given_up
+from eunomia.model.decisions import Decision, Refuse, SetShares, Start, Starts, Stop, given_up
 from eunomia.model.events import (
     Answered,
     AppFinished,
@@ -41,14 +41,16 @@ from eunomia.model.events import (
     NodeJoined,
     NodeLost,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.row_index import RowIndex
 from eunomia.model.tenants import NO_TENANT
 from eunomia.model.topology import Topology
 
 STATUSES = ("unfinished", "finished", "failed", "cancelled", "rejected")
+_POINTS = 9  # that a moment of one event and one start can add, or fewer
 _CAPACITY = 64  # initial rows and points; doubled when they are full
 
 
@@ -79,13 +81,13 @@ class MetricsCollector:
         )
         self._fluid = FluidService(types)
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
         at = moment.at
         self._reserve_points()
         for event in moment.events:
             match event:
-                case Answered() | Woken() | Progressed():
+                case Answered() | TimerFired() | Progressed():
                     continue
                 case JobSubmitted(job):
                     self._submit(job, at)
@@ -122,11 +124,31 @@ class MetricsCollector:
                     self._start(Starts.of(decision), at)
                 case Stop():
                     job_timelines.stop(at, self._rows.rows(decision.job_ids), decision.save, *self._t)
-                case Flow():
+                case SetShares():
                     self._set_shares(decision, at)
                 case Refuse(name):
                     failed = self._t.jobs[self._rows.row(name)]["failures"] > 0
                     self._end(name, at, FAILED if failed else REJECTED)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        """Record many moments; jobs have the rows of the batch here, too."""
+        jobs, first = batch.submitted, len(self.jobs)
+        self._reserve_jobs(first + len(jobs), max((job.scale_factor for job in jobs), default=0))
+        self._rows.add_all([job.job_id for job in jobs])
+        self.jobs += jobs
+        owners = self._owners
+        for name in dict.fromkeys(job.tenant or NO_TENANT for job in jobs):
+            self._owner(name)
+        rows = slice(first, first + len(jobs))
+        self._t.jobs["size"][rows] = [job.scale_factor for job in jobs]
+        self._t.jobs["owner"][rows] = [owners[job.tenant or NO_TENANT] for job in jobs]
+        self._reserve_points(_POINTS * len(batch))
+        job_timelines.record_batch(
+            batch.at, batch.row, batch.epoch, batch.started, batch.started_epoch, batch.seats, batch.seats_end,
+            self.topology.type, *self._t,
+        )  # fmt: skip
+        self.ended += len(batch) - len(jobs)
+        self.end_s = batch.at.item(-1)
 
     # ---- results ---------------------------------------------------------------------------------------------
 
@@ -196,15 +218,7 @@ class MetricsCollector:
     def _submit(self, job: Job, at: float) -> None:
         row = self._rows.add(job.job_id)
         self.jobs.append(job)
-        t = self._t
-        if row == len(t.jobs):
-            self._t = t = t._replace(
-                jobs=np.concatenate((t.jobs, _new_jobs(row))),
-                received=np.concatenate((t.received, np.zeros_like(t.received))),
-            )
-        if job.scale_factor >= len(t.waiting):
-            more = np.zeros(job.scale_factor, dtype=np.int64)
-            self._t = t = t._replace(waiting=np.concatenate((t.waiting, more)))
+        self._reserve_jobs(row + 1, job.scale_factor)
         owner = self._owner(job.tenant or NO_TENANT)
         job_timelines.submit(at, row, job.scale_factor, owner, *self._t)
 
@@ -220,11 +234,23 @@ class MetricsCollector:
             self._reserve_points()
         return owner
 
-    def _reserve_points(self) -> None:
-        """Make room for a point of every curve, the most that a moment can add."""
+    def _reserve_jobs(self, jobs: int, widest: int) -> None:
+        """Make room for so many jobs in all, the widest of that size."""
         t = self._t
-        if t.last.item(-1) + len(t.now) > len(t.points):
-            self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points), len(t.now)), POINT))))
+        if jobs > len(t.jobs):
+            more = max(len(t.jobs), jobs - len(t.jobs))
+            self._t = t = t._replace(
+                jobs=np.concatenate((t.jobs, _new_jobs(more))),
+                received=np.concatenate((t.received, np.zeros((more, t.received.shape[1])))),
+            )
+        if widest >= len(t.waiting):
+            self._t = t._replace(waiting=np.concatenate((t.waiting, np.zeros(widest, dtype=np.int64))))
+
+    def _reserve_points(self, points: int = 0) -> None:
+        """Make room for so many points and for one of every curve, the most that a moment can add."""
+        t, points = self._t, points + len(self._t.now)
+        if t.last.item(-1) + points > len(t.points):
+            self._t = t._replace(points=np.concatenate((t.points, np.empty(max(len(t.points), points), POINT))))
 
     def _change_capacity(self, node: int, at: float, *, joined: bool) -> None:
         curve = BUSY + len(self.topology.types) + int(self.topology.node_type[node])
@@ -238,7 +264,7 @@ class MetricsCollector:
             *self._t,
         )  # fmt: skip
 
-    def _set_shares(self, order: Flow, at: float) -> None:
+    def _set_shares(self, order: SetShares, at: float) -> None:
         rows = self._rows.rows(order.jobs)
         begin, cease = self._fluid.set_shares(order, at, rows, self._t.jobs["owner"][rows], len(self._owners))
         job_timelines.start_service(at, begin, *self._t)

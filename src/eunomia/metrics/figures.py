@@ -10,21 +10,21 @@ import numpy as np
 
 from eunomia.metrics.apps import AppOutcomes
 from eunomia.metrics.collector import STATUSES, MetricsCollector
-from eunomia.metrics.job_summary import app_numbers, job_numbers, tenant_numbers
 from eunomia.metrics.job_timelines import CANCELLED, FAILED, FINISHED, REJECTED
+from eunomia.metrics.registry import load_all
 from eunomia.metrics.sharing import Sharing
 from eunomia.metrics.standalone_speed import StandaloneSpeeds
 from eunomia.metrics.step_functions import integral
+from eunomia.metrics.summary import Metric, RunTables, summarise
 from eunomia.metrics.tenants import TenantUsage
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Array, Floats
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Topology
-
-HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,7 @@ class Figures:
 
     types: tuple[str, ...]
     summary: Mapping[str, float | int | None]  # fields of summary.json
+    tables: RunTables  # from which the summary is computed
     jobs: Mapping[str, Array]  # columns of jobs.csv
     apps: Mapping[str, Array]  # columns of apps.csv; none where no app has several jobs
     tenants: Mapping[str, Array]  # columns of tenants.csv but `policy`
@@ -48,7 +49,7 @@ class Metrics(MetricsCollector):
     """The observer that returns the figures of a run.
 
     `prices` are US$ per accelerator-hour by type, None = unknown. With `waits` the waits of jobs are split by cause.
-    `tenants` are the declared tenants by name.
+    `tenants` are the declared tenants by name, `metrics` those that compute the summary.
     """
 
     def __init__(
@@ -58,15 +59,24 @@ class Metrics(MetricsCollector):
         prices: Mapping[str, float | None],
         waits: WaitCauses | None = None,
         tenants: Mapping[str, Tenant] | None = None,
+        metrics: Mapping[str, Metric] | None = None,
     ):
         super().__init__(topology)
         self._speeds, self._prices, self._waits, self._tenants = speeds, prices, waits, tenants or {}
+        self.metrics = load_all() if metrics is None else metrics
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the events of a moment and the decisions that followed."""
-        super().hear(moment, decisions)
+        super().observe(moment, decisions)
         if self._waits is not None:
-            self._waits.hear(moment, decisions)
+            self._waits.observe(moment, decisions)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        """Record many moments and their decisions."""
+        super().observe_batch(batch)
+        if self._waits is not None:
+            for moment, decisions in batch:
+                self._waits.observe(moment, decisions)
 
     def figures(self, bins: int = 400) -> Figures:
         """Return the figures of the run, which is over; curves have at most so many bins."""
@@ -87,11 +97,21 @@ class Metrics(MetricsCollector):
         width = max(edges[1] - edges[0], 1e-12)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.diff(busy) / np.diff(available)
+        tables = RunTables(
+            jobs=jobs,
+            apps=table,
+            tenants=by_tenant,
+            types=self.topology.types,
+            busy_s=busy[:, -1],
+            available_s=available[:, -1],
+            prices=self._prices,
+            end_s=self.end_s,
+            empty_apps=int(apps.empty.sum()),
+        )
         return Figures(
             types=self.topology.types,
-            summary=_summary(self, jobs, busy[:, -1], available[:, -1], self._prices)
-            | app_numbers(table, int(apps.empty.sum()))
-            | tenant_numbers(by_tenant),
+            summary=summarise(tables, self.metrics),
+            tables=tables,
             jobs=jobs,
             apps=table,
             tenants=by_tenant,
@@ -173,38 +193,3 @@ def _outcome_columns(collector: MetricsCollector) -> dict[str, Array]:
 
 def _texts(values: Iterable[str]) -> Array:
     return np.array(list(values), dtype=object)
-
-
-def _summary(
-    collector: MetricsCollector,
-    jobs: Mapping[str, Array],
-    busy_s: Floats,
-    available_s: Floats,
-    prices: Mapping[str, float | None],
-) -> dict[str, float | int | None]:
-    """Return the fields of summary.json; None = no value."""
-    of_jobs = job_numbers(jobs)
-    names = list(of_jobs)
-    last = {name: of_jobs.pop(name) for name in names[names.index("preemptions") :]}
-    summary = of_jobs
-    summary["end_s"] = collector.end_s
-    summary["utilization"] = _ratio(busy_s.sum(), available_s.sum())
-    for j, name in enumerate(collector.topology.types):
-        summary[f"utilization_{name}"] = _ratio(busy_s[j], available_s[j])
-    summary["cost_usd"] = _cost(collector.topology.types, busy_s, prices)
-    return summary | last
-
-
-def _cost(types: tuple[str, ...], busy_s: Floats, prices: Mapping[str, float | None]) -> float | None:
-    """Return the cost of the busy accelerators, US$; None when a type that was used has no price."""
-    total = 0.0
-    for name, seconds in zip(types, busy_s.tolist(), strict=True):
-        price = prices.get(name)
-        if seconds > 0 and price is None:
-            return None
-        total += (price or 0.0) * seconds / HOUR_S
-    return total
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return float(part / whole) if whole > 0 else None

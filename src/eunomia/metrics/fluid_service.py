@@ -1,4 +1,4 @@
-"""What jobs receive without seats: shares of time, constant from one `Flow` decision to the next."""
+"""What jobs receive without seats: shares of time, constant from one `SetShares` to the next."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from eunomia.metrics.step_functions import Steps
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.model.decisions import Flow
+from eunomia.model.decisions import SetShares
 
 _NO_FLOATS: Floats = np.empty(0)
 
 
 class FluidService:
-    """Service by job, and accelerators in use by type over time. False where there was no `Flow`."""
+    """Service by job, and accelerators in use by type over time. False where there was no `SetShares`."""
 
     def __init__(self, types: int):
         self._types = types
@@ -27,7 +27,7 @@ class FluidService:
     def __bool__(self) -> bool:
         return bool(self._times)
 
-    def set_shares(self, order: Flow, at: float, job: Ints, owner: Ints, owners: int) -> tuple[Ints, Ints]:
+    def set_shares(self, order: SetShares, at: float, job: Ints, owner: Ints, owners: int) -> tuple[Ints, Ints]:
         """Apply the shares of `order` from `at` on; return the jobs that begin and that cease to receive service.
 
         `job` and `owner` (entry,) are its job rows and their tenants, of `owners` tenants.

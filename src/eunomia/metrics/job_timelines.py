@@ -84,13 +84,18 @@ def _wait(t: Timelines, at: float, size: int, by: int) -> None:
         _change(t, at, NARROWEST, (wider if wider < len(t.waiting) else 0) - least)
 
 
+@kernel(allocates=False, forceinline=True)
+def _submit(t: Timelines, at: float, row: int) -> None:
+    _change(t, at, PRESENT, 1)
+    _wait(t, at, int(t.jobs[row]["size"]), 1)
+
+
 @kernel(allocates=False)
 def submit(at: float, row: int, size: int, owner: int, *arrays: Any) -> None:
     """Add a job, which waits."""
     t = Timelines(*arrays)
     t.jobs[row]["size"], t.jobs[row]["owner"] = size, owner
-    _change(t, at, PRESENT, 1)
-    _wait(t, at, size, 1)
+    _submit(t, at, row)
 
 
 @kernel(allocates=False, forceinline=True)
@@ -148,6 +153,32 @@ def start(
         _change(t, at, BUSY + type, size)
         if partner >= 0:
             _allocate(t, at, partner, partner_epochs[g], size, type, row)
+
+
+@kernel(allocates=False)
+def record_batch(
+    at: Floats,
+    row: Ints,
+    epoch: Ints,
+    started: Ints,
+    started_epoch: Ints,
+    seats: Ints,
+    seats_end: Ints,
+    type_of: Ints,
+    *arrays: Any,
+) -> None:
+    """Record moments as `model.moment_batch` has them; sizes and owners of the jobs are written."""
+    t, begin = Timelines(*arrays), 0
+    for m in range(len(at)):
+        if epoch[m] == 0:
+            _submit(t, at[m], row[m])
+        else:
+            _end(t, at[m], row[m], FINISHED, epoch[m])
+        if started[m] >= 0:
+            size, type = seats_end[m] - begin, type_of[seats[begin]]
+            _allocate(t, at[m], started[m], started_epoch[m], size, type, -1)
+            _change(t, at[m], BUSY + type, size)
+        begin = seats_end[m]
 
 
 @kernel(allocates=False)

@@ -18,11 +18,11 @@ from eunomia.metrics.collector import MetricsCollector
 from eunomia.metrics.entitlement import demand_of
 from eunomia.metrics.step_functions import Steps, at_times, combined, summed
 from eunomia.model.arrays import Floats
-from eunomia.model.losses import HELD_FOR, Losses
+from eunomia.model.losses import LOSS_REASONS, Losses
 
 IDLE_BY = ("no_demand", "fragmentation", "held_back")
 OUT_OF_SERVICE = "out_of_service"
-LOST = (*HELD_FOR, *IDLE_BY, OUT_OF_SERVICE)
+LOST = (*LOSS_REASONS, *IDLE_BY, OUT_OF_SERVICE)
 _ROUNDING = 1e-6  # relative: a share that a solver's rounding reduces by no more than this is complete
 
 
@@ -43,7 +43,7 @@ def losses_of(collector: MetricsCollector, losses: Losses | None) -> dict[str, f
         begin,
         max(collector.end_s, begin),
     )
-    lost: dict[str, float | None] = {**(losses.lost if losses else dict.fromkeys(HELD_FOR)), **idle}
+    lost: dict[str, float | None] = {**(losses.lost if losses else dict.fromkeys(LOSS_REASONS)), **idle}
     useful = losses.useful if losses else None
     return {"useful_accelerator_s": useful, **{name_of(cause): lost[cause] for cause in LOST}}
 

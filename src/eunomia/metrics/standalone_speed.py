@@ -25,7 +25,9 @@ class StandaloneSpeeds:
         """Look up jobs on a cluster of `capacity` (type,) accelerators."""
         kinds: dict[tuple[str, int], int] = {}
         kind = np.array([kinds.setdefault((job.job_type, job.scale_factor), len(kinds)) for job in jobs], dtype=int)
-        table = np.array([speeds.alone(*key) for key in kinds], dtype=float).reshape(len(kinds), len(capacity))
+        table = np.array([speeds.solo_throughput(*key) for key in kinds], dtype=float).reshape(
+            len(kinds), len(capacity)
+        )
         room = np.array([capacity >= size for _, size in kinds], dtype=bool).reshape(table.shape)
         best = np.where(room, table, 0.0).max(axis=1, initial=0.0)
         return cls(table[kind], best[kind], np.array([job.total_steps for job in jobs], dtype=float))

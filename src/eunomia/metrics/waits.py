@@ -71,7 +71,7 @@ class WaitCauses:
         self._paused: set[int] = set()
         self._asked: list[int] = []
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record which jobs begin and cease to wait, and the causes that an answer names."""
         at = moment.at
         for event in moment.events:

@@ -13,6 +13,8 @@ from eunomia.model.job_ids import JobIdList
 from eunomia.model.value_equality import ValueEqual
 from eunomia.model.view import View
 
+_ZERO, _NO_PARTNER = np.zeros(1, dtype=np.int64), np.full(1, -1)  # shared by many decisions: read-only
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -74,6 +76,20 @@ class Starts(ValueEqual):
             else np.array([np.inf if limit is None else limit for limit in limits]),
         )
 
+    @classmethod
+    def single(cls, job: JobIdList, epoch: Ints, seats: Ints, until: float) -> Starts:
+        """Return the start of one job, alone and in its first shape; `job` and `epoch` are (1,)."""
+        return cls(
+            jobs=job,
+            epochs=epoch,
+            first=np.array([0, len(seats)]),
+            seats=seats,
+            until=np.array([until]),
+            shape=_ZERO,
+            partners=JobIdList(_NO_PARTNER, job.table),
+            partner_epochs=_ZERO,
+        )
+
     def __len__(self) -> int:
         return len(self.epochs)
 
@@ -117,7 +133,7 @@ class Stop(ValueEqual):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow(ValueEqual):
+class SetShares(ValueEqual):
     """From now on each of these jobs receives its shares of time, and no other job receives any.
 
     No seats are allocated, so only a fluid backend carries this out. A pair is two entries, each with the other as its
@@ -150,13 +166,13 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
-class WakeAt:
-    """Send `Woken` at that time; a later order replaces an earlier one. inf = none."""
+class SetTimer:
+    """Report `TimerFired` at that time; a later order replaces an earlier one. inf = none."""
 
     at: float
 
 
-Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | Flow | Refuse | GiveUp | WakeAt
+Decision: TypeAlias = Ask | Start | Starts | Renew | Stop | SetShares | Refuse | GiveUp | SetTimer
 
 
 def given_up(decisions: Sequence[Decision]) -> frozenset[str]:

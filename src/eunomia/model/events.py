@@ -38,6 +38,20 @@ class JobUpdated:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimated:
+    """The run time of a job, on its fastest type, was estimated: median and ends of the 80 % interval, in seconds.
+
+    `measurements` counts the ended jobs of its kind that the estimate rests on.
+    """
+
+    job_id: str
+    run_s: float
+    low_s: float
+    high_s: float
+    measurements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobPaused:
     """The user paused the job: it keeps its progress and requests nothing until it is resumed."""
 
@@ -109,8 +123,8 @@ class NodeJoined:
 
 
 @dataclass(frozen=True, slots=True)
-class Woken:
-    """The time of the last WakeAt was reached."""
+class TimerFired:
+    """The time of the last `SetTimer` was reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +136,8 @@ class Answered:
 
 
 Event: TypeAlias = (
-    Progressed | JobSubmitted | JobUpdated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
-    | Measured | AppFinished | NodeLost | NodeJoined | Answered | Woken
+    Progressed | JobSubmitted | JobUpdated | Estimated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
+    | Measured | AppFinished | NodeLost | NodeJoined | Answered | TimerFired
 )  # fmt: skip
 
 # The order in which events of one instant are handled.
@@ -139,7 +153,7 @@ def _key(event: Event) -> tuple[int, float, int, str]:
             return rank, job.submitted, job.sequence, job.job_id
         case JobUpdated(name) | JobFinished(name) | JobFailed(name) | JobCancelled(name) | Measured(name):
             return rank, 0.0, 0, name
-        case JobPaused(name) | JobResumed(name) | AppFinished(name):
+        case JobPaused(name) | JobResumed(name) | AppFinished(name) | Estimated(name):
             return rank, 0.0, 0, name
         case Progressed(names):
             return rank, 0.0, 0, "\0".join(names)

@@ -42,7 +42,7 @@ class Job:
         return failures <= self.retries
 
     def __post_init__(self) -> None:
-        if self.scale_factor < 1 or any(size < 1 for size in self.other_shapes):
+        if self.scale_factor < 1 or (self.other_shapes and min(self.other_shapes) < 1):
             raise InvalidJob(
                 f"job {self.job_id!r}: scale_factor is {min(self.shapes)}, but a gang needs at least 1 "
                 f"accelerator; leave scale_factor out for a single-accelerator job"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Reasons of losses, in the order in which they are reported.
-HELD_FOR: dict[str, str] = {
+LOSS_REASONS: dict[str, str] = {
     "start": "first starts",
     "restore": "writing and reading checkpoints",
     "placement": "gangs spread over machines",

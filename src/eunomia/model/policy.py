@@ -9,10 +9,11 @@ from types import NoneType, UnionType
 from typing import ClassVar, Literal, Protocol, get_args, get_type_hints
 
 from eunomia.model.answers import Answer
+from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.taxonomy import Taxonomy
-from eunomia.model.view import COLUMNS, View
+from eunomia.model.view import COLUMNS, FORMER_COLUMNS, View
 
-Door = Literal["shares", "order", "grants"]
+AnswerType = Literal["shares", "order", "grants"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,30 +33,47 @@ RECALLABLE = LeaseTerms(recall=True)
 ROUNDS = LeaseTerms(length_s=360.0, aligned=True)
 
 
+@accepts_former_names(
+    {
+        "door": "answer_type",
+        "remembers": "memory_columns",
+        "tells_waits": "explains_waits",
+        "renews": "renews_leases",
+        "complete": "covers_all_jobs",
+        "separable": "jobs_independent",
+    }
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyInfo:
     """A policy's card: what `eunomia policies` shows and what the core must know to ask it."""
 
     name: str
-    door: Door
+    answer_type: AnswerType
     objective: str
     technique: str
     paper: str
     needs: frozenset[str]
     taxonomy: Taxonomy | None = None  # where it stands in the survey of the field; every policy of ours says it
     oracle: bool = False  # uses what only an oracle knows, such as the remaining steps
-    remembers: Mapping[str, float] = field(default_factory=dict)  # job columns of the memory: value for a new job
+    memory_columns: Mapping[str, float] = field(default_factory=dict)  # by job: its value for a new one
     mechanism: LeaseTerms = ENDLESS
-    tells_waits: bool = False  # what it says of a wait begins with its cause: fair share, fragmentation or another
+    explains_waits: bool = False  # its reason for a wait begins with its cause: fair share, fragmentation or another
     # Promises, which spare questions; `eunomia.testing` checks them. The first is of grants, the others of an order.
-    renews: bool = False  # while no job waits, running jobs keep their seats
-    complete: bool = False  # names every job on every type that holds its gang, the fastest first; refuses no job
-    separable: bool = False  # complete, skips what does not fit, and ranks two jobs alike whoever else is there
+    renews_leases: bool = False  # while no job waits, running jobs keep their seats
+    covers_all_jobs: bool = (
+        False  # names every job on every type that holds its gang, the fastest first; refuses no job
+    )
+    jobs_independent: bool = (
+        False  # covers all jobs, skips what does not fit, and ranks two jobs alike whatever other jobs there are
+    )
     # Capabilities that callers go by; none of them asks for the name.
     backfills: bool = True  # in rounds, time that is left over may go to jobs without a share
     reads_nested_quotas: bool = True  # if it reads quotas: those of tenants below others too
 
     def __post_init__(self) -> None:
+        if not self.needs.isdisjoint(FORMER_COLUMNS):
+            needs = frozenset(present_name(column, FORMER_COLUMNS, f"needs of {self.name!r}") for column in self.needs)
+            object.__setattr__(self, "needs", needs)
         unknown = sorted(self.needs - COLUMNS)
         if unknown:
             raise ValueError(f"policy {self.name!r} needs {unknown}, which no view has; it has {sorted(COLUMNS)}")
@@ -63,7 +81,7 @@ class PolicyInfo:
     @property
     def may_renew_in_time(self) -> bool:
         """Whether an answer can renew a lease that ends now: grants must name the job, so they must see the ends."""
-        return self.door != "grants" or not self.needs.isdisjoint({"until", "lease"})
+        return self.answer_type != "grants" or not self.needs.isdisjoint({"lease_end", "longest_lease"})
 
 
 class Policy(Protocol):
@@ -84,14 +102,22 @@ def also_needs(policy: Policy, columns: Iterable[str]) -> None:
         object.__setattr__(policy, "info", replace(info, needs=info.needs | more, oracle=oracle))
 
 
-def promises(policy: Policy, *, complete: bool = False, separable: bool = False, renews: bool = False) -> None:
+def set_promises(
+    policy: Policy, *, covers_all_jobs: bool = False, jobs_independent: bool = False, renews_leases: bool = False
+) -> None:
     """Set the promises of this policy instance. For a `__post_init__`; needs a class without slots.
 
-    `complete`: without partners, in the first shape, anywhere; and no ask at a set time while all jobs fit at once.
+    `covers_all_jobs`: without partners, in the first shape, anywhere; and no ask at a set time while all
+    jobs fit at once.
     """
-    object.__setattr__(
-        policy, "info", replace(policy.info, complete=complete, separable=complete and separable, renews=renews)
+    jobs_independent = covers_all_jobs and jobs_independent
+    promises = replace(
+        policy.info,
+        covers_all_jobs=covers_all_jobs,
+        jobs_independent=jobs_independent,
+        renews_leases=renews_leases,
     )
+    object.__setattr__(policy, "info", promises)
 
 
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}

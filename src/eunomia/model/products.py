@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from eunomia.kernels import kernel
 from eunomia.model.arrays import Array, Floats
 
 _FEW = 8  # fewer terms are added one after another, as in `np.sum`
 _SMALL = 1 << 12  # up to so many elements one call is faster than one for each term
 _BLOCK = 1 << 15  # elements of a block, which fits in the cache
+_LANES = 256  # rows of a block of the kernel
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -52,8 +54,10 @@ def _sums(a: Array, b: Array) -> Any:
     """Return Σ a · b over the last axis of a, block by block; b has one axis."""
     if a.ndim != 2 or a.size <= _BLOCK or len(b) == 0:
         return row_dots(a, b)
-    if a.flags.f_contiguous and len(b) < _FEW:
-        return row_dots(a, b)
+    if a.flags.f_contiguous and len(b) < 2 * _FEW and a.dtype == b.dtype == np.float64:
+        found = np.empty(len(a))
+        _by_column(a.T, np.ascontiguousarray(b), found)
+        return found
     rows = max(_BLOCK // len(b), 1)
     sums = np.empty(len(a), dtype=np.result_type(a, b))
     for begin in range(0, len(a), rows):
@@ -66,3 +70,28 @@ def _stacked(parts: list[Any], shape: tuple[int, int], a: Array, b: Array, *, ax
     if not parts:
         return np.zeros(shape, dtype=np.result_type(a, b))
     return np.ascontiguousarray(np.stack(parts, axis=axis))
+
+
+@kernel()
+def _by_column(a: Floats, b: Floats, found: Floats) -> None:
+    """Write Σ a · b (row,) over the columns of a (column, row): fewer than 16 of them, in the order of `np.sum`."""
+    columns, rows = a.shape
+    strands = np.empty((_FEW, _LANES))
+    for begin in range(0, rows, _LANES):
+        n = min(_LANES, rows - begin)
+        for k in range(min(columns, _FEW)):
+            for j in range(n):
+                strands[k, j] = a[k, begin + j] * b[k]
+        if columns >= _FEW:
+            for j in range(n):
+                left = (strands[0, j] + strands[1, j]) + (strands[2, j] + strands[3, j])
+                right = (strands[4, j] + strands[5, j]) + (strands[6, j] + strands[7, j])
+                strands[0, j] = left + right
+        for k in range(1, columns if columns < _FEW else 1):
+            for j in range(n):
+                strands[0, j] += strands[k, j]
+        for k in range(_FEW, columns):
+            for j in range(n):
+                strands[0, j] += a[k, begin + j] * b[k]
+        for j in range(n):
+            found[begin + j] = strands[0, j]

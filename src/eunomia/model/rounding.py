@@ -26,7 +26,8 @@ def rounded(key: Any, *, bits: int = BITS) -> Floats:
     key = np.asarray(key, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         wide = key * (2.0 ** (53 - bits) + 1.0)
-        near = wide - (wide - key)
+        near = wide - key
+        near = np.subtract(wide, near, out=near if near.ndim else None)
     return np.asarray(near if np.isfinite(near).all() else np.where(np.isfinite(near), near, key))
 
 

@@ -40,13 +40,18 @@ class RowIndex:
             self.ids.append(job_id)
         return row
 
+    def add_all(self, job_ids: Sequence[str]) -> None:
+        """Give these new jobs the next rows."""
+        self._row_of.update(zip(job_ids, range(len(self.ids), len(self.ids) + len(job_ids)), strict=True))
+        self.ids += job_ids
+
     def row(self, job_id: str) -> int:
         """Return the row of a job. Raises KeyError for an unknown id."""
         return self._row_of[job_id]
 
     def rows(self, names: Sequence[str]) -> Ints:
         """Return the rows of these jobs, (job,); -1 for an empty id. Raises KeyError for an unknown id."""
-        if isinstance(names, JobIdList) and self._agrees(names.table):
+        if isinstance(names, JobIdList) and self.agrees(names.table):
             return names.rows
         return np.array([self._row_of[name] if name else -1 for name in names], dtype=np.int64)
 
@@ -54,7 +59,7 @@ class RowIndex:
         """Return the ids of these rows."""
         return JobIdList(rows, self.ids)
 
-    def _agrees(self, table: Sequence[str]) -> bool:
+    def agrees(self, table: Sequence[str]) -> bool:
         """Return whether rows of `table`, a growing list, are rows of this index."""
         if table is not self._table:
             if not isinstance(table, list):

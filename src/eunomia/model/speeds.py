@@ -19,11 +19,11 @@ class Speeds(Protocol):
         """Accelerator types, in the cluster's order."""
         ...
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the whole gang on each type, shape (type,); 0 = cannot run there."""
         ...
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first gang while it shares its accelerators with the second, shape (type,)."""
         ...
 
@@ -32,16 +32,16 @@ class Speeds(Protocol):
 class PlacementThroughputs(Speeds, Protocol):
     """Throughputs that depend on whether a gang is on one machine."""
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the whole gang spread over machines, shape (type,); 0 = cannot run spread."""
         ...
 
 
-def apart(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
+def spread_throughput(speeds: Speeds, job_type: str, scale_factor: int) -> Floats:
     """Return steps/s of a gang spread over machines, (type,); as on one machine where no difference is known."""
     if isinstance(speeds, PlacementThroughputs):
-        return speeds.apart(job_type, scale_factor)
-    return speeds.alone(job_type, scale_factor)
+        return speeds.spread_throughput(job_type, scale_factor)
+    return speeds.solo_throughput(job_type, scale_factor)
 
 
 @runtime_checkable

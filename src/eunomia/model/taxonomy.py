@@ -27,7 +27,7 @@ _ROW_BY_OBJECTIVE: Mapping[str, str] = dict(
 _COLUMNS_BY_KNOWLEDGE: Mapping[str, frozenset[str]] = {
     "duration": frozenset({"remaining", "total"}),
     "loss": frozenset({"loss_curve"}),
-    "profile": frozenset({"shape_throughput", "paired", "apart", "slowdown"}),
+    "profile": frozenset({"shape_throughput", "packed_throughput", "spread_throughput", "slowdown"}),
     "deadline": frozenset({"deadline"}),
     "price": frozenset({"price"}),
 }

@@ -10,11 +10,29 @@ import numpy as np
 
 from eunomia.model.apps import Apps
 from eunomia.model.arrays import Array, Bools, Floats, Ints
+from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
 
 T = TypeVar("T")
+
+
+FORMER_COLUMNS = {
+    "apart": "spread_throughput",
+    "paired": "packed_throughput",
+    "isolated": "equal_share_throughput",
+    "received": "held_time_by_type",
+    "kind": "job_class",
+    "attempts": "failures",
+    "room": "host_capacity",
+    "skew": "largest_tensor_fraction",
+    "wait": "waiting_time",
+    "hourly": "tenant_hourly_usage",
+    "deserved": "fair_share_service",
+    "until": "lease_end",
+    "lease": "longest_lease",
+}
 
 
 class UndeclaredColumn(AttributeError):
@@ -37,6 +55,7 @@ class _Column(Generic[T]):
             ) from None
 
 
+@accepts_former_names(FORMER_COLUMNS)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
@@ -60,34 +79,44 @@ class View:
     throughput = _Column[Floats]()  # (job, type) believed steps/s of the gang in its first shape; 0 = cannot run there
     remaining = _Column[Floats]()  # (job,) believed steps still to do
     deadline = _Column[Floats]()  # (job,) seconds since the run began; inf = none
-    isolated = _Column[Floats]()  # (job,) believed steps/s on an equal part of the cluster; 0 = no type can run it
+    equal_share_throughput = _Column[
+        Floats
+    ]()  # (job,) believed steps/s on an equal part of the cluster; 0 = no type can run it
     tenant = _Column[Ints]()  # (job,) rows of `tenants`
     tenants = _Column[Tenants]()  # owners of jobs: a tree with weights
     service = _Column[Floats]()  # (job,) attained accelerator-seconds
-    received = _Column[Floats]()  # (job, type) seconds held
+    held_time_by_type = _Column[Floats]()  # (job, type) seconds held
     running = _Column[Bools]()  # (job,) holds seats now
     on_type = _Column[Ints]()  # (job,) type whose seats it holds, -1 = waiting
     capacity = _Column[Floats]()  # (type,) accelerators this policy may allocate
     price = _Column[Floats]()  # (type,) US$ per accelerator-hour
-    kind = _Column[Ints]()  # (job,) rows of the `paired` table: jobs believed to behave alike
-    paired = _Column[Floats]()  # (kind, kind, type) steps/s of the first beside the second; 0 = they do not fit
-    apart = _Column[Floats]()  # (job, type) believed steps/s of a gang spread over machines; 0 = cannot run so
+    job_class = _Column[Ints]()  # (job,) rows of `packed_throughput`: jobs believed to behave alike
+    packed_throughput = _Column[
+        Floats
+    ]()  # (class, class, type) steps/s of the first beside the second; 0 = they do not fit
+    spread_throughput = _Column[
+        Floats
+    ]()  # (job, type) believed steps/s of a gang spread over machines; 0 = cannot run so
     shapes = _Column[Ints]()  # (job, shape) accelerators of each shape; 0 = the job has no such shape
     shape_throughput = _Column[Floats]()  # (job, shape, type) believed steps/s in each shape
     run_time = _Column[Floats]()  # (job,) seconds that it held seats
-    wait = _Column[Floats]()  # (job,) seconds of its present wait; 0 while it holds seats
+    waiting_time = _Column[Floats]()  # (job,) seconds of its present wait; 0 while it holds seats
     started = _Column[Floats]()  # (job,) when it got its present seats; inf while it waits
     first_started = _Column[Floats]()  # (job,) when it first held seats; inf = never
-    until = _Column[Floats]()  # (job,) end of its lease; inf = none, or none is agreed
-    lease = _Column[float]()  # longest lease given now, in seconds; inf = until the job ends
-    attempts = _Column[Ints]()  # (job,) runs that failed
+    lease_end = _Column[Floats]()  # (job,) end of its lease; inf = none, or none is agreed
+    longest_lease = _Column[float]()  # longest lease given now, in seconds; inf = until the job ends
+    failures = _Column[Ints]()  # (job,) runs that failed
     total = _Column[Floats]()  # (job,) believed steps in all
     # (job, level) step time over that at the best place, at least 1, of a gang in one slot, machine, rack, or more
     slowdown = _Column[Floats]()
-    skew = _Column[Floats]()  # (job,) largest tensor's part of all parameters of the model; nan = model not known
-    deserved = _Column[Floats]()  # (job,) accelerator-seconds: its part, by weight, of its tenant's quota over its life
+    largest_tensor_fraction = _Column[
+        Floats
+    ]()  # (job,) largest tensor's part of all parameters of the model; nan = model not known
+    fair_share_service = _Column[
+        Floats
+    ]()  # (job,) accelerator-seconds: its part, by weight, of its tenant's quota over its life
     # (hour, tenant, 3) accelerator-seconds used, deserved and entitled; up to 168 hours, the present one last
-    hourly = _Column[Floats]()
+    tenant_hourly_usage = _Column[Floats]()
     app = _Column[Ints]()  # (job,) rows of `apps`
     apps = _Column[Apps]()  # sets of jobs with one goal; a job that names none is an app of its own
     past_service = _Column[Floats]()  # (sample,) accelerator-seconds of every job that has finished
@@ -95,13 +124,16 @@ class View:
     loss_curve = _Column[Floats]()
     losses = _Column[Floats]()  # (job, loss, 2) steps, ascending, and loss, as reported so far; padded with nan
     demand = _Column[Floats]()  # (job, 2) CPUs and GiB of host memory of the whole gang; 0 = none
-    room = _Column[Floats]()  # (2,) CPUs and GiB of memory of the machines that are up; inf = not declared
+    host_capacity = _Column[Floats]()  # (2,) CPUs and GiB of memory of the machines that are up; inf = not declared
     holder = _Column[Ints]()  # (device,) job that holds the seat (the first of a pair), -1 = free, -2 = lost
     topology = _Column[Topology]()  # where the accelerators are
 
     def __post_init__(self) -> None:
-        sums = {name: rounded(column, bits=SEEN_BITS) for name, column in self.columns.items() if name in ROUNDED}
-        object.__setattr__(self, "columns", {**self.columns, **sums})
+        columns = dict(self.columns)
+        for name in FORMER_COLUMNS.keys() & columns.keys():
+            columns[present_name(name, FORMER_COLUMNS, "View.columns")] = columns.pop(name)
+        sums = {name: rounded(column, bits=SEEN_BITS) for name, column in columns.items() if name in ROUNDED}
+        object.__setattr__(self, "columns", {**columns, **sums})
 
     def rng(self) -> np.random.Generator:
         """Return this ask's generator: the same view draws the same numbers."""
@@ -128,8 +160,30 @@ class View:
 
 COLUMNS = frozenset(name for name, value in vars(View).items() if isinstance(value, _Column))
 NOT_BY_JOB = frozenset(  # others: a row per job
-    {"apps", "capacity", "holder", "hourly", "lease", "paired", "past_service", "price", "room", "tenants", "topology"}
+    {
+        "apps",
+        "capacity",
+        "holder",
+        "tenant_hourly_usage",
+        "longest_lease",
+        "packed_throughput",
+        "past_service",
+        "price",
+        "host_capacity",
+        "tenants",
+        "topology",
+    }
 )
 ROUNDED = frozenset(  # columns of sums
-    {"deserved", "hourly", "isolated", "past_service", "received", "remaining", "run_time", "service", "wait"}
+    {
+        "fair_share_service",
+        "tenant_hourly_usage",
+        "equal_share_throughput",
+        "past_service",
+        "held_time_by_type",
+        "remaining",
+        "run_time",
+        "service",
+        "waiting_time",
+    }
 )

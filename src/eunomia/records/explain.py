@@ -52,6 +52,7 @@ class Explanation:
     status: str
     refused: str | None  # reason, if it was refused
     waits: tuple[Wait, ...]
+    estimate: str | None = None  # what the belief about its run time rests on, where it is estimated
     ended_s: float | None = None  # None = it had not ended when the record did
     starts: int = 0
     failures: int = 0  # attempts that failed
@@ -77,7 +78,10 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return asdict(self)
+        written = asdict(self)
+        if self.estimate is None:
+            del written["estimate"]
+        return written
 
 
 def explain(record: Record, job_id: str, at: float | None = None) -> Explanation:
@@ -134,6 +138,7 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         status=status,
         refused=_refusal(record, job_id) if scheduler.state.jobs.stage[row] == Stage.REJECTED else None,
         waits=selected,
+        estimate=_describe_estimate(scheduler, row),
         ended_s=ended,
         starts=starts,
         failures=failures,
@@ -141,6 +146,16 @@ def explain(record: Record, job_id: str, at: float | None = None) -> Explanation
         end_s=end_s,
         began=record.header.get("began"),
     )
+
+
+def _describe_estimate(scheduler: Scheduler, row: int) -> str | None:
+    """Return a sentence on the estimated run time of a job; None where it is declared."""
+    found = scheduler.belief.estimates.get(row)
+    if found is None:
+        return None
+    count = f"{found.measurements:,} measurement{'s' * (found.measurements != 1)} of like jobs"
+    interval = f"80 % between {found.low_s:,.3g} s and {found.high_s:,.3g} s"
+    return f"its run time of {found.run_s:,.3g} s is estimated from {count}, {interval}"
 
 
 def _refusal(record: Record, job_id: str) -> str | None:
@@ -250,7 +265,7 @@ def _ahead(scheduler: Scheduler, row: int) -> list[int]:
     """Return the waiting jobs ahead of a job in the last order, best first."""
     last = scheduler.mechanism.candidates
     jobs = scheduler.state.jobs
-    if last is None or scheduler.info.door == "grants":
+    if last is None or scheduler.info.answer_type == "grants":
         waiting = [int(m) for m in scheduler.state.active if m < row]
         return [m for m in waiting if jobs.stage[m] == Stage.WAITING]
     order = list(dict.fromkeys(last.job.tolist()))

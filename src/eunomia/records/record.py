@@ -24,7 +24,7 @@ from eunomia.model import answers, decisions
 from eunomia.model.arrays import Array
 from eunomia.model.certificate import Certificate
 from eunomia.model.decisions import Ask, Decision, GiveUp, Starts, Stop
-from eunomia.model.events import EVENTS, Moment, Progressed
+from eunomia.model.events import EVENTS, Moment, Progressed, TimerFired
 from eunomia.model.job import Job
 from eunomia.model.job_ids import JobIdList
 
@@ -36,8 +36,10 @@ _PLAIN = {int, str, bool}
 _FIELDS: dict[type, tuple[tuple[str, Any], ...]] = {}  # class → fields and defaults; defaults are not written
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+# Names in files of classes that were renamed since.
+_NAMES: dict[type, str] = {decisions.SetShares: "Flow", decisions.SetTimer: "WakeAt", TimerFired: "Woken"}
 _CLASSES: dict[str, type] = {
-    cls.__name__: cls
+    _NAMES.get(cls, cls.__name__): cls
     for cls in (
         Job,
         answers.Rows,
@@ -49,9 +51,9 @@ _CLASSES: dict[str, type] = {
         decisions.Start,
         decisions.Renew,
         decisions.Stop,
-        decisions.Flow,
+        decisions.SetShares,
         decisions.Refuse,
-        decisions.WakeAt,
+        decisions.SetTimer,
     )
 }
 
@@ -78,8 +80,8 @@ def to_json(value: Any) -> Any:
             value = replace(value, epochs=np.asarray(value.epochs).tolist())
         case Progressed():
             value = replace(value, steps=np.asarray(value.steps).tolist())
-    written = {"is": type(value).__name__}
     kind = type(value)
+    written = {"is": _NAMES.get(kind, kind.__name__)}
     if kind not in _FIELDS:
         _FIELDS[kind] = tuple((field.name, field.default) for field in fields(value))
     for name, default in _FIELDS[kind]:
@@ -146,7 +148,7 @@ class Recorder:
         finally:  # also if the disk is full
             self._raw.close()
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and its decisions."""
         self._file.writelines(step_lines(moment, decisions))
 

@@ -33,11 +33,11 @@ class RecordedSpeeds:
         self._alone = {(kind, size): np.array(rates, dtype=float) for kind, size, rates in alone}
         self._beside = {(mine, other, size): np.array(rates, dtype=float) for mine, other, size, rates in beside}
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
         return self._alone[job_type, scale_factor]
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first beside the second, (type,); 0 where no pair was recorded."""
         return self._beside.get((job_type, partner, scale_factor), np.zeros(len(self.types)))
 
@@ -53,23 +53,23 @@ def header(
 ) -> dict[str, Any]:
     """Return the inputs of the scheduler as JSON."""
     kinds = sorted({(job.job_type, size) for job in jobs for size in job.shapes})
-    sharing = "paired" in info.needs or mechanism.pairs
+    sharing = "packed_throughput" in info.needs or mechanism.pairs
     return {
         "seed": seed,
         "nodes": [[node.type, node.accelerators, node.rack] for node in nodes],
         "policy": {
             "name": info.name,
-            "door": info.door,
-            "remembers": dict(info.remembers),
-            "complete": info.complete,
-            "separable": info.separable,
-            "renews": info.renews,
+            "door": info.answer_type,
+            "remembers": dict(info.memory_columns),
+            "complete": info.covers_all_jobs,
+            "separable": info.jobs_independent,
+            "renews": info.renews_leases,
         },
         "mechanism": to_json(as_dict(mechanism)),
         "overheads": asdict(overheads),
-        "alone": [[kind, size, speeds.alone(kind, size).tolist()] for kind, size in kinds],
+        "alone": [[kind, size, speeds.solo_throughput(kind, size).tolist()] for kind, size in kinds],
         "beside": [
-            [mine, other, size, speeds.beside(mine, other, size).tolist()]
+            [mine, other, size, speeds.packed_throughput(mine, other, size).tolist()]
             for mine, size in kinds
             for other, same in kinds
             if sharing and size == same
@@ -85,15 +85,15 @@ def new_scheduler(record: Record) -> Scheduler:
         policy = head["policy"]
         info = PolicyInfo(
             name=policy["name"],
-            door=policy["door"],
+            answer_type=policy["door"],
             objective="",
             technique="",
             paper="",
             needs=frozenset(),  # not used, as the answers are in the record
-            remembers=policy["remembers"],
-            complete=policy["complete"],
-            separable=policy["separable"],
-            renews=policy.get("renews", False),
+            memory_columns=policy["remembers"],
+            covers_all_jobs=policy["complete"],
+            jobs_independent=policy["separable"],
+            renews_leases=policy.get("renews", False),
         )
         speeds = RecordedSpeeds(topology.types, head["alone"], head["beside"])
         belief = Belief(speeds, Overheads(**head["overheads"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from eunomia.backends.protocol import Backend
@@ -13,6 +13,7 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.answers import Answer, InvalidAnswer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import Policy
 
 INSTANT_S = 1e-3  # moments within this time of the first one count as one instant
@@ -24,7 +25,7 @@ MAX_MOMENTS_PER_JOB = 10  # in addition, for every job submitted so far, as jobs
 class Observer(Protocol):
     """Receives every moment and its decisions and changes nothing: metrics, a record, a progress bar."""
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Receive one moment and its decisions."""
         ...
 
@@ -90,16 +91,33 @@ class StalledClock:
 def run(scheduler: Scheduler, backend: Backend, runner: PolicyRunner, observers: Iterable[Observer] = ()) -> str:
     """Run `backend` to its end. An ask is answered before the next moment.
 
+    Moments that the backend can play by itself, as their decisions need no ask, come in batches (`implied`).
     Returns why the run was ended early, if time stopped advancing; else "".
     """
     observers, clock = tuple(observers), StalledClock()
+    implied: Callable[[Scheduler], Iterable[MomentBatch]] = getattr(backend, "implied", lambda _: ())
+    observe_batch = [_batch_hearer(observer) for observer in observers]
     for moment in backend.moments():
         following: Moment | None = moment
         while following is not None:
             at, following = following.at, _handle(scheduler, backend, runner, observers, following)
             if why := clock.check(at, following is not None, scheduler):
                 return why
+        for batch in implied(scheduler):
+            for observe in observe_batch:
+                observe(batch)
     return ""
+
+
+def _batch_hearer(observer: Observer) -> Callable[[MomentBatch], None]:
+    """Return how an observer receives many moments: by its `observe_batch` if it has one, else one by one."""
+
+    def observe_each(batch: MomentBatch) -> None:
+        for moment, decisions in batch:
+            observer.observe(moment, decisions)
+
+    observe: Callable[[MomentBatch], None] = getattr(observer, "observe_batch", observe_each)
+    return observe
 
 
 def _handle(
@@ -108,7 +126,7 @@ def _handle(
     """Handle one moment; return the moment with the answer, if the policy was asked."""
     decisions = scheduler.handle(moment)
     for observer in observers:
-        observer.hear(moment, decisions)
+        observer.observe(moment, decisions)
     following = None
     for decision in decisions:
         if isinstance(decision, Ask):

@@ -1,7 +1,7 @@
 """The schedule as it was: each job starts when the trace says, on the type that the trace says, and runs to its end.
 
-No scheduler decides; the metrics hear the same events and decisions as those of a run, so that its figures stand beside
-those of policies.
+No scheduler decides; the metrics observe the same events and decisions as those of a run, so that its figures stand
+beside those of policies.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def past_metrics(setup: RunConfig) -> Metrics:
             else:
                 held[m] = [heapq.heappop(seats) for _ in range(job.scale_factor)]
                 starts.append(Start(job.job_id, 1, tuple(held[m]), math.inf))
-        metrics.hear(Moment(now, tuple(events)), starts)
+        metrics.observe(Moment(now, tuple(events)), starts)
     problems.raise_if_any()
     return metrics
 
@@ -89,7 +89,7 @@ def _checked(setup: RunConfig) -> tuple[list[int], list[float]]:
         if math.isnan(start):
             fix = "give its start, or leave the job out"
             problems.add(f"job {job.job_id} has no start", fix, column="started_s", value=None)
-        speed = float(setup.truth.alone(job.job_type, job.scale_factor)[row])
+        speed = float(setup.truth.solo_throughput(job.job_type, job.scale_factor)[row])
         if math.isnan(lasted) and speed <= 0:
             rule, fix = f"job {job.job_id} has throughput 0 there", "correct ran_on, or the throughputs"
             problems.add(rule, fix, column="ran_on", value=name)

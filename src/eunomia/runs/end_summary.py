@@ -10,6 +10,7 @@ import numpy as np
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision, Refuse
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.report.completion_text import other_outcomes
 
 SHOWN_REASONS = 3
@@ -22,11 +23,14 @@ class Refusals:
     def __init__(self) -> None:
         self.why: dict[str, str] = {}  # by job id
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Note the reason of every refused job."""
         for decision in decisions:
             if isinstance(decision, Refuse):
                 self.why.setdefault(decision.job_id, decision.why)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        """No job of a batch is refused."""
 
 
 def completion_sentences(

@@ -83,7 +83,7 @@ class JobStates:
         """Number of ended jobs."""
         return sum(state.state in ENDED for state in self.by_id.values())
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Update the states by events and decisions."""
         self.at = moment.at
         for event in moment.events:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from eunomia.backends.protocol import TunableBackend
+from eunomia.inputs.atomic_write import replacing, write_whole
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.lease import write_whole
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask, Decision
 from eunomia.model.events import Answered, Event, Moment
@@ -35,8 +35,7 @@ from eunomia.tuners.tuner_backend import Loss
 
 def create(path: Path, header: Mapping[str, Any]) -> None:
     """Create a journal with its header, atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, header_line(header), durable=True)
+    write_whole(path, header_line(header).encode(), durable=True)
 
 
 class Journal:
@@ -62,7 +61,7 @@ class Journal:
         self._old.close()
         os.close(self._file)
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Write one moment and its decisions; return when they are on disk."""
         self.repeated = self._repeats("".join(step_lines(moment, decisions)))
         if not self.repeated:
@@ -188,12 +187,11 @@ class JournaledWorld:
 
 def pack(journal: Path, folder: Path) -> Path:
     """Write the journal of an ended run as its record, atomically; return the path."""
-    target, draft = folder / RECORD, folder / f".{RECORD}.draft"
+    target = folder / RECORD
     with (
         journal.open("rb") as lines,
-        draft.open("wb") as raw,
+        replacing(target) as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed,
     ):
         packed.writelines(line for line in lines if json.loads(line).get("kind") not in JOURNAL_ONLY)
-    os.replace(draft, target)
     return target

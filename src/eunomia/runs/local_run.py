@@ -1,4 +1,4 @@
-"""Runs a scenario on local processes, with the scheduler, loop, record and metrics of a simulation.
+"""Runs a scenario in real time, as on local processes, with the scheduler, loop, record and metrics of a simulation.
 
 A stopped run is resumed by replaying its journal, including recorded answers, and continuing from there: see `journal`,
 `run_directory` and `backends.local.resumed`.
@@ -6,17 +6,16 @@ A stopped run is resumed by replaying its journal, including recorded answers, a
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-from eunomia.backends.local import LocalWorld, ResumedWorld
+from eunomia.backends.inputs import BackendInputs, RealBackend
 from eunomia.backends.local.clock import read_clock
-from eunomia.backends.local.environment_filter import check_runnable
-from eunomia.backends.local.job_directory import JobFolder, last_lines
+from eunomia.backends.local.job_directory import last_lines
+from eunomia.backends.local.resumed import ResumedWorld
 from eunomia.backends.protocol import Backend
-from eunomia.inputs.problems import InvalidInput
 from eunomia.records.record import JOURNAL, RECORD, Record
 from eunomia.records.run import Observer, run
 from eunomia.report.outcomes import JobOutcome
@@ -26,11 +25,13 @@ from eunomia.runs.job_states import JobStates, Watcher
 from eunomia.runs.journal import Journal, JournaledWorld, Past, ResumedPolicyRunner, create, pack
 from eunomia.runs.measurement_window import measured_figures, measured_jobs, measured_note
 from eunomia.runs.report_input import report
+from eunomia.runs.results_dir import refused_out
 from eunomia.runs.resume_check import check_same_run
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result, timing
 from eunomia.scenario import Scenario
-from eunomia.setup.backend_factory import with_losses
+from eunomia.setup.backend_factory import backend_inputs, with_losses
+from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import observes_losses, settings_of, with_tuners
 
@@ -47,22 +48,23 @@ def run_real(
     title: str = "a real run",
     watcher: Watcher | None = None,
 ) -> Result:
-    """Run the scenario's jobs as processes, or resume the run in `out`; write the results there.
+    """Run the scenario's jobs in real time, or resume the run in `out`; write the results there.
 
     However this function ends, `out` holds journal, logs and checkpoints, and `resume` continues from them. `restart`
     removes an earlier run first. Logs and checkpoints are in `out`/work unless the scenario names another folder.
-    Raises InvalidInput when the backend is not local, a job has no command, or the run in `out` is a different one.
+    Raises InvalidInput when the backend is a simulation, a job has no command, or the run in `out` is a different one.
     """
     _check_backend(scenario)
     wall, cpu = time.perf_counter(), time.process_time()
     setup = set_up(scenario)
-    check_runnable(setup.jobs, setup.topology, GRACE_S, os.environ)
+    inputs = _inputs(setup, out)
+    setup.backend.check(inputs)
     measured = measured_jobs(scenario, setup.jobs)
     metrics, refusals, states = setup.metrics(), Refusals(), JobStates(setup.topology, len(setup.jobs))
     with run_directory.locked(out, restart=restart):
         past = _past(setup, out, resume=resume)
         policy_runner = ResumedPolicyRunner(setup.policy, past.answers)
-        with Journal(out / JOURNAL) as journal, _local_world(setup, out) as world:
+        with Journal(out / JOURNAL) as journal, cast(RealBackend, setup.backend.build(inputs)) as world:
             if watcher is not None:
                 states.show_changes_to(watcher, lambda: not journal.repeated)
             observers: list[Observer] = [metrics, refusals, journal, states]
@@ -71,14 +73,14 @@ def run_real(
         pack(out / JOURNAL, results)
         result = Result(
             scenario=scenario,
-            figures=measured_figures(with_losses(metrics, None), measured),
+            figures=measured_figures(with_losses(metrics, None), measured, metrics.metrics),
             timing=timing(wall, cpu, policy_runner, setup),
             notes=setup.notes + measured_note(measured, setup.jobs),
             refusals=refusals.why,
             given_up=stalled,
             offered_load=setup.offered_load(),
         )
-        result = replace(result, outcomes=_outcomes(setup, out, states, result))
+        result = replace(result, outcomes=_outcomes(world, states, result))
         result.write(results)
         report([(spelling(scenario), result)], title, results)
         run_directory.publish(out)
@@ -86,11 +88,10 @@ def run_real(
 
 
 def _check_backend(scenario: Scenario) -> None:
-    backend = scenario.world.backend
-    if backend != "local":
+    if not find_backend(scenario).real_time:
         rule = "eunomia run starts real processes, which this backend does not"
         fix = 'set backend = "local", or use eunomia simulate'
-        raise InvalidInput([scenario.problem(("world", "backend"), rule, fix, backend)])
+        raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
 
 
 def _past(setup: RunConfig, out: Path, *, resume: bool) -> Past:
@@ -99,9 +100,7 @@ def _past(setup: RunConfig, out: Path, *, resume: bool) -> Past:
         create(out / JOURNAL, setup.record_header())
         return Past()
     if not resume:
-        raise run_directory.refusal(
-            out, "the folder holds a run that is not finished", "resume it, or give another one"
-        )
+        raise refused_out(out, "the folder holds a run that is not finished", "resume it, or give another one")
     record = Record(out / JOURNAL)
     check_same_run(record.header, setup.record_header(), setup.scenario, out)
     return Past.of(record)
@@ -113,22 +112,19 @@ def work_folder(scenario: Scenario, out: Path) -> Path:
     return out / run_directory.WORK if workdir is None else scenario.resolve(workdir)
 
 
-def _local_world(setup: RunConfig, out: Path) -> LocalWorld:
-    scenario = setup.scenario
+def _inputs(setup: RunConfig, out: Path) -> BackendInputs:
     reads_losses = setup.tuners or observes_losses(setup.policy)
-    return LocalWorld(
-        setup.jobs,
-        setup.topology,
-        workdir=work_folder(scenario, out),
+    return backend_inputs(
+        setup,
+        workdir=work_folder(setup.scenario, out),
         grace_s=GRACE_S,
-        cwd=scenario.base,
         settings=settings_of(setup.jobs, setup.tuners) if reads_losses else None,
         clock=out / run_directory.CLOCK,
         wait_s=run_directory.STOPPING_S,
     )
 
 
-def _backend(setup: RunConfig, world: LocalWorld, past: Past, out: Path, journal: Journal) -> Backend:
+def _backend(setup: RunConfig, world: RealBackend, past: Past, out: Path, journal: Journal) -> Backend:
     """Return the backend: recorded moments first, then real ones, with the tuners of the scenario."""
     resumed = ResumedWorld(world, past.moments, read_clock(out / run_directory.CLOCK))
     if not setup.tuners:
@@ -137,13 +133,12 @@ def _backend(setup: RunConfig, world: LocalWorld, past: Past, out: Path, journal
     return with_tuners(journaled, setup.jobs, setup.tuners, journaled.loss)
 
 
-def _outcomes(setup: RunConfig, out: Path, states: JobStates, result: Result) -> tuple[JobOutcome, ...]:
+def _outcomes(world: RealBackend, states: JobStates, result: Result) -> tuple[JobOutcome, ...]:
     """Return how each job ended, with the last lines of its log if it did not finish."""
-    jobs = {job.job_id: job for job in setup.jobs}
-    workdir, outcomes = work_folder(setup.scenario, out), []
+    outcomes = []
     columns = (result.jobs[name].tolist() for name in ("job_id", "status", "jct_s"))
     for job_id, status, jct_s in zip(*columns, strict=True):
-        state, log = states.by_id[job_id], JobFolder.of(jobs[job_id], workdir, setup.scenario.base).log
+        state, log = states.by_id[job_id], world.log(job_id)
         lines = () if status == "finished" else tuple(last_lines(log, LOG_LINES))
         outcomes.append(
             JobOutcome(

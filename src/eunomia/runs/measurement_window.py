@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from eunomia.backends.protocol import Backend
-from eunomia.inputs.problems import InvalidInput
 from eunomia.metrics import Figures
-from eunomia.metrics.job_summary import job_numbers
+from eunomia.metrics.summary import Metric, summarise
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Decision, GiveUp, Refuse
 from eunomia.model.events import JobCancelled, JobFinished, Moment
@@ -31,14 +30,14 @@ def measured_rows(scenario: Scenario, submitted_s: Floats) -> Ints | None:
         if number >= jobs:
             rule = f"the workload has {jobs:,} jobs, the last of them number {jobs - 1}"
             fix = "choose a window within it, or give it more jobs"
-            raise InvalidInput([scenario.problem(("measure", key), rule, fix, number)])
+            raise scenario.refused(("measure", key), rule, fix, number)
     inside = (submitted_s >= window.from_s) & (submitted_s < window.to_s)
     inside[: window.first_job] = inside[last + 1 :] = False
     rows = np.flatnonzero(inside)
     if not len(rows):
         key = "first_job" if window.from_s == 0 and window.to_s == np.inf else "from_s"
         rule = "no job is in the measured window"
-        raise InvalidInput([scenario.problem(("measure", key), rule, "choose a wider one", window.from_s)])
+        raise scenario.refused(("measure", key), rule, "choose a wider one", window.from_s)
     return rows
 
 
@@ -84,13 +83,13 @@ class StopWhenMeasured:
         self._world.carry_out(decision)
 
 
-def measured_figures(figures: Figures, jobs: Iterable[Job] | None) -> Figures:
+def measured_figures(figures: Figures, jobs: Iterable[Job] | None, metrics: Mapping[str, Metric]) -> Figures:
     """Return the metrics of these jobs only, None = all; utilisation, cost, curves and each job's ρ are unchanged."""
     if jobs is None:
         return figures
     names = {job.job_id for job in jobs}
     rows = np.flatnonzero([name in names for name in figures.jobs["job_id"]])
     columns = {name: column[rows] for name, column in figures.jobs.items()}
-    of_jobs = job_numbers(columns)
-    summary = {name: of_jobs.get(name, number) for name, number in figures.summary.items()}
-    return replace(figures, summary=summary, jobs=columns, alone_s=figures.alone_s[rows])
+    tables = replace(figures.tables, jobs=columns)
+    summary = {**figures.summary, **summarise(tables, metrics)}
+    return replace(figures, summary=summary, tables=tables, jobs=columns, alone_s=figures.alone_s[rows])

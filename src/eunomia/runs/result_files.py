@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from eunomia.model.arrays import Array
 
 _CHUNK_ROWS = 50_000  # in memory as text at a time
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e10  # between them Arrow writes fractions as Python does
 _SPECIAL = re.compile(r'[",\r\n]')
 
 
@@ -28,21 +33,23 @@ def write_columns(path: Path, columns: Mapping[str, Array]) -> None:
         csv.writer(file, lineterminator="\n").writerow(columns)
         for begin in range(0, rows, _CHUNK_ROWS):
             texts = [_texts(column[begin : begin + _CHUNK_ROWS]) for column in columns.values()]
-            file.writelines(f"{line}\n" for line in map(",".join, zip(*texts, strict=True)))
+            file.write("\n".join(pc.binary_join_element_wise(*texts, ",").to_pylist()) + "\n")
 
 
-def _texts(column: Array) -> Iterable[str]:
-    """Return the fields of a column as text."""
-    values = column.tolist()
+def _texts(column: Array) -> Any:
+    """Return the fields of a column as text, an array of Arrow."""
     if column.dtype.kind == "f":
-        texts = list(map(repr, values))
-        for row in np.flatnonzero(~np.isfinite(column)).tolist():
-            texts[row] = ""
-        return texts
-    if column.dtype.kind in "iub":
-        return map(str, values)
-    field_by_text = {value: _quoted(value) for value in set(values)}
-    return map(field_by_text.__getitem__, values)
+        texts = pc.cast(pa.array(column), pa.string())
+        texts = pc.if_else(column == np.floor(column), pc.binary_join_element_wise(texts, ".0", ""), texts)
+        size = np.abs(column)
+        differs = ~(((size >= _LEAST_PLAIN) & (size < _MOST_PLAIN)) | (size == 0.0))  # from Python's form, or nan
+        if not differs.any():
+            return texts
+        others = [repr(value) if math.isfinite(value) else "" for value in column[differs].tolist()]
+        return pc.replace_with_mask(texts, pa.array(differs), pa.array(others, pa.string()))
+    values = column.tolist()
+    field_by_text = {value: _quoted(value) for value in dict.fromkeys(values)}
+    return pa.array([field_by_text[value] for value in values], pa.string())
 
 
 def _quoted(value: object) -> str:

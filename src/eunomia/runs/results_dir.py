@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.inputs.atomic_write import replacing_folder
+from eunomia.inputs.problems import InvalidInput, refused
 
-MARKERS = ("summary.json", "compare.csv", "trace.json")  # at least one is in every results folder
-OTHER_FILES = ("jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html")
+MARKERS = ("summary.json", "compare.csv", "trace.json", "quality.json")  # at least one is in every results folder
+OTHER_FILES = (
+    "jobs.csv", "apps.csv", "tenants.csv", "timing.json", "report.html", "record.jsonl.gz", "trace.html",
+    "cells.csv", "truth.svg", "truth.png",  # of an estimate
+    "jobs.parquet", "throughputs.csv", "scenario.toml",  # of an import
+)  # fmt: skip
 FOLDERS = ("charts", "work", "run")  # images; logs and checkpoints of real jobs; state of an unfinished run
 
 
@@ -22,25 +25,27 @@ def check_free(out: Path, *, force: bool) -> None:
         if not out.exists() or not any(out.iterdir()):
             return
         if not force:
-            raise _refusal(out, "the folder exists", "give another one, or --force to replace it")
+            raise refused_out(out, "the folder exists", "give another one, or --force to replace it")
         foreign = _find_foreign(out)
     except OSError as error:
-        raise _refusal(out, f"it cannot be looked into ({error.strerror})", "give another folder") from error
+        raise refused_out(out, f"it cannot be looked into ({error.strerror})", "give another folder") from error
     if foreign is not None:
         rule = f"the folder holds something else than our results: {foreign}"
-        raise _refusal(out, rule, "give another one; nothing was removed")
+        raise refused_out(out, rule, "give another one; nothing was removed")
 
 
 def _check_place(out: Path) -> None:
     """Raise InvalidInput where no folder can be created, and for the current folder, which cannot be replaced."""
     if out.is_symlink() and not out.exists():
-        raise _refusal(out, "there is a link of that name that leads nowhere", "give another folder")
+        raise refused_out(out, "there is a link of that name that leads nowhere", "give another folder")
     above = next(place for place in (out, *out.absolute().parents) if place.exists())
     if not above.is_dir():
         place = "of that name" if above == out else f"on the way, {above}"
-        raise _refusal(out, f"there is a file {place}", "give another folder")
+        raise refused_out(out, f"there is a file {place}", "give another folder")
     if Path.cwd().is_relative_to(out.resolve()):
-        raise _refusal(out, "the command was typed inside this folder", "name a new one in it, such as --out results")
+        raise refused_out(
+            out, "the command was typed inside this folder", "name a new one in it, such as --out results"
+        )
 
 
 def _find_foreign(folder: Path) -> Path | None:
@@ -60,14 +65,13 @@ def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a draft folder; it is renamed to `out` on success and removed on an error."""
     check_free(out, force=force)
     place = out.resolve()
-    with _parents(place, out):
-        draft = _make_draft(place, out)
+    with _parents(place, out), ExitStack() as stack:
         try:
-            yield draft
-            check_free(out, force=force)
-            _replace(draft, place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            draft = stack.enter_context(replacing_folder(place))
+        except OSError as error:
+            raise refused_out(out, f"it cannot be made ({error.strerror})", "give another folder") from error
+        yield draft
+        check_free(out, force=force)
 
 
 @contextmanager
@@ -78,7 +82,7 @@ def _parents(place: Path, out: Path) -> Iterator[None]:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise _refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
+            raise refused_out(out, f"it cannot be made ({error.strerror})", "give another folder") from error
         yield
     finally:
         for above in missing:
@@ -86,30 +90,6 @@ def _parents(place: Path, out: Path) -> Iterator[None]:
                 above.rmdir()
 
 
-def _make_draft(place: Path, out: Path) -> Path:
-    """Make a draft folder on the same file system, so that one rename puts it in place."""
-    try:
-        draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-        draft.chmod(0o755)
-    except OSError as error:
-        raise _refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
-    return draft
-
-
-def _replace(draft: Path, place: Path) -> None:
-    """Replace a folder by the draft; the old one is removed only after the rename."""
-    if not place.exists():
-        draft.rename(place)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.old.", dir=place.parent))
-    try:
-        place.rename(old / place.name)
-        draft.rename(place)
-    finally:
-        if not place.exists():  # interrupted between the renames
-            (old / place.name).rename(place)
-        shutil.rmtree(old)
-
-
-def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])
+def refused_out(out: Path, rule: str, fix: str) -> InvalidInput:
+    """Return the error that the folder of `--out` cannot be used."""
+    return refused(str(out), "--out", None, rule, fix)

@@ -21,7 +21,7 @@ from pathlib import Path
 from eunomia.backends.local.job_directory import lock
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import JOURNAL
-from eunomia.runs.results_dir import FOLDERS, MARKERS, OTHER_FILES, check_free
+from eunomia.runs.results_dir import FOLDERS, MARKERS, OTHER_FILES, check_free, refused_out
 
 FINISHED = "summary.json"  # written last
 CLOCK = Path("run", "clock.json")
@@ -46,7 +46,7 @@ def state_of(out: Path) -> RunDirectoryState:
     try:
         names = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
     except OSError as error:
-        raise refusal(out, f"it cannot be read ({error.strerror})", "give another folder") from error
+        raise refused_out(out, f"it cannot be read ({error.strerror})", "give another folder") from error
     if not names:
         return RunDirectoryState.NOTHING if not out.exists() or out.is_dir() else RunDirectoryState.OTHER
     if FINISHED in names:
@@ -71,14 +71,14 @@ def check_folder(out: Path, *, resume: bool, force: bool, command: str) -> RunDi
     if resume:
         if no_run:
             what = "there is no such folder" if not out.exists() else "the folder holds no run"
-            raise refusal(out, f"{what}, so there is nothing to resume", "leave --resume out to begin one")
+            raise refused_out(out, f"{what}, so there is nothing to resume", "leave --resume out to begin one")
     elif state is RunDirectoryState.UNFINISHED:
         if not force:
             fix = f"to resume it, type: {command}; to start again and lose its progress, give --force"
-            raise refusal(out, "the folder holds a run that is not finished", fix)
+            raise refused_out(out, "the folder holds a run that is not finished", fix)
         if others := sorted({entry.name for entry in out.iterdir()}.difference(MARKERS, OTHER_FILES, FOLDERS)):
             rule = f"the folder holds something else than our results: {out / others[0]}"
-            raise refusal(out, rule, "give another one; nothing was removed")
+            raise refused_out(out, rule, "give another one; nothing was removed")
     elif state is not RunDirectoryState.BEGUN:
         check_free(out, force=force)
     return state
@@ -93,7 +93,7 @@ def locked(out: Path, *, restart: bool) -> Iterator[Path]:
     try:
         (out / LOCK.parent).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refusal(out, f"it cannot be made ({error.strerror})", "give another folder") from error
+        raise refused_out(out, f"it cannot be made ({error.strerror})", "give another folder") from error
     handle = _lock(out)
     try:
         os.ftruncate(handle, 0)
@@ -128,7 +128,7 @@ def _lock(out: Path) -> int:
         process = os.read(handle, 20).decode(errors="replace").strip()
         os.close(handle)
         rule = f"process {process or 'unknown'} is running in this folder"
-        raise refusal(out, rule, "wait until it has ended, or give another folder") from None
+        raise refused_out(out, rule, "wait until it has ended, or give another folder") from None
     return handle
 
 
@@ -148,8 +148,3 @@ def _clear(out: Path) -> None:
         else:
             entry.unlink()
     (out / CLOCK).unlink(missing_ok=True)
-
-
-def refusal(out: Path, rule: str, fix: str) -> InvalidInput:
-    """Return the error that a folder cannot be used."""
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])

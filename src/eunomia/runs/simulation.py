@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from eunomia.backends.protocol import Backend
-from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
+from eunomia.backends.protocol import Backend, TunableBackend
 from eunomia.metrics import Figures, Metrics
 from eunomia.model.arrays import Array
 from eunomia.model.decisions import Decision
 from eunomia.model.events import Moment
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.policy import Policy
 from eunomia.policies.order.fifo import Fifo
 from eunomia.records.record import Record, Recorder
@@ -30,9 +30,10 @@ from eunomia.runs.as_it_was import AS_IT_WAS, past_metrics
 from eunomia.runs.end_summary import Refusals, completion_sentences
 from eunomia.runs.measurement_window import StopWhenMeasured, measured_figures, measured_jobs, measured_note
 from eunomia.runs.result_files import write_columns, write_json
+from eunomia.runs.run_time_estimates import RunTimeEstimating
 from eunomia.runs.scenario_variants import spelling
 from eunomia.scenario import Scenario, load_scenario, scenario_from_dict
-from eunomia.setup.backend_factory import simulated_world, with_losses
+from eunomia.setup.backend_factory import virtual_backend, with_losses
 from eunomia.setup.policy_lookup import changed_parameters
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.tuner_setup import drawn_loss, observes_losses, with_tuners
@@ -111,10 +112,17 @@ class ProgressReporter:
         self._jobs, self._metrics, self._report = jobs, metrics, report
         self._moments = 0
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
-        self._moments += 1
-        if self._moments % _PROGRESS_MOMENTS == 0:
-            self._report(self._metrics.ended, self._jobs, moment.at)
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+        self._count(1, moment.at)
+
+    def observe_batch(self, batch: MomentBatch) -> None:
+        self._count(len(batch), batch.at.item(-1))
+
+    def _count(self, moments: int, at: float) -> None:
+        self._moments += moments
+        if self._moments >= _PROGRESS_MOMENTS:
+            self._moments = 0
+            self._report(self._metrics.ended, self._jobs, at)
 
 
 def simulate(
@@ -150,18 +158,22 @@ def simulate(
             observers.append(stack.enter_context(Recorder(record_to, setup.record_header())))
         if progress is not None:
             observers.append(ProgressReporter(len(setup.jobs), metrics, progress))
-        world = simulated_world(setup)
+        world = virtual_backend(setup)
         backend: Backend = world
         reports = observes_losses(setup.policy)
         if setup.tuners or reports:
-            assert isinstance(world, DetailedSimulation)  # the only simulation that reports steps of jobs
+            if not isinstance(world, TunableBackend):
+                rule, fix = "it does not report steps of jobs, which tuners need", "choose another, or leave [apps] out"
+                raise scenario.refused(("world", "backend"), rule, fix, scenario.world.backend)
             backend = with_tuners(world, setup.jobs, setup.tuners, drawn_loss(scenario.seed), reports=reports)
+        if scenario.belief.duration != "declared":
+            backend = RunTimeEstimating(backend, setup.believed, learns=scenario.belief.duration == "history")
         if measured is not None and scenario.measure.stop:
             backend = StopWhenMeasured(backend, measured)
         stalled = run(setup.scheduler(), backend, policy_runner, observers)
     if progress is not None:
         progress(metrics.ended, metrics.ended, metrics.end_s)
-    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured)
+    figures = measured_figures(with_losses(metrics, world.losses(metrics.end_s)), measured, metrics.metrics)
     return Result(
         scenario=scenario,
         figures=figures,
@@ -177,10 +189,10 @@ def simulate(
 def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
     """Return the results of the schedule as it was."""
     setup = set_up(scenario, policy=Fifo())
-    measured = measured_jobs(scenario, setup.jobs)
+    measured, metrics = measured_jobs(scenario, setup.jobs), past_metrics(setup)
     return Result(
         scenario=scenario,
-        figures=measured_figures(past_metrics(setup).figures(), measured),
+        figures=measured_figures(metrics.figures(), measured, metrics.metrics),
         timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
         notes=setup.notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
@@ -197,7 +209,7 @@ def timing(wall: float, cpu: float, runner: InlinePolicyRunner, setup: RunConfig
         "policy_cpu_s": runner.cpu_s,
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
         "rounds": runner.asks,
-        "solves": runner.asks if setup.policy.info.door == "shares" else 0,
+        "solves": runner.asks if setup.policy.info.answer_type == "shares" else 0,
         "round_cpu_ms_mean": 1000 * cpu_s / runner.asks if runner.asks else None,
         "decision_ms_p50": _latency_ms(runner, 50),
         "decision_ms_p99": _latency_ms(runner, 99),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 from typing import Any
 
+from eunomia.backends.registry import BACKENDS, runs_processes
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario.schema_models import TUNERS, AppsSection
 from eunomia.scenario.source_locations import Finding
@@ -33,13 +34,13 @@ def apps_findings(table: dict[str, Any], world: dict[str, Any], mechanism: dict[
                 rule = f"with tuner = {tuner!r} trials wait on a rung for all others, so all must be submitted"
             yield Finding(("apps", key), table[key], rule, f"leave it out, or set tuner to {' or '.join(tuners)}")
     yield from _check_name(table, tuner)
-    if tuner == "optuna" and backend != "local":
+    if tuner == "optuna" and backend in BACKENDS and not runs_processes(backend):
         fix = 'set backend = "local" in [world], or another tuner'
         yield Finding(("apps", "tuner"), tuner, "it searches among real trials, which a simulation does not have", fix)
     if tuner == "optuna" and not table.get("space"):
         fix = "write [apps.space] and a range below it, such as lr = { low = 1e-4, high = 0.1, log = true }"
         yield Finding(("apps", "tuner"), tuner, "it needs something to search", fix)
-    if tuner == "hyperdrive" and backend == "local":
+    if tuner == "hyperdrive" and runs_processes(backend):
         rule, fix = "the best trial's loss is not known beforehand in real runs", "choose halving, hyperband or asha"
         yield Finding(("apps", "tuner"), tuner, rule, fix)
     if mechanism.get("name") == "gavel":

@@ -8,13 +8,22 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from typing import Any
 
+from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES, DEFAULT
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
 from eunomia.scenario.apps_rules import apps_findings
 from eunomia.scenario.physics_rules import outage_findings, physics_findings
-from eunomia.scenario.schema_models import MOST_ACCELERATORS, MechanismSection, PolicySection, Section, WorkloadSection
+from eunomia.scenario.schema_models import (
+    MOST_ACCELERATORS,
+    BeliefSection,
+    MechanismSection,
+    PolicySection,
+    Section,
+    WorkloadSection,
+)
 from eunomia.scenario.source_locations import Finding, KeyPath, dotted
 
 TOO_LARGE = 2**63  # TOML's whole numbers have 64 bits
@@ -35,6 +44,11 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     yield from physics_findings(_table(data, "physics"), _table(data, "world").get("backend"))
     yield from outage_findings(data)
     yield from apps_findings(_table(data, "apps"), _table(data, "world"), _table(data, "mechanism"))
+    backend = _table(data, "world").get("backend", DEFAULT)
+    if isinstance(backend, str) and ".py" not in backend:
+        known = [*BACKENDS, *(point.name for point in entry_points(group=BACKENDS_OF_PACKAGES))]
+        if backend not in known:
+            yield Finding(("world", "backend"), backend, "there is no such backend", nearest(backend, known))
     for name in _table(data, "tenants"):
         if not is_path(name):
             yield Finding(("tenants", name), name, EMPTY_PART, WHOLE_PATH)
@@ -43,6 +57,15 @@ def contradictions(data: dict[str, Any]) -> Iterator[Finding]:
     if belief.get("kind", "oracle") == "oracle" and belief.get("error"):
         fix = 'write kind = "noisy" beside it, or leave error out'
         yield Finding(("belief", "error"), belief["error"], "an oracle makes no error", fix)
+    if belief.get("kind", "oracle") != "estimated":
+        for key in ("references", "profiled", "method", "solver"):
+            if belief.get(key, _default(BeliefSection, key)) != _default(BeliefSection, key):
+                fix = f'write kind = "estimated" beside it, or leave {key} out'
+                yield Finding(("belief", key), belief[key], "it is an option of estimated throughputs", fix)
+
+
+def _default(section: type[Section], key: str) -> Any:
+    return section.model_fields[key].default
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr
 
-from eunomia.inputs.problems import Problem
+from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario.policy_spec import parse_policy
 from eunomia.scenario.schema_models import (
     AppsSection,
@@ -77,6 +77,10 @@ class Scenario(Section):
         file, row = self.where(path)
         shown = None if value is None else str(value)
         return Problem(file=file, row=row, column=".".join(map(str, path)), value=shown, rule=rule, fix=fix)
+
+    def refused(self, path: KeyPath, rule: str, fix: str, value: object = None) -> InvalidInput:
+        """Return the error of one `problem`."""
+        return InvalidInput([self.problem(path, rule, fix, value)])
 
     def placed(self, name: str, base: Path, places: SourceLocations) -> Scenario:
         """Return the same scenario with its name, folder and places."""

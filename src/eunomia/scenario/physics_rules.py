@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from eunomia.backends.registry import runs_processes
 from eunomia.scenario.schema_models import PhysicsSection, Section, WorldSection
 from eunomia.scenario.source_locations import Finding, KeyPath
 
@@ -55,7 +56,7 @@ def _read_number(data: dict[str, Any], path: KeyPath) -> float:
 
 def physics_findings(table: dict[str, Any], backend: Any) -> Iterator[Finding]:
     """Yield keys of [physics] that have no effect with this backend or beside the others, or contradict them."""
-    if backend == "local":
+    if runs_processes(backend):
         for key in (key for key in PhysicsSection.model_fields if table.get(key, _default(key)) != _default(key)):
             fix = 'leave it out, or set backend = "simulated" in [world]'
             yield Finding(("physics", key), table[key], "real processes are not simulated", fix)

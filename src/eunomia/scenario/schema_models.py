@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from eunomia.backends.registry import BACKENDS, DEFAULT
+
 MOST_ACCELERATORS = 10_000_000  # a topology holds one row for each
 MISSING_VC = r"(drop|own|spread|spread\([0-9]{1,18}\))"
 MOST_WEIGHT = 1e15  # beyond it the other weights of a mix would be lost in rounding
@@ -181,10 +183,28 @@ class ThroughputsSection(Section):
 
 
 class BeliefSection(Section):
-    """The throughputs that the scheduler assumes."""
+    """The throughputs and run times that the scheduler assumes."""
 
-    kind: Literal["oracle", "noisy"] = Field(default="oracle", description="oracle: the true ones; noisy: with errors")
+    kind: Literal["oracle", "noisy", "estimated"] = Field(
+        default="oracle",
+        description="oracle: the true throughputs; noisy: with errors; estimated: those of pairs, from few measured",
+    )
     error: NotNegative = Field(default=0.0, description="no unit; sigma of the lognormal factor on each throughput")
+    references: Annotated[int, Field(ge=2)] = Field(
+        default=16, description="job types all of whose pairs are known, where kind is estimated"
+    )
+    profiled: NotNegative = Field(
+        default=0.2, le=1, description="share of a new job type's pairs with references that is measured, likewise"
+    )
+    method: Literal["best", "match"] = Field(
+        default="best", description="estimator; best: Gaussian process; match: Gavel's matrix completion"
+    )
+    solver: Literal["als", "soft_impute", "svt"] = Field(default="als", description="matrix completion of match")
+    duration: Literal["declared", "history", "none"] = Field(
+        default="declared",
+        description="run times; declared: as submitted; history: estimated from ended jobs of like size and tenant; "
+        "none: the same for all",
+    )
 
 
 class PolicySection(OpenSection):
@@ -241,7 +261,10 @@ class OverheadsSection(Section):
 class WorldSection(Section):
     """The backend that carries out decisions, and its faults."""
 
-    backend: Literal["simulated", "local"] = Field(default="simulated", description="simulated, or local processes")
+    backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = Field(
+        default=DEFAULT,
+        description="simulated, or local processes; your own: path.py:Class, or the name of its entry point",
+    )
     replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
     job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
     node_failures_per_hour: NotNegative = Field(default=0.0, description="losses per hour of each machine")
@@ -347,6 +370,11 @@ class MeasureSection(Section):
         default=float("inf"), gt=0, description="seconds of the run; jobs submitted then or later are not; default inf"
     )
     stop: bool = Field(default=True, description="the run ends when every measured job has ended")
+    metrics: tuple[Text, ...] = Field(
+        default=(),
+        strict=False,
+        description="metrics of your own, which add fields to summary.json: path.py:function, or names of entry points",
+    )
 
     @property
     def everything(self) -> bool:

@@ -1,36 +1,44 @@
-"""Chooses and builds the simulated backend of a run: plain, with physical models, or fluid."""
+"""Builds the backend of a run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from eunomia.backends.simulated import Simulation
-from eunomia.backends.simulated.detailed_simulation import DetailedSimulation
-from eunomia.backends.simulated.fluid import FluidSimulation
+from eunomia.backends.inputs import BackendInputs, VirtualBackend
+from eunomia.backends.registry import DEFAULT, load
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.losses import losses_of
 from eunomia.model.losses import Losses
 from eunomia.setup.run_config import RunConfig
 from eunomia.setup.world_models import fault_model_of
-from eunomia.throughputs.placed_throughputs import PlacedThroughputs
 
 
-def simulated_world(setup: RunConfig) -> Simulation | DetailedSimulation | FluidSimulation:
-    """Return a new simulated backend."""
-    section, faults = setup.scenario.world, fault_model_of(setup.scenario)
-    if setup.mechanism.divides_time:
-        return FluidSimulation(setup.jobs, setup.topology, setup.truth, faults=faults, seed=setup.scenario.seed)
-    common: dict[str, Any] = {
-        "overheads": setup.overheads,
-        "faults": faults,
-        "checkpoint_every_s": section.checkpoint_every_s,
-        "replay_status": section.replay_status,
-        "seed": setup.scenario.seed,
-    }
-    if isinstance(setup.truth, PlacedThroughputs):
-        return DetailedSimulation(setup.jobs, setup.topology, setup.truth, neighbours=setup.neighbours, **common)
-    return Simulation(setup.jobs, setup.topology, setup.truth, **common)
+def backend_inputs(setup: RunConfig, **real_time: Any) -> BackendInputs:
+    """Return what the backend of a run is made from; `real_time` are the fields for real time."""
+    section = setup.scenario.world
+    return BackendInputs(
+        jobs=setup.jobs,
+        topology=setup.topology,
+        speeds=setup.truth,
+        overheads=setup.overheads,
+        faults=fault_model_of(setup.scenario),
+        neighbours=setup.neighbours,
+        divides_time=setup.mechanism.divides_time,
+        checkpoint_every_s=section.checkpoint_every_s,
+        replay_status=section.replay_status,
+        seed=setup.scenario.seed,
+        folder=setup.scenario.base,
+        **real_time,
+    )
+
+
+def virtual_backend(setup: RunConfig) -> VirtualBackend:
+    """Return the backend of a run in virtual time: the scenario's, or else a simulation."""
+    cls = load(DEFAULT) if setup.backend.real_time else setup.backend
+    inputs = backend_inputs(setup)
+    cls.check(inputs)
+    return cast(VirtualBackend, cls.build(inputs))
 
 
 def with_losses(metrics: Metrics, losses: Losses | None) -> Figures:

@@ -9,7 +9,7 @@ import numpy as np
 from eunomia.model import elementary
 from eunomia.model.arrays import Floats
 from eunomia.model.rounding import drawn
-from eunomia.model.speeds import Speeds, apart, by_level
+from eunomia.model.speeds import Speeds, by_level, spread_throughput
 
 
 class NoisySpeeds:
@@ -19,17 +19,19 @@ class NoisySpeeds:
         self._truth, self._error, self._seed = truth, error, seed
         self.types = truth.types
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return believed steps/s on each type, (type,)."""
-        return self._truth.alone(job_type, scale_factor) * self._factor(job_type, "", scale_factor)
+        return self._truth.solo_throughput(job_type, scale_factor) * self._factor(job_type, "", scale_factor)
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return believed steps/s of the first beside the second, (type,)."""
-        return self._truth.beside(job_type, partner, scale_factor) * self._factor(job_type, partner, scale_factor)
+        return self._truth.packed_throughput(job_type, partner, scale_factor) * self._factor(
+            job_type, partner, scale_factor
+        )
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return believed steps/s of a gang spread over machines, (type,), with the error of the consolidated gang."""
-        return apart(self._truth, job_type, scale_factor) * self._factor(job_type, "", scale_factor)
+        return spread_throughput(self._truth, job_type, scale_factor) * self._factor(job_type, "", scale_factor)
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the true slowdown at each level, (level,): the error is the same at all levels."""

@@ -43,7 +43,7 @@ def check_outages(
         key = (job.job_type, job.scale_factor)
         longest[key] = max(longest.get(key, job), job, key=lambda one: one.total_steps)
     for (job_type, size), job in longest.items():
-        rate = float(np.where(capacity >= size, speeds.alone(job_type, size), 0.0).max())
+        rate = float(np.where(capacity >= size, speeds.solo_throughput(job_type, size), 0.0).max())
         unsaved_s = min(every_s, job.total_steps / rate) if rate > 0 else every_s
         needed_s = max(overheads.start_s, overheads.of(first=False, size=size, saved=False)) + unsaved_s
         per_hour = node * -(-size // largest) + rack
@@ -59,7 +59,7 @@ def _outage_error(scenario: Scenario, job: Job, lost_every_s: float, needed_s: f
         "and to save what it did: it would hardly ever end"
     )
     fix = "give a lower rate, a shorter checkpoint_every_s, or cheaper [overheads]"
-    return InvalidInput([scenario.problem(path, rule, fix)])
+    return scenario.refused(path, rule, fix)
 
 
 def check_lease_length(
@@ -74,12 +74,12 @@ def check_lease_length(
     """Raise InvalidInput when restarts would take up every lease of a job but its first."""
     if math.isinf(mechanism.lease_s) or policy.info.may_renew_in_time:
         return
-    if scenario.world.backend != "simulated" or _may_end_early(scenario):
+    if _may_end_early(scenario):
         return
     least = [(job, _work_s(job, speeds, topology)) for job in jobs if _restart_s(job, overheads) >= mechanism.lease_s]
     first_s = max(mechanism.lease_s - overheads.start_s, 0.0)  # of work in the first lease
     stuck = [(job, seconds) for job, seconds in least if first_s < seconds < math.inf]
-    per_seat = 2 if "paired" in policy.info.needs and _may_share(stuck, speeds) else 1
+    per_seat = 2 if "packed_throughput" in policy.info.needs and _may_share(stuck, speeds) else 1
     capacity = float(topology.capacity().sum()) * per_seat
     if stuck and (not mechanism.aligned or _peak_demand(stuck, mechanism.lease_s) > capacity):
         job = stuck[0][0]
@@ -91,7 +91,7 @@ def check_lease_length(
             "give longer leases (inf: until the job ends) or cheaper [overheads], or choose a policy that renews leases"
         )
         length = f"{mechanism.lease_s:.10g}"
-        raise InvalidInput([scenario.problem(("mechanism", "length_s"), rule, fix, length)])
+        raise scenario.refused(("mechanism", "length_s"), rule, fix, length)
 
 
 def _may_end_early(scenario: Scenario) -> bool:
@@ -109,7 +109,7 @@ def _restart_s(job: Job, overheads: Overheads) -> float:
 def _work_s(job: Job, speeds: Speeds, topology: Topology) -> float:
     """Return the shortest running time of a job over shapes and types; inf if no shape fits."""
     capacity = topology.capacity()
-    rates = [np.where(capacity >= size, speeds.alone(job.job_type, size), 0.0).max() for size in job.shapes]
+    rates = [np.where(capacity >= size, speeds.solo_throughput(job.job_type, size), 0.0).max() for size in job.shapes]
     return job.total_steps / float(max(rates)) if max(rates) > 0 else math.inf
 
 
@@ -117,7 +117,7 @@ def _may_share(jobs: Sequence[tuple[Job, float]], speeds: Speeds) -> bool:
     """Whether any two of these jobs can run on the same accelerators."""
     kinds = {(job.job_type, size) for job, _ in jobs for size in job.shapes}
     pairs = ((one, other, size) for one, size in kinds for other, its_size in kinds if its_size == size)
-    return any(speeds.beside(*pair).any() for pair in pairs)
+    return any(speeds.packed_throughput(*pair).any() for pair in pairs)
 
 
 def _peak_demand(jobs: Sequence[tuple[Job, float]], length: float) -> float:

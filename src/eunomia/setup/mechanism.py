@@ -10,7 +10,7 @@ from eunomia.core.mechanism import MechanismConfig
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT, MECHANISMS, load
 from eunomia.mechanisms.leases import Leases
-from eunomia.model.policy import Door, Policy, check_values
+from eunomia.model.policy import AnswerType, Policy, check_values
 from eunomia.model.spelling_suggestions import nearest
 from eunomia.policies.presets import PRESET_MECHANISMS
 from eunomia.scenario import Scenario
@@ -18,17 +18,17 @@ from eunomia.scenario.schema_models import PhysicsSection
 from eunomia.scenario.source_locations import shown
 
 _OFF = PhysicsSection()
-_ANSWERS: dict[Door, str] = {"shares": "shares of time", "order": "an order", "grants": "grants of seats"}
+_ANSWERS: dict[AnswerType, str] = {"shares": "shares of time", "order": "an order", "grants": "grants of seats"}
 
 
-def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> MechanismConfig:
+def mechanism_of(scenario: Scenario, policy: Policy, jobs: int, *, real_time: bool) -> MechanismConfig:
     """Return the mechanism for a policy and a number of jobs. Raises InvalidInput for a wrong or impossible one."""
     asked, own = scenario.mechanism, policy.info.mechanism
     if asked is not None and asked.name not in MECHANISMS:
         fix = nearest(asked.name, tuple(MECHANISMS))
         raise InvalidInput([_problem(scenario, "name", "there is no such mechanism", fix, asked.name)])
     if asked is not None and asked.name != DEFAULT:
-        return _configured(scenario, policy, load(asked.name), asked.parameters, jobs)
+        return _configured(scenario, policy, load(asked.name), asked.parameters, jobs, real_time)
     try:
         if asked is None:
             return Leases(length=own.length_s, aligned=own.aligned, recall=own.recall)
@@ -38,7 +38,12 @@ def mechanism_of(scenario: Scenario, policy: Policy, jobs: int) -> MechanismConf
 
 
 def _configured(
-    scenario: Scenario, policy: Policy, config: type[MechanismConfig], given: Mapping[str, Any], jobs: int
+    scenario: Scenario,
+    policy: Policy,
+    config: type[MechanismConfig],
+    given: Mapping[str, Any],
+    jobs: int,
+    real_time: bool,
 ) -> MechanismConfig:
     """Return a mechanism with the settings of the policy, of its preset and of the scenario; the later override."""
     known = [field.name for field in fields(cast(Any, config)) if field.name not in config.not_settable]
@@ -50,7 +55,7 @@ def _configured(
     problems += _wrong_door(scenario, policy, config)
     problems += [
         _problem(scenario, "name", f"{text}; {config.because}", "leave that out, or choose the mechanism leases")
-        for code, (text, is_set) in _features(scenario).items()
+        for code, (text, is_set) in _features(scenario, real_time=real_time).items()
         if is_set and code in config.unsupported
     ]
     by_config = config.wrong(given, scenario.cluster.types)
@@ -65,10 +70,12 @@ def _configured(
 
 def _wrong_door(scenario: Scenario, policy: Policy, config: type[MechanismConfig]) -> list[Problem]:
     """Return a problem if the mechanism does not take what the policy answers."""
-    if policy.info.door in config.answers:
+    if policy.info.answer_type in config.answers:
         return []
-    taken = " or ".join(text for door, text in _ANSWERS.items() if door in config.answers)
-    rule = f"{policy.info.name} answers {_ANSWERS[policy.info.door]}, and the mechanism {config.name} takes {taken}"
+    taken = " or ".join(text for kind, text in _ANSWERS.items() if kind in config.answers)
+    rule = (
+        f"{policy.info.name} answers {_ANSWERS[policy.info.answer_type]}, and the mechanism {config.name} takes {taken}"
+    )
     return [_problem(scenario, "name", rule, f"choose a policy that answers {taken}, or another mechanism")]
 
 
@@ -85,16 +92,16 @@ def _wrong_values(scenario: Scenario, config: type[MechanismConfig], given: Mapp
     return problems
 
 
-def _features(scenario: Scenario) -> dict[str, tuple[str, bool]]:
+def _features(scenario: Scenario, *, real_time: bool) -> dict[str, tuple[str, bool]]:
     """Return, by the code in `MechanismConfig.unsupported`, a text and whether the scenario has the feature."""
     world, costs = scenario.world, scenario.overheads
     with_seats = scenario.physics.model_copy(update={"pairs": _OFF.pairs, "believed": _OFF.believed})
     return {
-        "backend": ("[world] backend is not simulated", world.backend != "simulated"),
+        "backend": ("[world] backend is not simulated", real_time),
         "overheads": ("[overheads] are not 0", costs != type(costs)()),
         "status": ("[world] replay_status is true", world.replay_status),
         "failures": ("[world] has failures", bool(world.job_failures_per_hour or world.node_failures_per_hour)),
-        "noise": ("[belief] is noisy", scenario.belief.kind != "oracle"),
+        "noise": ("[belief] is not the truth", scenario.belief != type(scenario.belief)()),
         "physics": ("[physics] says something", scenario.physics != _OFF),
         "seats": ("[physics] says more than pairs", with_seats != _OFF),
     }

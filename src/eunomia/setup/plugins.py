@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
+from eunomia.backends.inputs import BackendClass
+from eunomia.backends.registry import BACKENDS, BACKENDS_OF_PACKAGES, load
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.scenario import Scenario
 
 Where = Callable[[tuple[str, ...]], tuple[str, int | None]]
 
@@ -32,7 +35,7 @@ class PluginLoader:
         """Return the names that installed packages announce, sorted."""
         return sorted({point.name for point in entry_points(group=self.group)})
 
-    def find(self, name: str, base: Path, where: Where, known: Iterable[str]) -> Callable[..., Any]:
+    def find(self, name: str, base: Path, where: Where, known: Iterable[str] = ()) -> Callable[..., Any]:
         """Return the class of that name; a file is searched for below `base`, then in the current folder.
 
         Raises InvalidInput with the nearest of the `known` names, or with the line at which loading failed.
@@ -41,10 +44,11 @@ class PluginLoader:
             return self._from_file(name, base, where)
         points = {point.name: point for point in entry_points(group=self.group)}
         if name not in points:
-            names = name.split(",")
-            several = len(names) > 1 and set(names) <= set(known)
-            fix = f"give one at a time: {' '.join(f'--{self.noun} {one}' for one in names)}" if several else ""
-            raise self._refusal(where, name, f"there is no such {self.noun}", fix or nearest(name, known))
+            names, parts = [*known, *points], name.split(",")
+            fix = nearest(name, names) if names else self.fix
+            if len(parts) > 1 and set(parts) <= set(names):
+                fix = f"give one at a time: {' '.join(f'--{self.noun} {part}' for part in parts)}"
+            raise self._refusal(where, name, f"there is no such {self.noun}", fix)
         cls: Callable[..., Any] | None = self._load(points[name].load, name)
         if cls is None or not self.fits(cls):
             rule = f"what its package announces, {points[name].value}, is no {self.noun}"
@@ -97,3 +101,26 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
+
+
+METRICS = PluginLoader(
+    noun="metric",
+    key=("measure", "metrics"),
+    group="eunomia.metrics",
+    fits=callable,
+    fix="give a function of the tables of a run that returns numbers by name",
+)
+_BACKENDS = PluginLoader(
+    noun="backend",
+    key=("world", "backend"),
+    group=BACKENDS_OF_PACKAGES,
+    fits=lambda value: isinstance(value, type) and issubclass(value, BackendClass) and value is not BackendClass,
+    fix="give a class derived from eunomia.backends.inputs.BackendClass",
+)
+
+
+def find_backend(scenario: Scenario) -> type[BackendClass]:
+    """Return the class of the scenario's backend. Raises InvalidInput for an unknown one."""
+    name = scenario.world.backend
+    cls = load(name) if name in BACKENDS else _BACKENDS.find(name, scenario.base, scenario.where, BACKENDS)
+    return cast(type[BackendClass], cls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 from eunomia import __version__
+from eunomia.backends.inputs import BackendClass
 from eunomia.core.belief import Belief
 from eunomia.core.mechanism import MechanismConfig
 from eunomia.core.scheduler import Scheduler
 from eunomia.failures.retrying import Adaptive
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.metrics import Metrics
+from eunomia.metrics.registry import load_all
+from eunomia.metrics.summary import Metric
 from eunomia.metrics.waits import WaitCauses
 from eunomia.model.arrays import Floats
 from eunomia.model.curves import curve_of
@@ -24,15 +27,18 @@ from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
 from eunomia.model.policy import Policy
 from eunomia.model.speeds import Speeds
+from eunomia.model.taxonomy import NONE
 from eunomia.model.tenants import Tenant
 from eunomia.model.topology import Node, Topology
 from eunomia.records.replay import header
 from eunomia.scenario import Scenario
 from eunomia.scenario.machine_list import read_machine_list
 from eunomia.setup import world_models
+from eunomia.setup.belief_estimate import estimated_throughputs
 from eunomia.setup.belief_noise import NoisySpeeds
 from eunomia.setup.feasibility import check_lease_length, check_outages
 from eunomia.setup.mechanism import mechanism_of
+from eunomia.setup.plugins import METRICS, find_backend
 from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.tenants import tenants_of
 from eunomia.setup.tuner_setup import is_searching, observes_losses, tuners_of
@@ -60,6 +66,8 @@ class RunConfig:
     notes: tuple[str, ...]
     tenants: dict[str, Tenant]  # owners of jobs and tenants that the scenario names
     tuners: dict[str, Tuner]  # by app; they have state, so a configuration is for one run
+    backend: type[BackendClass]
+    metrics_of_users: dict[str, Metric] = field(default_factory=dict)
     neighbours: Neighbours | None = None  # what gangs on one machine cost each other
     began: datetime | None = None  # local date and time at 0 s, if the trace has it
     past: PastSchedule | None = None  # the schedule as it was
@@ -99,7 +107,7 @@ class RunConfig:
         for job in self.jobs:
             key = (job.job_type, job.scale_factor)
             if key not in rates:
-                speeds = self.truth.alone(*key)
+                speeds = self.truth.solo_throughput(*key)
                 rates[key] = float((speeds * capacity).sum() / capacity[speeds > 0].sum())
             demand += job.scale_factor * job.total_steps / rates[key]
         offered = demand / (span * float(capacity.sum()))
@@ -107,8 +115,9 @@ class RunConfig:
 
     def metrics(self) -> Metrics:
         """Return an observer for this run."""
-        waits = WaitCauses() if self.policy.info.tells_waits else None
-        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants)
+        waits = WaitCauses() if self.policy.info.explains_waits else None
+        metrics = load_all() | self.metrics_of_users
+        return Metrics(self.topology, self.truth, self.prices(), waits, self.tenants, metrics)
 
     def record_header(self) -> dict[str, Any]:
         """Return the header of a record: the scheduler's inputs, the scenario and the hashes of its files."""
@@ -157,7 +166,10 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
     believed: Speeds = real if scenario.physics.believed else truth
     if scenario.belief.kind == "noisy":
         believed = NoisySpeeds(believed, scenario.belief.error, scenario.seed)
-    costs, mechanism = scenario.overheads, mechanism_of(scenario, policy, len(work.jobs))
+    elif scenario.belief.kind == "estimated":
+        believed = estimated_throughputs(scenario, believed, truth.job_types)
+    backend, costs = find_backend(scenario), scenario.overheads
+    mechanism = mechanism_of(scenario, policy, len(work.jobs), real_time=backend.real_time)
     setup = RunConfig(
         scenario=scenario,
         nodes=nodes,
@@ -179,17 +191,21 @@ def set_up(scenario: Scenario, work: Workload | None = None, policy: Policy | No
             *_cluster_notes(scenario),
             *work.notes,
             *world_models.notes(scenario),
-            *_notes_on_unused_options(scenario, policy, work.jobs),
+            *_notes_on_unused_options(scenario, policy, work.jobs, real_time=backend.real_time),
+            *_notes_on_belief(scenario, policy),
             *_note_on_host_capacity(policy, mechanism, topology, work.jobs),
             *mechanism.notes(topology.types),
         ),
+        backend=backend,
+        metrics_of_users={name: METRICS.find(name, scenario.base, scenario.where) for name in scenario.measure.metrics},
         neighbours=world_models.neighbours_of(scenario),
         began=work.began,
         past=work.past,
     )
     _check_prices(setup)
     check_outages(scenario, setup.jobs, truth, topology, setup.overheads)
-    check_lease_length(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
+    if not backend.real_time:
+        check_lease_length(scenario, policy, mechanism, setup.jobs, real, topology, setup.overheads)
     return setup
 
 
@@ -200,6 +216,21 @@ def _with_loss_curves(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...])
     return tuple(replace(job, loss=curve_of(scenario.seed, job.job_id)) for job in jobs)
 
 
+def _notes_on_belief(scenario: Scenario, policy: Policy) -> tuple[str, ...]:
+    """Return notes on what is estimated in this run, and whether the policy reads it."""
+    notes, belief = [], scenario.belief
+    if belief.kind == "estimated":
+        notes.append(
+            f"Throughputs of pairs are estimated from those of {belief.references} reference job types and "
+            f"{belief.profiled:.0%} of each other job type's pairs with them; measuring these is not charged."
+        )
+    if belief.duration != "declared":
+        reads = "reads" if policy.info.needs & {"remaining", "total"} else "does not read"
+        source = "estimated from jobs that ended before" if belief.duration == "history" else "the same guess for all"
+        notes.append(f"Run times of jobs are {source}; {policy.info.name} {reads} them.")
+    return tuple(notes)
+
+
 def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
     """Return the notes of the reader of the machine list."""
     spelling = scenario.cluster.nodes_file
@@ -207,7 +238,9 @@ def _cluster_notes(scenario: Scenario) -> tuple[str, ...]:
     return tuple(f"Machines: {note}." for note in notes)
 
 
-def _notes_on_unused_options(scenario: Scenario, policy: Policy, jobs: tuple[Job, ...]) -> tuple[str, ...]:
+def _notes_on_unused_options(
+    scenario: Scenario, policy: Policy, jobs: tuple[Job, ...], *, real_time: bool
+) -> tuple[str, ...]:
     """Return notes on options of the scenario that have no effect in this run."""
     notes, world = [], scenario.world
     if "shapes" in policy.info.needs and not any(job.other_shapes for job in jobs):
@@ -215,7 +248,7 @@ def _notes_on_unused_options(scenario: Scenario, policy: Policy, jobs: tuple[Job
             f'{policy.info.name} may choose sizes of gangs, all jobs have one; workload.elastic = "halves" adds some.'
         )
     notes += _notes_on_absent_columns(policy, jobs)
-    reasons = world.backend == "local" or scenario.physics.fates != "off"
+    reasons = real_time or scenario.physics.fates != "off"
     if world.retry == "adaptive" and not reasons:
         notes.append('world.retry = "adaptive" changes nothing: failures have reasons where physics.fates is on.')
     if world.retry_by == "tenant" and (world.retry == "always" or not any(job.tenant for job in jobs)):
@@ -236,9 +269,14 @@ def _notes_on_absent_columns(policy: Policy, jobs: tuple[Job, ...]) -> list[str]
     rules = []
     if "deadline" in axes.get("objective", ()) and all(job.deadline == math.inf for job in jobs):
         rules.append("deadlines, and no job has one")
-    if policy.info.name == "by_weight" and len({job.weight for job in jobs}) < 2:
+    only_weights = policy.info.answer_type == "order" and "weight" in needs and axes.get("objective") == NONE
+    if only_weights and len({job.weight for job in jobs}) < 2:
         rules.append("weights, and all jobs have the same")
-    if policy.info.door == "order" and "tenant" in axes.get("fairness", ()) and len({job.tenant for job in jobs}) < 2:
+    if (
+        policy.info.answer_type == "order"
+        and "tenant" in axes.get("fairness", ())
+        and len({job.tenant for job in jobs}) < 2
+    ):
         rules.append("tenants, and no two jobs differ in theirs")
     return [
         f"{policy.info.name} goes by {rule}: here it cannot differ from a policy that ignores them." for rule in rules
@@ -249,7 +287,7 @@ def _note_on_host_capacity(
     policy: Policy, mechanism: MechanismConfig, topology: Topology, jobs: tuple[Job, ...]
 ) -> tuple[str, ...]:
     """Return a note where running gangs may exceed the CPUs or memory that their shares of time respect."""
-    if policy.info.door != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
+    if policy.info.answer_type != "shares" or "demand" not in policy.info.needs or mechanism.divides_time:
         return ()
     capacity = topology.room(np.ones(topology.nodes, dtype=bool))
     demand = np.array([(job.cpus, job.memory_gib) for job in jobs]).sum(axis=0) if jobs else np.zeros(2)

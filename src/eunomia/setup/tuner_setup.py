@@ -91,7 +91,7 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
                 return OptunaSearch(apps.space, scenario.seed + number, parallel=parallel, most=most)
             except ImportError as error:
                 rule, fix = "the package optuna is not installed", f"type {INSTALL}, or choose another tuner"
-                raise InvalidInput([scenario.problem(("apps", "tuner"), rule, fix, "optuna")]) from error
+                raise scenario.refused(("apps", "tuner"), rule, fix, "optuna") from error
         case "all":
             return Trials(parallel=parallel, most=most)
     return _plugin_tuner(scenario, number)
@@ -99,7 +99,7 @@ def _tuner(scenario: Scenario, number: int, trials: Sequence[Job]) -> Tuner:
 
 def _plugin_class(scenario: Scenario) -> Callable[..., Tuner]:
     """Return the plug-in class that the scenario names. Raises InvalidInput if there is none or it is no tuner."""
-    return PLUGINS.find(scenario.apps.tuner, scenario.base, scenario.where, [*TUNERS, *PLUGINS.announced()])
+    return PLUGINS.find(scenario.apps.tuner, scenario.base, scenario.where, TUNERS)
 
 
 def _plugin_tuner(scenario: Scenario, number: int) -> Tuner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,8 +12,8 @@ import numpy as np
 
 from eunomia import traces
 from eunomia.inputs.field_rules import MOST_S
-from eunomia.inputs.problems import InvalidInput, Problems
-from eunomia.model.arrays import Bools, Floats
+from eunomia.inputs.problems import Problems
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
 from eunomia.scenario import Scenario
@@ -102,9 +102,10 @@ def _checked(
         notes.append(note)
     _check_searched_models(scenario, job_type, speeds)
     total_steps = _total_steps(scenario, trace, job_type, speeds)
-    _check_types(trace, job_type, speeds, topology)
-    _check_durations(trace, job_type, total_steps, speeds)
-    notes += _notes_on_extrapolation(trace, job_type, speeds)
+    kinds, kind = _kinds(job_type, trace)
+    _check_types(trace, kinds, kind, speeds, topology)
+    _check_durations(trace, total_steps, np.array([speeds.solo_throughput(*key).max() for key in kinds])[kind])
+    notes += _notes_on_extrapolation(kinds, kind, speeds)
     return trace, job_type, total_steps, tuple(notes)
 
 
@@ -132,7 +133,7 @@ def _check_searched_models(scenario: Scenario, job_type: Iterable[str], speeds: 
         rule = f"the generator searches draws models that it has no throughputs for ({list_names(missing)})"
         fix = 'write [throughputs] source = "linear", which every model can use, or name a table that has them'
         source = scenario.throughputs.source
-        raise InvalidInput([scenario.problem(("throughputs", "source"), rule, fix, source)])
+        raise scenario.refused(("throughputs", "source"), rule, fix, source)
 
 
 def _draw_types(scenario: Scenario, trace: Trace, speeds: Throughputs) -> tuple[tuple[str, ...], str]:
@@ -154,7 +155,7 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
     rate = np.ones(len(rows))
     if not speeds.job_types:  # all types have the same throughput
         sizes, place = np.unique(trace.scale_factor[rows], return_inverse=True)
-        rate = np.array([speeds.alone("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
+        rate = np.array([speeds.solo_throughput("", size)[0] for size in sizes.tolist()])[place.reshape(-1)]
     else:
         reference_type = scenario.throughputs.reference_type
         reference = load_throughputs(scenario.throughputs.source, [reference_type], base=scenario.base)
@@ -163,7 +164,7 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
         for i, m in enumerate(rows.tolist()):
             key = (job_type[m], int(trace.scale_factor[m]))
             if key not in rate_by_key:
-                rate_by_key[key] = float(reference.alone(*key)[0])
+                rate_by_key[key] = float(reference.solo_throughput(*key)[0])
             rate[i] = rate_by_key[key]
             if rate[i] == 0:
                 rule = f"cannot run on {reference_type}, which durations are counted on"
@@ -174,34 +175,40 @@ def _total_steps(scenario: Scenario, trace: Trace, job_type: tuple[str, ...], sp
     return steps
 
 
-def _check_types(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs, topology: Topology) -> None:
+def _kinds(job_type: Iterable[str], trace: Trace) -> tuple[list[tuple[str, int]], Ints]:
+    """Return the different pairs of job type and scale factor, and the place there of each job's, (job,)."""
+    place_of: dict[tuple[str, int], int] = {}
+    pairs = zip(job_type, trace.scale_factor.tolist(), strict=True)
+    kind = np.array([place_of.setdefault(pair, len(place_of)) for pair in pairs], dtype=np.int64)
+    return list(place_of), kind
+
+
+def _check_types(
+    trace: Trace, kinds: Sequence[tuple[str, int]], kind: Ints, speeds: Throughputs, topology: Topology
+) -> None:
     """Raise InvalidInput for gangs wider than the cluster, and for jobs that no type in it can run."""
     problems = Problems(trace.source)
     capacity = topology.capacity()
-    checked: dict[tuple[str, int], tuple[bool, bool]] = {}
-    for m, key in enumerate(zip(job_type, trace.scale_factor.tolist(), strict=True)):
-        if key not in checked:
-            runs: Bools = speeds.alone(*key) > 0
-            checked[key] = bool(runs.any()), bool((runs & (capacity >= key[1])).any())
-        can_run, fits = checked[key]
-        row = int(trace.row[m])
-        if not can_run:
+    runs: list[Bools] = [speeds.solo_throughput(*pair) > 0 for pair in kinds]
+    can_run = np.array([types.any() for types in runs])
+    fits = np.array([(types & (capacity >= size)).any() for types, (_, size) in zip(runs, kinds, strict=True)])
+    for m in np.flatnonzero(~fits[kind]).tolist():
+        name, size = kinds[kind[m]]
+        if not can_run[kind[m]]:
             rule = "has throughput 0 on every accelerator type of the cluster"
             fix = "add a type that can run it, or leave the job out"
-            problems.add(rule, fix, row=row, column="job_type", value=key[0])
-        elif not fits:
+            problems.add(rule, fix, row=int(trace.row[m]), column="job_type", value=name)
+        else:
             widest = int(capacity.max())
             rule = f"the gang is wider than every accelerator type that it can run on (at most {widest} of one type)"
             fix = "enlarge the cluster, or leave the job out (of a generator: set multi_accelerator = false)"
-            problems.add(rule, fix, row=row, column="scale_factor", value=key[1])
+            problems.add(rule, fix, row=int(trace.row[m]), column="scale_factor", value=size)
     problems.raise_if_any()
 
 
-def _check_durations(trace: Trace, job_type: tuple[str, ...], total_steps: Floats, speeds: Throughputs) -> None:
-    """Raise InvalidInput for jobs that exceed the longest allowed duration even on their fastest type."""
-    keys = list(zip(job_type, trace.scale_factor.tolist(), strict=True))
-    fastest = {key: float(speeds.alone(*key).max()) for key in set(keys)}
-    lasts_s = total_steps / np.array([fastest[key] for key in keys])
+def _check_durations(trace: Trace, total_steps: Floats, fastest: Floats) -> None:
+    """Raise InvalidInput for jobs that exceed the longest allowed duration even on their `fastest` type, (job,)."""
+    lasts_s = total_steps / fastest
     problems = Problems(trace.source)
     for m in np.flatnonzero(~(lasts_s <= MOST_S)).tolist():
         by_steps = not np.isnan(trace.total_steps[m])
@@ -212,13 +219,12 @@ def _check_durations(trace: Trace, job_type: tuple[str, ...], total_steps: Float
     problems.raise_if_any()
 
 
-def _notes_on_extrapolation(trace: Trace, job_type: tuple[str, ...], speeds: Throughputs) -> list[str]:
-    keys = list(zip(job_type, trace.scale_factor.tolist(), strict=True))
-    extrapolated = {key for key in set(keys) if speeds.extrapolated(*key)}
-    if not extrapolated:
+def _notes_on_extrapolation(kinds: Sequence[tuple[str, int]], kind: Ints, speeds: Throughputs) -> list[str]:
+    extrapolated = np.array([speeds.extrapolated(*pair) for pair in kinds], dtype=bool)
+    if not extrapolated.any():
         return []
-    jobs = sum(key in extrapolated for key in keys)
-    sizes = ", ".join(str(size) for size in sorted({size for _, size in extrapolated}))
+    jobs = int(extrapolated[kind].sum())
+    sizes = ", ".join(str(size) for size in sorted({kinds[m][1] for m in np.flatnonzero(extrapolated).tolist()}))
     return [f"Throughputs of {jobs:,} jobs were not measured but extrapolated by the analytic model (sizes {sizes})."]
 
 

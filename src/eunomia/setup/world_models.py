@@ -10,7 +10,6 @@ from typing import TypeVar
 from eunomia.backends.simulated import FaultModel
 from eunomia.backends.simulated.job_outcomes import OutcomeModel
 from eunomia.backends.simulated.report_latency import ReportLatency
-from eunomia.inputs.problems import InvalidInput
 from eunomia.model.job import Job
 from eunomia.model.speeds import Speeds
 from eunomia.model.spelling_suggestions import nearest
@@ -80,6 +79,8 @@ def with_retries(scenario: Scenario, jobs: Sequence[Job]) -> tuple[Job, ...]:
     A job whose failure is replayed from the trace has none, as its duration in the trace includes its retries.
     """
     least, replayed = scenario.physics.retries if scenario.physics.fates != "off" else 0, scenario.world.replay_status
+    if not (least or replayed):
+        return tuple(jobs)
     retries = (0 if replayed and job.status == "failed" else max(job.retries, least) for job in jobs)
     return tuple(
         job if job.retries == wanted else replace(job, retries=wanted)
@@ -125,7 +126,7 @@ def _check_slots(scenario: Scenario, topology: Topology) -> None:
     rule += f"a machine of {broken[0]} has no whole number of them" if wide else f"the largest machine has {sizes[-1]}"
     fitting = (n for n in range(1, sizes[-1] + 1) if all(size % n == 0 for size in sizes if size >= n))
     fix = f"give one of {', '.join(map(str, fitting))}, or 0 for whole machines"
-    raise InvalidInput([scenario.problem(("physics", "accelerators_per_slot"), rule, fix, per_slot)])
+    raise scenario.refused(("physics", "accelerators_per_slot"), rule, fix, per_slot)
 
 
 def _placement(scenario: Scenario, speeds: Speeds) -> Placement | None:
@@ -159,4 +160,4 @@ def _read(scenario: Scenario, key: str, models: Sequence[str], read: Callable[[P
     if path.is_file():
         return read(path, name)
     fix = f"give a table that exists, or {nearest(name, models)}"
-    raise InvalidInput([scenario.problem(("physics", key), "there is no such model and no such file", fix, name)])
+    raise scenario.refused(("physics", key), "there is no such model and no such file", fix, name)

@@ -11,6 +11,8 @@ computed from its price, not from the shares: their sum would have lost its last
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.kernels import kernel
@@ -41,13 +43,7 @@ def middle(rate: Floats, size: Floats, capacity: Floats, need: Floats, highest: 
 
 
 def _followed(
-    rate: Floats,
-    size: Floats,
-    capacity: Floats,
-    need: Floats,
-    fixed: Floats,
-    unit: float,
-    stop: float,
+    rate: Floats, size: Floats, capacity: Floats, need: Floats, fixed: Floats, unit: float, stop: float
 ) -> Floats:
     """Return the x where the path ends, t being counted in `unit`; rows that need or do nothing are left out."""
     x = np.zeros_like(rate, dtype=float)
@@ -58,11 +54,40 @@ def _followed(
     own = rate[some].max(axis=1)  # a row's own unit changes nothing but roundings
     T = np.ascontiguousarray(rate[np.ix_(some, columns)] / own[:, None])
     s, N = size[some].astype(float), capacity[columns].astype(float)
-    found = _path(T, s, N, need[some] * unit / own, fixed[some] / own, stop)
+    found = _path(_Rows(T, s, need[some] * unit / own), N, fixed[some] / own, stop)
     found /= np.maximum(found.sum(axis=1, keepdims=True), 1.0)  # the last digits of what was summed up step by step
     found /= np.maximum(dot(s, found) / N, 1.0)
     x[np.ix_(some, columns)] = found
     return x
+
+
+class _Rows(NamedTuple):
+    """What does not change on the path."""
+
+    T: Floats  # (row, column)
+    s: Floats  # (row,)
+    a: Floats  # (row,)
+
+
+class _Point(NamedTuple):
+    """Shares x, slacks w of time, q of levels, v of capacity, and their prices z, y, u, p; or a step of all."""
+
+    x: Floats  # (row, column)
+    z: Floats
+    w: Floats  # (row,)
+    y: Floats
+    q: Floats  # (row,)
+    u: Floats
+    v: Floats  # (column,)
+    p: Floats
+
+
+class _Answers(NamedTuple):
+    """What a row's new price e follows from, π and dt being the step: e = (own + a dt + s through·π) / fits."""
+
+    through: Floats  # (row, column)
+    fits: Floats  # (row,)
+    own: Floats  # (row,)
 
 
 @kernel()
@@ -72,23 +97,17 @@ def _longest(value: float, change: float, step: float) -> float:
 
 
 @kernel()
-def _assemble(
-    mu: float, T: Floats, s: Floats, a: Floats, x: Floats, z: Floats, w: Floats, y: Floats, q: Floats, u: Floats,
-    v: Floats, p: Floats, through: Floats, fits: Floats, own: Floats, matrix: Floats, right: Floats,
-) -> None:  # fmt: skip
-    """Write the system in the new prices π and the step of t, and of each row what its new price e follows from.
-
-    e = (own + a dt + s through·π) / fits. Slacks w of time, q of levels, v of capacity, with prices y, u, p; z of x.
-    """
+def _assemble(mu: float, rows: _Rows, at: _Point, answers: _Answers, matrix: Floats, right: Floats) -> None:
+    """Write the system in the new prices π and the step of t, and how each row answers them."""
+    T, s, a = rows
+    x, z, w, y, q, u, v, p = at
+    through, fits, own = answers
     n, K = T.shape
     inverse, moved = np.empty(K), np.empty(K)
     matrix[:] = 0.0
     right[:] = 0.0
     right[K] = 1.0
-    matrix[K, K] = 1.0  # t stays, whatever its step
-    for i in range(n):
-        if a[i] != 0.0:
-            matrix[K, K] = 0.0
+    matrix[K, K] = 0.0 if a.any() else 1.0  # without needs t stays, whatever its step
     for k in range(K):
         matrix[k, k] = v[k] / p[k]
         right[k] = mu / p[k]
@@ -119,12 +138,11 @@ def _assemble(
 
 
 @kernel()
-def _steer(
-    mu: float, found: Floats, T: Floats, s: Floats, a: Floats, x: Floats, z: Floats, w: Floats, y: Floats, q: Floats,
-    u: Floats, v: Floats, p: Floats, through: Floats, fits: Floats, own: Floats, dx: Floats, dz: Floats, dw: Floats,
-    dy: Floats, dq: Floats, dl: Floats, dv: Floats,
-) -> tuple[float, float]:  # fmt: skip
+def _steer(mu: float, found: Floats, rows: _Rows, at: _Point, answers: _Answers, step: _Point) -> tuple[float, float]:
     """Write all steps for the new prices and the step of t in `found`; return how far primal and dual may go."""
+    T, s, a = rows
+    x, z, w, y, q, u, v, p = at
+    through, fits, own = answers
     n, K = T.shape
     primal = dual = np.inf
     pull = np.empty(K)
@@ -139,27 +157,30 @@ def _steer(
             beyond += x[i, k] / z[i, k]
             shared += x[i, k] / z[i, k] * pull[k]
         shared /= beyond
-        dw[i] = -shared * w[i] / y[i]
-        dy[i] = mu / w[i] - y[i] - y[i] / w[i] * dw[i]
-        dq[i], dl[i] = (mu - q[i] * e) / u[i], e - u[i]
+        dw = -shared * w[i] / y[i]
+        dy = mu / w[i] - y[i] - y[i] / w[i] * dw
+        dq, du = (mu - q[i] * e) / u[i], e - u[i]
+        step.w[i], step.y[i], step.q[i], step.u[i] = dw, dy, dq, du
         for k in range(K):
-            dx[i, k] = x[i, k] / z[i, k] * (pull[k] - shared)
-            dz[i, k] = mu / x[i, k] - z[i, k] - z[i, k] / x[i, k] * dx[i, k]
-            primal, dual = _longest(x[i, k], dx[i, k], primal), _longest(z[i, k], dz[i, k], dual)
-        primal = _longest(q[i], dq[i], _longest(w[i], dw[i], primal))
-        dual = _longest(u[i], dl[i], _longest(y[i], dy[i], dual))
+            dx = x[i, k] / z[i, k] * (pull[k] - shared)
+            dz = mu / x[i, k] - z[i, k] - z[i, k] / x[i, k] * dx
+            step.x[i, k], step.z[i, k] = dx, dz
+            primal, dual = _longest(x[i, k], dx, primal), _longest(z[i, k], dz, dual)
+        primal = _longest(q[i], dq, _longest(w[i], dw, primal))
+        dual = _longest(u[i], du, _longest(y[i], dy, dual))
     for k in range(K):
-        dv[k] = (mu - v[k] * found[k]) / p[k]
-        primal, dual = _longest(v[k], dv[k], primal), _longest(p[k], found[k] - p[k], dual)
+        step.v[k], step.p[k] = (mu - v[k] * found[k]) / p[k], found[k] - p[k]
+        primal, dual = _longest(v[k], step.v[k], primal), _longest(p[k], step.p[k], dual)
     return min(1.0, 0.95 * primal), min(1.0, 0.95 * dual)
 
 
 @kernel()
-def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) -> Floats:
-    """Follow the path from equal parts to its end; T (row, column), s, a, c (row,), N (column,).
+def _path(rows: _Rows, N: Floats, c: Floats, stop: float) -> Floats:
+    """Follow the path from equal parts to its end; return x (row, column). N (column,), c (row,).
 
     Where t reaches `stop` it stays, and the path turns to the middle of what is left.
     """
+    T, s, a = rows
     n, K = T.shape
     x, v, t = np.empty((n, K)), N.copy(), np.inf
     w, q = np.empty(n), np.empty(n)
@@ -174,40 +195,39 @@ def _path(T: Floats, s: Floats, N: Floats, a: Floats, c: Floats, stop: float) ->
     t -= max(0.5 * abs(t), 0.1)
     q -= a * t
     mu, centred, free = 1.0, 0, True
-    z, y, u, p = 1.0 / x, 1.0 / w, 1.0 / q, 1.0 / v
-    dx, dz, through = np.empty((n, K)), np.empty((n, K)), np.empty((n, K))
-    dw, dy, dq, dl, fits, own = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    matrix, found, dv = np.empty((K + 1, K + 1)), np.empty(K + 1), np.empty(K)
+    at = _Point(x, 1.0 / x, w, 1.0 / w, q, 1.0 / q, v, 1.0 / v)
+    wide, each, single = np.empty((3, n, K)), np.empty((6, n)), np.empty((2, K))
+    step = _Point(wide[0], wide[1], each[0], each[1], each[2], each[3], single[0], single[1])
+    answers = _Answers(wide[2], each[4], each[5])
+    matrix, found = np.empty((K + 1, K + 1)), np.empty(K + 1)
     for _ in range(_STEPS):
-        _assemble(mu, T, s, a, x, z, w, y, q, u, v, p, through, fits, own, matrix, found)
+        _assemble(mu, rows, at, answers, matrix, found)
         if not solve_dense(matrix, found):
             break
-        primal, dual = _steer(
-            mu, found, T, s, a, x, z, w, y, q, u, v, p, through, fits, own, dx, dz, dw, dy, dq, dl, dv
-        )
-        x += primal * dx
-        w += primal * dw
-        q += primal * dq
-        v += primal * dv
-        z += dual * dz
-        y += dual * dy
-        u += dual * dl
-        p += dual * (found[:K] - p)
+        primal, dual = _steer(mu, found, rows, at, answers, step)
+        x += primal * step.x
+        w += primal * step.w
+        q += primal * step.q
+        v += primal * step.v
+        at.z[:] += dual * step.z
+        at.y[:] += dual * step.y
+        at.u[:] += dual * step.u
+        at.p[:] += dual * step.p
         near = min(primal, dual)
         if free:
             t += float(primal * found[K])
             if t >= stop:
                 q += a * (t - stop)
-                a, free, mu = np.zeros(n), False, 1.0
-                z, y, u, p = 1.0 / x, 1.0 / w, 1.0 / q, 1.0 / v
+                rows, free, mu = _Rows(T, s, np.zeros(n)), False, 1.0
+                at.z[:], at.y[:], at.u[:], at.p[:] = 1.0 / x, 1.0 / w, 1.0 / q, 1.0 / v
                 continue
         if (mu <= _END or not free) and near == 1.0:
             centred += 1
             if centred == _CENTRED:
                 break
-        gap = inner_product(w, y) + inner_product(q, u) + inner_product(v, p)
+        gap = inner_product(w, at.y) + inner_product(q, at.u) + inner_product(v, at.p)
         for i in range(n):
-            gap += inner_product(x[i], z[i])
+            gap += inner_product(x[i], at.z[i])
         if free:
             mu = max((0.1 if near > 0.9 else 0.3 if near > 0.5 else 0.8) * gap / (n * (K + 2) + K), _END)
     return x

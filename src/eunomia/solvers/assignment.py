@@ -8,6 +8,8 @@ u_i + v_c ≤ cost_ic, equal where i is on c, prove the optimum.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.kernels import kernel
@@ -59,39 +61,39 @@ def _held(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
     return slot
 
 
+class _Slots(NamedTuple):
+    """What slots are and hold, and what a search writes down."""
+
+    column: Ints  # (slot,)
+    factor: Floats
+    capacity: Ints
+    begin: Ints  # (slot + 1,) where in `member` its rows are
+    member: Ints
+    used: Ints  # (slot,) rows that it holds
+    price: Floats
+    shortest: Floats  # distance of a slot
+    through: Ints  # the row before it
+    left: Ints  # slots not looked through yet, then those that were
+
+
 @kernel()
 def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
     """Return the slot of each row, −1 from the first row on that cannot be held."""
     rows, slots = len(time), len(column)
     begin = np.zeros(slots + 1, np.int64)
     begin[1:] = np.cumsum(capacity)
-    member, used = np.empty(begin[slots], np.int64), np.zeros(slots, np.int64)  # rows that a slot holds
-    slot, place = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64)
-    row_price, slot_price = np.zeros(rows), np.zeros(slots)
-    shortest, through = np.empty(slots), np.empty(slots, np.int64)
-    left, queue = np.empty(slots, np.int64), np.empty(rows, np.int64)
+    member, used, price = np.empty(begin[slots], np.int64), np.zeros(slots, np.int64), np.zeros(slots)
+    slot, place, row_price = np.full(rows, -1, np.int64), np.full(rows, -1, np.int64), np.zeros(rows)
+    shortest, through, left = np.empty(slots), np.empty(slots, np.int64), np.empty(slots, np.int64)
+    queue = np.empty(rows, np.int64)
+    all_slots = _Slots(column, factor, capacity, begin, member, used, price, shortest, through, left)
     for row in range(rows):
-        end, length, reached = _search(
-            row,
-            time,
-            column,
-            factor,
-            capacity,
-            begin,
-            member,
-            used,
-            row_price,
-            slot_price,
-            shortest,
-            through,
-            left,
-            queue,
-        )
+        end, length, reached = _search(row, time, row_price, all_slots, queue)
         if end < 0:
             break
         row_price[row] += length
         for c in left[slots - reached :]:  # slots passed, whose rows had to look elsewhere
-            slot_price[c] -= length - shortest[c]
+            price[c] -= length - shortest[c]
             for m in member[begin[c] : begin[c] + used[c]]:
                 row_price[m] += length - shortest[c]
         free = begin[end] + used[end]
@@ -107,37 +109,22 @@ def _paths(time: Floats, column: Ints, factor: Floats, capacity: Ints) -> Ints:
 
 
 @kernel()
-def _search(
-    row: int,
-    time: Floats,
-    column: Ints,
-    factor: Floats,
-    capacity: Ints,
-    begin: Ints,
-    member: Ints,
-    used: Ints,
-    row_price: Floats,
-    slot_price: Floats,
-    shortest: Floats,
-    through: Ints,
-    left: Ints,
-    queue: Ints,
-) -> tuple[int, float, int]:
+def _search(row: int, time: Floats, row_price: Floats, slots: _Slots, queue: Ints) -> tuple[int, float, int]:
     """Return the nearest slot with room (−1: none), the length of the path, and how many full slots it looked through.
 
-    Fills shortest (distance of a slot), through (the row before it), and the end of left with the slots looked through.
+    Writes `shortest`, `through`, and the end of `left`.
     """
-    slots = len(column)
+    column, factor, capacity, begin, member, used, price, shortest, through, left = slots
     shortest[:] = np.inf
-    left[:] = np.arange(slots)
-    remaining, length = slots, 0.0
+    left[:] = np.arange(len(column))
+    remaining, length = len(column), 0.0
     queue[0], waiting = row, 1
     while True:
         for q in range(waiting):
             i = queue[q]
             for place in range(remaining):
                 c = left[place]
-                far = length + (time[i, column[c]] * factor[c] - row_price[i] - slot_price[c])
+                far = length + (time[i, column[c]] * factor[c] - row_price[i] - price[c])
                 if far < shortest[c]:
                     shortest[c], through[c] = far, i
         nearest, best = -1, np.inf
@@ -147,10 +134,10 @@ def _search(
             if shortest[c] < best or (shortest[c] == best and best < np.inf and roomy):
                 nearest, best = place, shortest[c]
         if nearest < 0:
-            return -1, np.inf, slots - remaining
+            return -1, np.inf, len(column) - remaining
         c, length = left[nearest], best
         if used[c] < capacity[c]:
-            return c, length, slots - remaining
+            return c, length, len(column) - remaining
         remaining -= 1
         left[nearest], left[remaining] = left[remaining], c
         waiting = used[c]

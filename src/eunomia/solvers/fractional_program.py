@@ -9,7 +9,7 @@ exactly when max Σ (a − q b) x = q d. Each step takes the ratio of the last p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -129,18 +129,7 @@ def _largest(top: Floats, bottom: Floats, capacity: Floats, base: float, floor: 
 
 def _at(total: LinearResult, after: LinearResult) -> LinearResult:
     """Return the point of the one with the prices of the other, which are those of the largest ratio."""
-    return LinearResult(
-        total.shape,
-        total.row,
-        total.column,
-        total.share,
-        after.objective,
-        after.bound,
-        after.scale,
-        after.price,
-        after.time_price,
-        after.floor_price,
-    )
+    return replace(after, shape=total.shape, row=total.row, column=total.column, share=total.share)
 
 
 def _sure(ratio: Ratio) -> Ratio:

@@ -12,7 +12,9 @@ program's prices; it holds for all rows because the prices lie in the box.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,6 +36,7 @@ __all__ = ["MaxMinResult", "NoOptimum", "highest_level"]
 FEW = 300  # distinct rows up to which one linear program is fastest
 GAP = 1e-9  # relative: what an answer must prove
 PRICED, FULL, FREE = 0, 1, 2
+Second: TypeAlias = Callable[[Floats], Floats]  # rate (row, column) of some rows → what their shares are worth besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class MaxMinResult:
 
     @property
     def x(self) -> Floats:
-        """Return the shares as one dense array (row, column)."""
+        """Return the shares as one dense array (row, column), a new one each time."""
         return self.edges.dense()
 
     def entries(self) -> tuple[Ints, Ints, Floats]:
@@ -80,22 +83,22 @@ def highest_level(
     *,
     base: Floats | None = None,
     age: Floats | None = None,
-    second: Floats | None = None,
+    second: Second | None = None,
     start: Floats | None = None,
 ) -> MaxMinResult:
-    """Solve the program above; rate, second (row, column), size, need, base, age (row,), capacity, start (column,).
+    """Solve the program above; rate (row, column), size, need, base, age (row,), capacity, start (column,).
 
     All are ≥ 0, sizes and bases above 0; a rate laid out by column costs no copy. Rows without a need, or whose rate is
     zero everywhere, get nothing and do not hold the others down. Of all optima with the highest level the one with
-    the most Σ second · x is returned (where that is not proven, one that leaves nothing idle: `spent_best`), else any.
-    `start` is the price of an earlier answer to a like problem.
+    the most Σ second(rate) · x is returned (where that is not proven, one that leaves nothing idle: `spent_best`), else
+    any. `start` is the price of an earlier answer to a like problem.
     Raises NoOptimum where the level cannot be proven to a relative gap of 1e-9.
     """
     rows = _rows(rate, size, need, base, age)
     if not rows.a[:FEW].any() and not rows.a.any():
         return _nothing(rows, len(capacity))
     try:
-        few = _distinct(rows, second)
+        few = _distinct(rows)
         found, best = _together(rows, capacity, second, few) if few else _by_prices(rows, capacity, second, start)
     except NoServingColumn:
         lost = (rows.a > 0) & (rows.T.max(axis=0, initial=0.0) <= 0)
@@ -132,21 +135,16 @@ def _nothing(rows: NeedRows, columns: int) -> MaxMinResult:
     return MaxMinResult(0.0, 0.0, np.zeros(columns), edges, np.arange(rows.count))
 
 
-def _distinct(rows: NeedRows, second: Floats | None) -> Classes | None:
+def _distinct(rows: NeedRows) -> Classes | None:
     """Return the sorts of rows; None where many differ."""
-    facts = [
-        *rows.T,
-        rows.size,
-        *(v for v in (rows.a, rows.b, rows.e) if v is not None),
-        *([] if second is None else second.T),
-    ]
+    facts = [*rows.T, rows.size, *(v for v in (rows.a, rows.b, rows.e) if v is not None)]
     if rows.count > FEW and count_distinct(*facts)[0] > FEW // 2:
         return None
     found = group(*facts)
     return found if len(found) <= FEW else None
 
 
-def _together(rows: NeedRows, capacity: Floats, second: Floats | None, few: Classes) -> tuple[LevelOptimum, bool]:
+def _together(rows: NeedRows, capacity: Floats, second: Second | None, few: Classes) -> tuple[LevelOptimum, bool]:
     """Solve one linear program over the sorts of rows; return also whether what is left over is spent best."""
     first, sort, count = few.representative, few.of, few.count.astype(float)
     K, opened = len(capacity), np.flatnonzero(capacity > 0)
@@ -171,7 +169,7 @@ def _together(rows: NeedRows, capacity: Floats, second: Floats | None, few: Clas
         everyone = rows.some(first, count)
         floor = everyone.need(found.t)[0] * (1 - 1e-12)
         reached = (everyone.T * x).sum(axis=0)
-        worth, kept = second[first] * count[:, None], np.minimum(floor, reached)
+        worth, kept = second(everyone.T.T) * count[:, None], np.minimum(floor, reached)
         better, best_spent = spent(worth, everyone.size, capacity, everyone.T.T, kept, x.T)
         x = better.T
     codes = np.full(rows.count, -1, dtype=np.int8)
@@ -181,7 +179,7 @@ def _together(rows: NeedRows, capacity: Floats, second: Floats | None, few: Clas
 
 
 def _by_prices(
-    rows: NeedRows, capacity: Floats, second: Floats | None, start: Floats | None
+    rows: NeedRows, capacity: Floats, second: Second | None, start: Floats | None
 ) -> tuple[LevelOptimum, bool]:
     """Solve in the prices of the columns, and spend what is left over on the rows whose level costs nothing."""
     found = highest(rows, capacity, start=None if start is None else start * capacity)
@@ -192,6 +190,6 @@ def _by_prices(
     spare = capacity[free] - edges.used()[free] + dot(rows.size[idle], x)
     rate = rows.T[np.ix_(free, idle)].T
     floor = np.minimum(rows.need(found.t)[0][idle], (rate * x).sum(axis=1)) * (1 - 1e-12)
-    worth, left = second[np.ix_(idle, free)], np.maximum(spare, 0.0)
+    worth, left = second(rows.T.T[idle])[:, free], np.maximum(spare, 0.0)
     better, best = spent(worth, rows.size[idle], left, rate, floor, x)
     return LevelOptimum(found.t, found.bound, found.value, edges.instead(idle, free, better.T), idle, free), best

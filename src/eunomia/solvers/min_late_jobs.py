@@ -11,6 +11,7 @@ less than Σ w − (p N + Σ max(0, w − cost)).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,23 +69,28 @@ def _searched(
     """Return the late rows and a bound on their weight, by a search over how many of each group are late."""
     solved = _program(rate, size, floor, weight, capacity, groups, whole=True).solve(nodes=_NODES)
     given_up = np.round(solved.x[-len(groups.count) :])  # (group,)
-    late = np.flatnonzero(_later(groups) < given_up[groups.of])
-    return _needed(late, rate, size, floor, weight, capacity), max(solved.bound, 0.0)
+    late = np.asarray(_later(groups) < given_up[groups.of])
 
-
-def _needed(late: Ints, rate: Floats, size: Floats, floor: Floats, weight: Floats, capacity: Floats) -> Ints:
-    """Return those that must be late, the heaviest tried first: a search forgives what is light beside the heaviest."""
-    kept = floor.copy()
-    kept[late] = 0.0
-    found = []
-    for row in late[np.argsort(-weight[late], kind="stable")].tolist() if len(late) <= _TRIED else ():
-        kept[row] = floor[row]
+    def possible(late: Bools) -> bool:
         try:
-            best_total(np.zeros_like(rate), size, capacity, rate=rate, floor=kept)
+            best_total(np.zeros_like(rate), size, capacity, rate=rate, floor=np.where(late, 0.0, floor))
         except Infeasible:
-            kept[row] = 0.0
-            found.append(row)
-    return np.sort(np.array(found, dtype=np.int64)) if len(late) <= _TRIED else late
+            return False
+        return True
+
+    return np.flatnonzero(needed(late, weight, possible)), max(solved.bound, 0.0)
+
+
+def needed(late: Bools, weight: Floats, possible: Callable[[Bools], bool]) -> Bools:
+    """Return those that must be late (row,), the heaviest tried first, where they are few; `possible` tries a set.
+
+    A search forgives what is light beside the heaviest.
+    """
+    found, order = late.copy(), np.flatnonzero(late)
+    for row in order[np.argsort(-weight[order], kind="stable")].tolist() if len(order) <= _TRIED else ():
+        found[row] = False
+        found[row] = not possible(found)
+    return found
 
 
 def _program(

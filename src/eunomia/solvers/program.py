@@ -189,7 +189,12 @@ class Program:
         self.highs.changeColsBounds(self.columns, np.arange(self.columns, dtype=np.int32), *ends)
 
     def _tried(self, attempts: list[dict[str, Any]], nodes: int | None) -> Solved:
-        """Return the first answer that keeps its sides; HiGHS's scaling may lose them though it reports an optimum."""
+        """Return the first answer that keeps its sides; HiGHS's scaling may lose them though it reports an optimum.
+
+        That no point satisfies the constraints is believed when two attempts say so, or all there are: from the basis
+        of another solve HiGHS may say it of a program that has an optimum.
+        """
+        denied = 0
         for attempt in attempts:
             for option, setting in attempt.items():
                 self.highs.setOptionValue(option, setting)
@@ -197,7 +202,8 @@ class Program:
             status = self.highs.getModelStatus()
             if (status == _Status.kOptimal and self._kept()) or (nodes is not None and self._found_some(status)):
                 return self._solved()
-            if status == _Status.kInfeasible:
+            denied += status == _Status.kInfeasible
+            if denied == min(2, len(attempts)):
                 raise Infeasible(_NO_POINT)
             if status == _Status.kUnbounded:
                 raise NoOptimum("the objective has no end; bound the variables that carry it")

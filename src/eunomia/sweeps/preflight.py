@@ -11,6 +11,7 @@ from eunomia.model.arrays import Floats
 from eunomia.runs.measurement_window import measured_rows
 from eunomia.scenario import Scenario
 from eunomia.scenario.source_locations import KeyPath, Place, dotted
+from eunomia.setup.plugins import find_backend
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload, read_trace, submissions
 from eunomia.throughputs import SYNTHETIC, Throughputs, load
@@ -119,13 +120,12 @@ def _placed(error: InvalidInput, scenario: Scenario, settings: Settings, order: 
 
 
 def _check_backend(scenario: Scenario) -> None:
-    backend = scenario.world.backend
-    if backend != "simulated":
+    if find_backend(scenario).real_time:
         fix = 'write backend = "simulated", or leave it out'
-        raise InvalidInput([scenario.problem(("world", "backend"), "a sweep simulates", fix, backend)])
+        raise scenario.refused(("world", "backend"), "a sweep simulates", fix, scenario.world.backend)
 
 
 def _check_load(scenario: Scenario) -> None:
     load = scenario.workload.load
     if not LOAD.least <= load <= LOAD.most:
-        raise InvalidInput([scenario.problem(LOAD_KEY, f"must be {LOAD.what}", LOAD.fix, f"{load:g}")])
+        raise scenario.refused(LOAD_KEY, f"must be {LOAD.what}", LOAD.fix, f"{load:g}")

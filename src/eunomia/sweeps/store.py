@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eunomia.inputs.atomic_write import write_whole
+from eunomia.inputs.atomic_write import replacing_folder, write_whole
 from eunomia.inputs.disk_errors import DISK
-from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.runs.result_files import write_json
+from eunomia.runs.results_dir import refused_out
 from eunomia.runs.scenario_variants import spelling
 from eunomia.runs.simulation import Result
 from eunomia.scenario import Scenario
@@ -37,9 +37,9 @@ def check_place(out: Path) -> None:
     """Raise InvalidInput when `out` holds something else than a sweep, or cannot be a folder."""
     above = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
     if not above.is_dir():
-        raise _refusal(out, f"there is a file on the way, {above}" if above != out else "it is a file", ANOTHER)
+        raise refused_out(out, f"there is a file on the way, {above}" if above != out else "it is a file", ANOTHER)
     if out.is_dir() and not (out / MARKER).is_file() and any(out.iterdir()):
-        raise _refusal(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
+        raise refused_out(out, "the folder holds something else than a sweep", f"{ANOTHER}; nothing was changed")
 
 
 def remove_runs(out: Path) -> None:
@@ -47,10 +47,6 @@ def remove_runs(out: Path) -> None:
     if (out / MARKER).is_file():
         for part in ("runs", "errors"):
             shutil.rmtree(out / part, ignore_errors=True)
-
-
-def _refusal(out: Path, rule: str, fix: str) -> InvalidInput:
-    return InvalidInput([Problem(file=str(out), column="--out", rule=rule, fix=fix)])
 
 
 class Store:
@@ -71,7 +67,7 @@ class Store:
         except OSError as error:
             if error.errno in DISK:
                 raise
-            raise _refusal(self.out, f"it cannot be written ({error.strerror})", ANOTHER) from error
+            raise refused_out(self.out, f"it cannot be written ({error.strerror})", ANOTHER) from error
         with self._lock():
             self._remove_drafts()
             try:
@@ -95,7 +91,7 @@ class Store:
             try:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise _refusal(self.out, "another sweep is running in this folder", "wait for it") from error
+                raise refused_out(self.out, "another sweep is running in this folder", "wait for it") from error
             yield
         finally:
             os.close(folder)
@@ -118,31 +114,8 @@ class Store:
 
     def write(self, scenario_hash: str, result: Result, *, jobs: bool) -> None:
         """Write a finished run atomically."""
-        draft = self._runs / f".{scenario_hash}.{os.getpid()}"
-        draft.mkdir()
-        try:
-            self._fill(draft, result, jobs=jobs)
-            place = self._runs / scenario_hash
-            if place.exists():  # without jobs.csv
-                shutil.rmtree(place)
-            draft.rename(place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)  # unless renamed
-
-    def _fill(self, draft: Path, result: Result, *, jobs: bool) -> None:
-        """Write the files of a run."""
-        result.write(draft)
-        if not jobs:
-            for name in TABLES:
-                (draft / name).unlink(missing_ok=True)
-        service_s = float(result.jobs["attained_service_s"].sum())
-        write_json(draft / SERVICE, {"attained_service_s": service_s, "offered_load": result.offered_load})
-        notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
-        (draft / "notes.json").write_text(json.dumps(notes, indent=2, ensure_ascii=False), encoding="utf-8")
-        if result.unfinished:
-            text = json.dumps(result.unfinished, indent=2, ensure_ascii=False)
-            (draft / UNFINISHED).write_text(text, encoding="utf-8")
-        (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")
+        with replacing_folder(self._runs / scenario_hash) as draft:  # one without jobs.csv may be there
+            _fill(draft, result, jobs=jobs)
 
     def summary(self, scenario_hash: str) -> dict[str, float | int | None]:
         """Return the numbers of a finished run."""
@@ -181,3 +154,18 @@ class Store:
     def remove_failure(self, scenario_hash: str) -> None:
         """Remove the earlier failure of a run, if any."""
         (self._errors / f"{scenario_hash}.json").unlink(missing_ok=True)
+
+
+def _fill(draft: Path, result: Result, *, jobs: bool) -> None:
+    """Write the files of a run."""
+    result.write(draft)
+    if not jobs:
+        for name in TABLES:
+            (draft / name).unlink(missing_ok=True)
+    service_s = float(result.jobs["attained_service_s"].sum())
+    write_json(draft / SERVICE, {"attained_service_s": service_s, "offered_load": result.offered_load})
+    notes = (*result.notes, *(f"{spelling(result.scenario)}: {line}" for line in result.endings))
+    texts = {"notes.json": notes} | ({UNFINISHED: result.unfinished} if result.unfinished else {})
+    for name, lines in texts.items():
+        (draft / name).write_text(json.dumps(lines, indent=2, ensure_ascii=False), encoding="utf-8")
+    (draft / "scenario.toml").write_text(as_toml(result.scenario), encoding="utf-8")

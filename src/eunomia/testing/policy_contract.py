@@ -78,7 +78,7 @@ class PolicyContract:
         for seed in SEEDS:
             view = without_ties(a_view(self.policy, seed), seed)
             order = np.random.default_rng(seed).permutation(view.jobs)
-            shuffled = permuted(view, order, self.policy.info.remembers)
+            shuffled = permuted(view, order, self.policy.info.memory_columns)
             expected = self.worth(view, self.policy.decide(view))
             actual = self.worth(view, renamed(self.policy.decide(shuffled), order))
             np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=CLOSE, err_msg=f"seed {seed}")
@@ -107,7 +107,7 @@ class PolicyContract:
         full = full_view(seed)
         assert answer.again_at > view.at
         assert all(0 <= m < view.jobs for m in (*answer.refuse, *answer.why))
-        for name in self.policy.info.remembers:
+        for name in self.policy.info.memory_columns:
             assert name not in answer.memory or len(answer.memory[name]) == view.jobs
         match answer:
             case Shares():
@@ -122,15 +122,15 @@ class PolicyContract:
     @pytest.mark.parametrize("seed", SEEDS)
     def test_what_it_promises_of_its_order_holds(self, seed: int) -> None:
         info, view = self.policy.info, a_view(self.policy, seed)
-        if info.complete:
+        if info.covers_all_jobs:
             check_complete(self.policy, view, full_view(seed))
-        if info.separable:
+        if info.jobs_independent:
             check_separable(self.policy, view)
-        if info.renews:
+        if info.renews_leases:
             check_renews(self.policy, with_running_jobs(view, seed))
 
     def test_an_empty_view_is_answered(self) -> None:
-        answer = self.policy.decide(without_jobs(a_view(self.policy, 0), self.policy.info.remembers))
+        answer = self.policy.decide(without_jobs(a_view(self.policy, 0), self.policy.info.memory_columns))
         assert not isinstance(answer, Order | Grants) or len(answer.rows) == 0
 
     def test_parameters_out_of_range_are_refused_by_name(self) -> None:
@@ -171,7 +171,7 @@ class _Everything:
     class info:
         from eunomia.model.view import COLUMNS as needs
 
-        remembers: ClassVar[dict[str, float]] = {}
+        memory_columns: ClassVar[dict[str, float]] = {}
 
 
 def comparable(answer: Answer) -> Array:
@@ -279,7 +279,7 @@ def check_renews(policy: Policy, view: View) -> None:
     answer = policy.decide(view)
     assert isinstance(answer, Grants)
     assert len(answer.stop) == 0 and not answer.refuse
-    assert np.array_equal(np.sort(answer.rows.job), np.flatnonzero(view.until <= view.at))
+    assert np.array_equal(np.sort(answer.rows.job), np.flatnonzero(view.lease_end <= view.at))
     assert np.array_equal(answer.rows.type, view.on_type[answer.rows.job])
     assert np.array_equal(answer.rows.job[answer.row], view.holder[answer.device])
 

@@ -16,7 +16,7 @@ from eunomia.model.policy import RECALLABLE, Policy, PolicyInfo
 from eunomia.model.view import COLUMNS, NOT_BY_JOB, View
 from eunomia.testing.small_worlds import SmallWorld, draw, play
 
-ROUGH = ("service", "remaining", "weight", "received")  # continuous columns, in which ties are removed
+ROUGH = ("service", "remaining", "weight", "held_time_by_type")  # continuous columns, in which ties are removed
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class _ViewCollector:
     views: list[View] = field(default_factory=list)
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="watcher",
-        door="order",
+        answer_type="order",
         objective="see everything",
         technique="random order",
         paper="",
@@ -69,7 +69,7 @@ def only(needs: frozenset[str], view: View) -> View:
 
 def fresh_memory(policy: Policy, jobs: int) -> dict[str, Array]:
     """Return the initial memory of a policy."""
-    return {name: np.full(jobs, value) for name, value in policy.info.remembers.items()}
+    return {name: np.full(jobs, value) for name, value in policy.info.memory_columns.items()}
 
 
 def without_ties(view: View, seed: int) -> View:
@@ -83,7 +83,7 @@ def without_ties(view: View, seed: int) -> View:
     return replace(view, columns=columns)
 
 
-def permuted(view: View, order: Ints, remembers: Mapping[str, float]) -> View:
+def permuted(view: View, order: Ints, memory_columns: Mapping[str, float]) -> View:
     """Return the view with permuted job rows: row i was row order[i]."""
     place = np.argsort(order, kind="stable")
     columns: dict[str, Any] = {
@@ -92,7 +92,7 @@ def permuted(view: View, order: Ints, remembers: Mapping[str, float]) -> View:
     if "holder" in columns:
         holder = view.columns["holder"]
         columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
-    memory = {name: value[order] if name in remembers else value for name, value in view.memory.items()}
+    memory = {name: value[order] if name in memory_columns else value for name, value in view.memory.items()}
     return replace(view, columns=columns, memory=memory)
 
 
@@ -105,15 +105,15 @@ def with_running_jobs(view: View, seed: int) -> View:
     holder = view.columns["holder"]
     columns["holder"] = np.where(holder >= 0, place[np.maximum(holder, 0)], holder)
     ended = np.random.default_rng(seed).random(len(running)) < 1 / 2
-    columns["until"] = np.where(ended, view.at, view.at + 100.0)
+    columns["lease_end"] = np.where(ended, view.at, view.at + 100.0)
     memory = {name: value[running] for name, value in view.memory.items()}
     return replace(view, jobs=len(running), columns=columns, memory=memory)
 
 
-def without_jobs(view: View, remembers: Mapping[str, float]) -> View:
+def without_jobs(view: View, memory_columns: Mapping[str, float]) -> View:
     """Return the view without any job."""
     columns = {name: column if name in NOT_BY_JOB else column[:0] for name, column in view.columns.items()}
     if "holder" in columns:
         columns["holder"] = np.full_like(columns["holder"], -1)
-    memory = {name: value[:0] if name in remembers else value for name, value in view.memory.items()}
+    memory = {name: value[:0] if name in memory_columns else value for name, value in view.memory.items()}
     return replace(view, jobs=0, columns=columns, memory=memory)

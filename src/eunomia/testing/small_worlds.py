@@ -46,14 +46,14 @@ class DrawnRates:
     scaling: float = 0.0  # 0: independent of the size of the gang; 1: proportional
     shared: float = 0.6
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on each type, (type,)."""
         return np.asarray(np.array(self.by_kind[job_type]) * elementary.power(float(scale_factor), self.scaling))
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first beside the second, (type,)."""
-        both = self.alone(partner, scale_factor) > 0
-        return np.asarray(np.where(both, self.alone(job_type, scale_factor) * self.shared, 0.0))
+        both = self.solo_throughput(partner, scale_factor) > 0
+        return np.asarray(np.where(both, self.solo_throughput(job_type, scale_factor) * self.shared, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +112,7 @@ class _HistoryObserver:
         self.max_moments = max_moments
         self.story: list[tuple[Moment, tuple[Decision, ...]]] = []
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         self.story.append((moment, tuple(one_by_one(decisions))))
         if len(self.story) > self.max_moments:
             raise NeverEnds(f"{self.max_moments} moments and no end; the last: {self.story[-1]}")
@@ -232,7 +232,7 @@ def _draw_job(
         submitted=submitted,
         job_type=kind,
         scale_factor=size,
-        total_steps=max(seconds, 1.0) * float(speeds.alone(kind, size).max()),
+        total_steps=max(seconds, 1.0) * float(speeds.solo_throughput(kind, size).max()),
         weight=float(rng.uniform(0.5, 4.0)),
         retries=int(rng.integers(0, 3)),
         other_shapes=(max(1, size // 2), min(widest, 2 * size)) if elastic else (),

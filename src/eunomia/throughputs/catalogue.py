@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
@@ -11,6 +12,10 @@ from eunomia.inputs.problems import Problems
 from eunomia.model.spelling_suggestions import nearest
 
 FILE = "accelerators.toml"
+_BRANDS = ("nvidia", "amd", "tesla", "instinct", "geforce", "quadro", "accelerator")
+_OTHERS = {"ada", "super", "ti", "max"}  # words that make another model of one
+_SLICE = re.compile(r"\bmig\b|\d+g\.\d+gb")
+_MEMORY = re.compile(r"\d+gb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,21 @@ def find(type_name: str) -> Accelerator | None:
     spelling = type_name.strip().casefold().replace("_", "-").replace(" ", "-")
     name = _name_by_spelling().get(spelling)
     return None if name is None else accelerators()[name]
+
+
+def recognise(device_name: str) -> Accelerator | None:
+    """Return the accelerator type that a driver or cluster manager names, as NVIDIA-A100-SXM4-80GB; None if unknown.
+
+    A slice of an accelerator (MIG), such as 1g.10gb, is no type of the catalogue.
+    """
+    spelling = device_name.strip().casefold().replace("_", "-").replace(" ", "-")
+    words = [word for word in spelling.split("-") if word not in _BRANDS]
+    if _SLICE.search(spelling) or not words:
+        return None
+    plain = "-".join(words)
+    memory = next((word for word in words if _MEMORY.fullmatch(word)), "")
+    guesses = (spelling, plain, f"{words[0]}-{memory}" if memory else "", "" if _OTHERS & set(words) else words[0])
+    return next((found for guess in guesses if guess and (found := find(guess)) is not None), None)
 
 
 def resolve(types: tuple[str, ...]) -> tuple[Accelerator, ...]:

@@ -8,7 +8,6 @@ Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020, and its pub
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.json_text import read_json
 from eunomia.inputs.problems import Problems
 from eunomia.throughputs.layouts import RATE
 from eunomia.throughputs.measured import Measurements, Pairs, Rates
@@ -30,32 +30,15 @@ def read(path: Path, name: str) -> Measurements:
     """Return the measurements of a file, gzip or not. Raises InvalidInput with everything that is wrong with it."""
     problems = Problems(name)
     found = _Found(problems)
-    for type_name, gangs in found.object_at("the file", _document(path, problems)).items():
+    for type_name, gangs in found.object_at(
+        "the file", read_json(name, decoded(name, contents(path, name)), "give Gavel's throughput table")
+    ).items():
         for key, partners in found.object_at(type_name, gangs).items():
             found.take_gang(type_name, key, partners)
     if not found.alone:
         problems.add("the table holds no throughput", 'give Gavel\'s JSON: {type: {key: {"null": rate}}}')
     problems.raise_if_any()
     return Measurements(name, found.alone, found.pairs)
-
-
-def _document(path: Path, problems: Problems) -> Any:
-    text = decoded(problems.file, contents(path, problems.file))
-
-    def unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) < len(items):
-            keys = [key for key, _ in items]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            problems.add("a key stands once in its object", "keep one of the two", column=twice)
-        return found
-
-    try:
-        return json.loads(text, object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:
-        row = getattr(error, "lineno", None)
-        problems.add(f"the file is not JSON ({error})", "give Gavel's throughput table", row=row)
-        problems.raise_if_any()
 
 
 @dataclass(slots=True)

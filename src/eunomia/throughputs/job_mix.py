@@ -87,7 +87,7 @@ def _eligible(mix: Mix, size: int, throughputs: Throughputs) -> tuple[list[str],
     eligible = [
         (name, share)
         for name, share in mix.share_by_job_type
-        if _may_draw(mix, name, size, throughputs) and throughputs.alone(name, size).max() > 0
+        if _may_draw(mix, name, size, throughputs) and throughputs.solo_throughput(name, size).max() > 0
     ]
     if not eligible:
         rule = f"no accelerator type can run any job type of the mix on {size} accelerators"

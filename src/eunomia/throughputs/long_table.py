@@ -1,6 +1,7 @@
 """Reads the long table: one row a measurement, as CSV (gzip or not) or Parquet.
 
-Columns `type, job_type, scale_factor, steps_per_s`; optional `partner_job_type, partner_steps_per_s, placement`. A row
+Columns `type, job_type, scale_factor, steps_per_s`; optional `partner_job_type, partner_steps_per_s, placement`, and
+`steps_per_s_p10, steps_per_s_p90`, the ends of the 80 % interval of an estimate. A row
 with a partner is the rate beside it. `placement` is empty, "consolidated" or "unconsolidated"; the last is kept as an
 accelerator type of its own, "<type>_unconsolidated", as Gavel's table does.
 """
@@ -20,7 +21,8 @@ from eunomia.throughputs.layouts import RATE
 from eunomia.throughputs.measured import Measurements, Pairs, Rates
 
 NEEDED = ("type", "job_type", "scale_factor", "steps_per_s")
-OPTIONAL = ("partner_job_type", "partner_steps_per_s", "placement")
+INTERVAL = ("steps_per_s_p10", "steps_per_s_p90")  # of an estimate; checked, not used
+OPTIONAL = ("partner_job_type", "partner_steps_per_s", "placement", *INTERVAL)
 SUFFIX_BY_PLACEMENT = {"": "", "consolidated": "", "unconsolidated": "_unconsolidated"}
 SIZE = Rule(
     what="a whole number of accelerators, at least 1", least=1, most=MOST, whole=True, fix="give the size of the gang"
@@ -38,6 +40,10 @@ def read(path: Path, name: str) -> Measurements:
             table.note(line, "placement", word, "this placement is not known", fix)
     sizes, rates = table.whole("scale_factor", SIZE), table.number("steps_per_s", RATE)
     partner_rates = table.number("partner_steps_per_s", replace(RATE, empty=nan))
+    low, high = (table.number(column, replace(RATE, empty=nan)) for column in INTERVAL)
+    rule = "the ends of an interval enclose its rate"
+    for column, wrong in zip(INTERVAL, (low > rates, high < rates), strict=True):
+        table.refuse(column, wrong, rule, "give p10 ≤ steps_per_s ≤ p90")
     lonely = table.empty("partner_job_type") & ~table.empty("partner_steps_per_s")
     rule = "a partner's rate needs its job type"
     table.refuse("partner_steps_per_s", lonely, rule, "give partner_job_type too")

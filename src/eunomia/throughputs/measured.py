@@ -57,19 +57,19 @@ class MeasuredThroughputs:
         """The file, for messages."""
         return self.measurements.name
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return the measured or extrapolated rate on each type."""
         return np.array([self._rate_alone(each, job_type, scale_factor) for each in self.types])
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return the rate beside the partner on each type; a size not measured has the slowdown of the nearest one."""
         return np.array([self._rate_beside(each, job_type, partner, scale_factor) for each in self.types])
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return the rate spread over machines, from the types "<type>_unconsolidated" where they were measured."""
         names = (f"{each}_unconsolidated" for each in self.types)
         measured = [each if (each, job_type) in self._sizes else None for each in names]
-        together = self.alone(job_type, scale_factor)
+        together = self.solo_throughput(job_type, scale_factor)
         apart = [together[j] if each is None else self._rate_alone(each, job_type, scale_factor)
                  for j, each in enumerate(measured)]  # fmt: skip
         return np.minimum(apart, together)

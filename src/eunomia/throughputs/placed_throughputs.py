@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from eunomia.model.arrays import Bools, Floats
-from eunomia.model.speeds import Speeds, apart
+from eunomia.model.speeds import Speeds, spread_throughput
 from eunomia.throughputs.interference import Pairs
 from eunomia.throughputs.job_type_aliases import Kind
 from eunomia.throughputs.measured import MeasuredThroughputs
@@ -28,8 +28,8 @@ class TableSpread:
         """Return rate alone / rate apart on more machines than needed; 1 where unknown."""
         if place.nodes <= best.nodes:
             return 1.0
-        rate = float(apart(self.speeds, *kind)[type])
-        return max(float(self.speeds.alone(*kind)[type]) / rate, 1.0) if rate > 0 else 1.0
+        rate = float(spread_throughput(self.speeds, *kind)[type])
+        return max(float(self.speeds.solo_throughput(*kind)[type]) / rate, 1.0) if rate > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +47,30 @@ class PlacedThroughputs:
         """Accelerator types, in the cluster's order."""
         return self.speeds.types
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the gang in its best place, (type,)."""
-        return self.speeds.alone(job_type, scale_factor)
+        return self.speeds.solo_throughput(job_type, scale_factor)
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first beside the second, (type,): measured, else modelled by `pairs`."""
-        measured = self.speeds.beside(job_type, partner, scale_factor)
+        measured = self.speeds.packed_throughput(job_type, partner, scale_factor)
         if self.pairs is None:
             return measured
-        rates = [self.speeds.alone(each, scale_factor) for each in (job_type, partner)]
+        rates = [self.speeds.solo_throughput(each, scale_factor) for each in (job_type, partner)]
         modelled = np.where(rates[1] > 0, rates[0] * self.pairs.kept(job_type, partner, scale_factor), 0.0)
         return np.where(self._is_measured(job_type, partner), measured, modelled)
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s on one machine more than the gang needs, (type,)."""
         if self.placement is None:
-            return apart(self.speeds, job_type, scale_factor)
+            return spread_throughput(self.speeds, job_type, scale_factor)
         places = [self.ground.apart(type, scale_factor) for type in range(len(self.types))]
         slowdown = [self.slowdown((job_type, scale_factor), type, place) for type, place in enumerate(places)]
-        return np.asarray(self.alone(job_type, scale_factor) / np.array(slowdown))
+        return np.asarray(self.solo_throughput(job_type, scale_factor) / np.array(slowdown))
 
     def by_level(self, job_type: str, scale_factor: int) -> Floats:
         """Return the slowdown at each PlacementLevel, (level,), on the gang's fastest type."""
-        kind, type = (job_type, scale_factor), int(np.argmax(self.alone(job_type, scale_factor)))
+        kind, type = (job_type, scale_factor), int(np.argmax(self.solo_throughput(job_type, scale_factor)))
         nodes = max(self.ground.best(type, scale_factor).nodes, 2)
         places = (
             PlacementSpan(),

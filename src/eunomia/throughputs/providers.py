@@ -20,17 +20,17 @@ class Uniform:
     name: str = "uniform"
     job_types: tuple[str, ...] = ()
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return 1 step/s on each type."""
         return np.ones(self.types)
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return 0 on each type."""
         return np.zeros(self.types)
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return the rate alone on each type."""
-        return self.alone(job_type, scale_factor)
+        return self.solo_throughput(job_type, scale_factor)
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return False: the speed is a definition."""
@@ -43,7 +43,7 @@ class Linear(Uniform):
 
     name: str = "linear"
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return 1 step/s for each accelerator, on each type."""
         return np.full(self.types, float(scale_factor))
 
@@ -60,17 +60,17 @@ class Catalogued:
         """The built-in job types."""
         return tuple(job_types())
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return the model's rate on each type."""
         job = job_types()[job_type]
         return np.array([analytic.step_rate(job, each, scale_factor) for each in self.accelerators])
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return the model's rate of the first beside the second on each type."""
         job, other = job_types()[job_type], job_types()[partner]
         return np.array([analytic.shared_rate(job, other, each, scale_factor) for each in self.accelerators])
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return the model's rate on each type with the gang on two machines."""
         job = job_types()[job_type]
         return np.array([analytic.step_rate(job, each, scale_factor, 2) for each in self.accelerators])

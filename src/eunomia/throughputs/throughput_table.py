@@ -7,6 +7,7 @@ from typing import Protocol
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.arrays import Floats
+from eunomia.model.former_names import accepts_former_names
 from eunomia.model.spelling_suggestions import nearest
 
 
@@ -19,15 +20,16 @@ class ThroughputSource(Protocol):
     @property
     def job_types(self) -> tuple[str, ...]: ...  # () = any is accepted
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats: ...
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats: ...
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats: ...
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats: ...
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats: ...
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats: ...
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool: ...
 
 
+@accepts_former_names({"alone": "solo_throughput", "beside": "packed_throughput", "apart": "spread_throughput"})
 @dataclass(frozen=True, slots=True, eq=False)
 class Throughputs:
     """Steps/s of whole gangs, counted over all their accelerators. The arrays returned are shared and read-only."""
@@ -41,7 +43,7 @@ class Throughputs:
         """Job types with throughputs; () if any is accepted."""
         return self.source.job_types
 
-    def alone(self, job_type: str, scale_factor: int) -> Floats:
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the gang on each type, shape (type,); 0 = cannot run there.
 
         Raises InvalidInput for a job type without throughputs, with the nearest that has some.
@@ -50,10 +52,10 @@ class Throughputs:
         rates = self._rates.get(key)
         if rates is None:
             self._refuse_unknown(int(scale_factor), job_type)
-            rates = self._rates[key] = _read_only(self.source.alone(job_type, int(scale_factor)))
+            rates = self._rates[key] = _read_only(self.source.solo_throughput(job_type, int(scale_factor)))
         return rates
 
-    def beside(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
         """Return steps/s of the first gang while it shares its accelerators with the second, shape (type,).
 
         0 = they do not fit together, or the pair is unknown. Raises InvalidInput as `alone` does.
@@ -62,18 +64,18 @@ class Throughputs:
         rates = self._rates.get(key)
         if rates is None:
             self._refuse_unknown(int(scale_factor), job_type, partner)
-            rates = self._rates[key] = _read_only(self.source.beside(job_type, partner, int(scale_factor)))
+            rates = self._rates[key] = _read_only(self.source.packed_throughput(job_type, partner, int(scale_factor)))
         return rates
 
-    def apart(self, job_type: str, scale_factor: int) -> Floats:
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of the gang when it is not on one machine, shape (type,).
 
         As on one machine for a single accelerator and where unknown. Raises InvalidInput as `alone` does.
         """
         self._refuse_unknown(int(scale_factor), job_type)
         if scale_factor == 1:
-            return self.alone(job_type, 1)
-        return self.source.apart(job_type, int(scale_factor))
+            return self.solo_throughput(job_type, 1)
+        return self.source.spread_throughput(job_type, int(scale_factor))
 
     def extrapolated(self, job_type: str, scale_factor: int) -> bool:
         """Return whether any rate of `alone` was not measured but comes from the analytic model."""

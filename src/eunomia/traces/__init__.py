@@ -34,6 +34,9 @@ FORMATS = {  # name → module, loaded on use
     "pollux": "eunomia.traces.pollux",
     "shockwave": "eunomia.traces.shockwave",
     "tiresias": "eunomia.traces.tiresias",
+    "slurm": "eunomia.traces.slurm",
+    "kubernetes": "eunomia.traces.kubernetes",
+    "ray": "eunomia.traces.ray",
 }
 
 

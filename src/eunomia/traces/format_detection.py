@@ -96,6 +96,8 @@ def is_in_format(module: str, line: list[str] | None) -> bool:
     if line is None:
         return False
     reader = import_module(module)
+    if hasattr(reader, "detects"):
+        return bool(reader.detects(line))
     if line[:1] and line[0].lstrip()[:1] == "[":
         return hasattr(reader, "JSON")
     if hasattr(reader, "JSON"):
@@ -110,7 +112,7 @@ def _with_header(modules: Mapping[str, str]) -> Iterator[tuple[str, ModuleType]]
     """Yield name and reader of each format whose files have a header."""
     for name, module in modules.items():
         reader = import_module(module)
-        if not hasattr(reader, "JSON") and not hasattr(reader, "NAMES"):
+        if not any(hasattr(reader, name) for name in ("JSON", "NAMES", "detects")):
             yield name, reader
 
 

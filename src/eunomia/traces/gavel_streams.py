@@ -30,19 +30,27 @@ _BATCH_SIZES = {
     "Recommendation": (512, 1024, 2048, 4096, 8192),
 }
 _SCALABLE = ("ResNet-18", "ResNet-50", "Transformer", "LM")  # models that run on several accelerators
-# In the simulator's order, which decides the job type that a number draws.
-_JOB_TYPES = (
-    *((f"{model} (batch size {size})", model in _SCALABLE) for model, sizes in _BATCH_SIZES.items() for size in sizes),
-    ("A3C", False),
-    ("CycleGAN", False),
+_SIZED = tuple(
+    (f"{model} (batch size {size})", model in _SCALABLE) for model, sizes in _BATCH_SIZES.items() for size in sizes
 )
+_A3C, _CYCLEGAN = ("A3C", False), ("CycleGAN", False)
+_RESNET_50 = tuple(row for row in _SIZED if row[0].startswith("ResNet-50"))
+_TRANSFORMERS_END = 14  # rows before the language models
+# The order decides which job type a random number draws.
+JOB_TABLES = {
+    "artifact": (*_SIZED, _A3C, _CYCLEGAN),  # the published code since its commit 19a0dd2, of 2020-08-29
+    "published": (*_SIZED[:_TRANSFORMERS_END], _A3C, *_SIZED[_TRANSFORMERS_END:], _CYCLEGAN),  # before: the figures
+    "cost": (*_RESNET_50, *[_A3C] * len(_RESNET_50)),  # half ResNet-50, half A3C: the paper's section on cost
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class GavelStreams:
     """Poisson arrivals, Philly-like sizes and durations; with `priorities` a fifth of the jobs has weight 5.
 
-    With `deadlines` a job is due after 1.2 (33 % of jobs), 2 (34 %) or 10 (33 %) times its duration.
+    With `deadlines` a job is due after 1.2 (33 % of jobs), 2 (34 %) or 10 (33 %) times its duration. `table` has
+    the job types in order: that of the published code, the earlier one with which the paper's figures were drawn, or
+    the two models of its section on cost.
     """
 
     jobs: int = 1000
@@ -50,6 +58,7 @@ class GavelStreams:
     multi_accelerator: bool = False
     priorities: bool = False
     deadlines: bool = False
+    table: str = "artifact"
 
     def draw(self, seed: int) -> Trace:
         """Return the trace; durations are on the reference type, v100 in Gavel."""
@@ -76,9 +85,10 @@ class GavelStreams:
             size = 1
         low, high = (3, 4) if rng.random() >= 0.8 else (1.5, 3)
         duration = 60 * elementary.power(10, rng.uniform(low, high))
-        name, distributed = rng.choice(_JOB_TYPES)
+        table = JOB_TABLES[self.table]
+        name, distributed = rng.choice(table)
         while size > 1 and not distributed:
-            name, distributed = rng.choice(_JOB_TYPES)
+            name, distributed = rng.choice(table)
         weight = 5.0 if self.priorities and rng.uniform(0, 1) <= 0.2 else 1.0
         return size, duration, name, weight
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from eunomia.inputs.field_rules import ACCELERATORS, SPAN
 from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.json_text import read_json
 from eunomia.inputs.options import one_of
-from eunomia.inputs.problems import SHOWN, InvalidInput, Problem, refused
+from eunomia.inputs.problems import SHOWN, refused
 from eunomia.inputs.table import LONGEST, InputTable
 from eunomia.inputs.timestamps import since_first
 from eunomia.model.arrays import Floats
@@ -82,15 +83,8 @@ def _read_trace(sheet: InputTable, tenant: str, ran_s: Floats) -> Trace:
 
 def _load_jobs(path: Path) -> list[Any]:
     """Return the list in the file."""
-    try:
-        jobs = json.loads(decoded(str(path), contents(path)) or "[]")
-    except RecursionError:
-        raise refused(str(path), None, None, "the JSON is nested too deeply", "write a list of jobs") from None
-    except json.JSONDecodeError as error:
-        rule, fix = f"this is not JSON ({error.msg})", "copy or download it again"
-        raise InvalidInput([Problem(file=str(path), row=error.lineno, rule=rule, fix=fix)]) from None
-    except ValueError as error:  # a number of thousands of digits
-        raise refused(str(path), None, None, f"the JSON cannot be read ({error})", "write a list of jobs") from None
+    text = decoded(str(path), contents(path)) or "[]"
+    jobs = read_json(str(path), text, "copy or download it again", unique=False)
     if not isinstance(jobs, list):
         raise refused(str(path), None, None, "the log must be a list of jobs", "write [ … ] around the jobs")
     return jobs

@@ -51,8 +51,8 @@ class SeenOnReference:
         if REFERENCE_TYPE in view.types:
             alike = np.repeat(alike[:, [view.types.index(REFERENCE_TYPE)]], len(view.types), axis=1)
         columns = {**view.columns, "throughput": alike}
-        if "isolated" in columns:
-            columns["isolated"] = alone_throughput(alike, view.scale_factor, view.capacity)
+        if "equal_share_throughput" in columns:
+            columns["equal_share_throughput"] = alone_throughput(alike, view.scale_factor, view.capacity)
         return replace(view, columns=columns)
 
 
@@ -62,7 +62,7 @@ class MakespanByBisection:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="makespan_by_bisection",
-        door="shares",
+        answer_type="shares",
         objective="a makespan within 5 % of the least",
         technique="bisection, analytic centre",
         paper="Narayanan et al., Gavel, OSDI 2020, its published code",

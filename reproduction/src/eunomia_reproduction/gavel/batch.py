@@ -1,36 +1,33 @@
-"""Makespan against the number of jobs, all of them there at the start: gangs on 36 V100, 36 P100 and 36 K80."""
+"""What was published as means of three seeds: makespans of jobs that are all there at the start, and priorities."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from eunomia_reproduction.figure import Figure, FigureCurve
-from eunomia_reproduction.gavel.figure_runs import FigureRun
-from eunomia_reproduction.gavel.published import MAKESPAN, NOTEBOOKS, STATIC_AT, Published
+from eunomia_reproduction.gavel.curves import GAIN_NEAR, NEAR, notes
+from eunomia_reproduction.gavel.figure_runs import FigurePoint, FigureRun
+from eunomia_reproduction.gavel.published import MAKESPAN, MEAN_OF_SEEDS, NOTEBOOKS, PRIORITIES, Published
 from eunomia_reproduction.gavel.runs import Runs, measure, over
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
-NEAR, GAIN_NEAR = 0.10, 0.10
 GAIN, GAIN_AT = 2.5, (500.0, 700.0)
-DRAWN = Published(name="FIFO, a type drawn for each job", policy="gavel:fifo", points=dict.fromkeys(STATIC_AT))
-DRAWS = 15  # of types, by FIFO, on the same jobs
-NOTES = (
-    "FIFO is what the published code does under that name. It draws types, and with all jobs there at the start it "
-    f"depends on the first few draws whether all of them crowd on the V100s; the median of {DRAWS} draws is shown. On "
-    "the type that is drawn, wide gangs hold up the queue.",
-)
-Places = dict[tuple[str, float], list[FigureRun]]
+_FIFO = "FIFO is what the published code does under that name: it draws a type for each job, and uses another one."
+Means = dict[tuple[str, float], float | None]
 
 
 def makespan(request: Request) -> FigureTable:
     """Return makespans beside the published ones, and by what factor Gavel's policy is shorter than FIFO's."""
-    cells = {(curve.name, x): _cells(curve, x) for curve in (*MAKESPAN, DRAWN) for x in STATIC_AT}
-    runs = measure([c for drawn in cells.values() for s in range(request.seeds) for c in _seeded(drawn, s)], request)
-    rows = list(runs.failures())
-    rows += [_point(curve, x, cells[curve.name, x], runs, request) for curve in (*MAKESPAN, DRAWN) for x in STATIC_AT]
+    cells = {
+        (curve.name, x): FigureRun(policy=curve.policy, rate=math.inf, multi=True, jobs=int(x), window=None)
+        for curve in MAKESPAN
+        for x in curve.known
+    }
+    runs, means = _means(cells, lambda _, one: one.makespan_h, request)
+    rows = _rows(MAKESPAN, "makespan, mean of seeds 0-2", cells, runs, means)
     rows += [
         FigureRow(
             series="FIFO ÷ Gavel",
@@ -38,64 +35,72 @@ def makespan(request: Request) -> FigureTable:
             quantity="makespan, gain",
             unit="×",
             published=GAIN,
-            measured=over(_hours(runs, cells["FIFO", x]), _hours(runs, cells["Gavel", x])),
+            measured=over(means["FIFO", x], means["Gavel", x]),
             tolerance=GAIN_NEAR,
             source=NOTEBOOKS,
         )
         for x in GAIN_AT
     ]
-    figure = Figure(
-        name="gavel-makespan",
-        title="All jobs at the start, gangs",
-        x_label="jobs",
-        y_label="makespan, hours",
-        curves=tuple(line for curve in (*MAKESPAN, DRAWN) for line in _lines(curve, cells, runs)),
+    figure = _figure("gavel-makespan", "All jobs at the start, gangs", "jobs", "makespan, hours", MAKESPAN, means)
+    return FigureTable(rows=tuple(rows), notes=(_FIFO,), figures=(figure,))
+
+
+def priorities(request: Request) -> FigureTable:
+    """Return average JCT against load of the jobs of weight 5, a fifth of all, and of the others, under filling."""
+    cells = {
+        (curve.name, x): FigureRun(policy=curve.policy, rate=x, multi=True, priorities=True)
+        for curve in PRIORITIES
+        for x in curve.known
+    }
+    runs, means = _means(cells, lambda name, one: one.jct_by_weight_h[name.rpartition(" ")[2]], request)
+    rows = _rows(PRIORITIES, "average JCT, mean of seeds 0-2", cells, runs, means)
+    figure = _figure(
+        "gavel-priorities", "Weights 5 and 1, gangs", "jobs per hour", "average JCT, hours", PRIORITIES, means
     )
-    return FigureTable(rows=tuple(rows), notes=NOTES, figures=(figure,))
+    return FigureTable(rows=tuple(rows), notes=notes(), figures=(figure,))
 
 
-def _cells(curve: Published, x: float) -> list[FigureRun]:
-    """Return the runs of a point, one for each draw of its policy."""
-    published = curve is not DRAWN
-    one = FigureRun(policy=curve.policy, rate=math.inf, multi=True, jobs=int(x), window=None, as_published=published)
-    return [replace(one, draw=draw) for draw in range(DRAWS if curve.name == "FIFO" else 1)]
+def _means(
+    cells: dict[tuple[str, float], FigureRun], of: Callable[[str, FigurePoint], float], request: Request
+) -> tuple[Runs, Means]:
+    """Return the runs, and the mean over the seeds of each point; None where a run failed."""
+    runs = measure([replace(cell, seed=seed) for cell in cells.values() for seed in MEAN_OF_SEEDS], request)
+    means: Means = {}
+    for (name, x), cell in cells.items():
+        each = [runs.shown.get(replace(cell, seed=seed)) for seed in MEAN_OF_SEEDS]
+        found = [of(name, one) for one in each if one is not None]
+        means[name, x] = statistics.mean(found) if len(found) == len(each) else None
+    return runs, means
 
 
-def _seeded(cells: Sequence[FigureRun], seed: int) -> list[FigureRun]:
-    return [replace(cell, seed=seed) for cell in cells]
+def _rows(
+    curves: Sequence[Published], quantity: str, cells: dict[tuple[str, float], FigureRun], runs: Runs, means: Means
+) -> list[FigureRow]:
+    rows = list(runs.failures())
+    for curve in curves:
+        for x, published in curve.known.items():
+            seeds = [runs.shown.get(replace(cells[curve.name, x], seed=seed)) for seed in MEAN_OF_SEEDS]
+            dropped = sum(one.dropped for one in seeds if one is not None)
+            rows.append(
+                FigureRow(
+                    series=curve.name,
+                    x=x,
+                    quantity=quantity,
+                    unit="h",
+                    published=published,
+                    measured=means[curve.name, x],
+                    tolerance=NEAR,
+                    source=NOTEBOOKS,
+                    note=f"{dropped} jobs dropped" if dropped else "",
+                )
+            )
+    return rows
 
 
-def _all_hours(runs: Runs, cells: Sequence[FigureRun]) -> list[float]:
-    return [runs.shown[cell].makespan_h for cell in cells if cell in runs.shown]
-
-
-def _hours(runs: Runs, cells: Sequence[FigureRun]) -> float | None:
-    """Return the median over the draws; None where every run failed."""
-    return statistics.median(found) if (found := _all_hours(runs, cells)) else None
-
-
-def _point(curve: Published, x: float, cells: Sequence[FigureRun], runs: Runs, request: Request) -> FigureRow:
-    each = [_hours(runs, _seeded(cells, seed)) for seed in range(request.seeds)]
-    hours_by_source = {"seeds": [hours for hours in each if hours is not None], "draws": _all_hours(runs, cells)}
-    note = "; ".join(
-        f"{min(h):.1f} … {max(h):.1f} h over {len(h)} {what}" for what, h in hours_by_source.items() if len(h) > 1
-    )
-    return FigureRow(
-        series=curve.name,
-        x=int(x),
-        quantity="makespan",
-        unit="h",
-        published=curve.points[x],
-        measured=each[0],
-        tolerance=None if curve is DRAWN else NEAR,
-        source=NOTEBOOKS,
-        note=note,
-    )
-
-
-def _lines(curve: Published, cells: Places, runs: Runs) -> list[FigureCurve]:
-    said = {x: value for x, value in curve.points.items() if value is not None}
-    found = {x: _hours(runs, cells[curve.name, x]) for x in STATIC_AT}
-    measured = {x: hours for x, hours in found.items() if hours is not None}
-    ours = FigureCurve(name=curve.name, x=list(measured), y=list(measured.values()))
-    return [FigureCurve(name=curve.name, x=list(said), y=list(said.values()), published=True), ours] if said else [ours]
+def _figure(name: str, title: str, x_label: str, y_label: str, curves: Sequence[Published], means: Means) -> Figure:
+    lines = []
+    for curve in curves:
+        measured = {x: value for x in curve.known if (value := means[curve.name, x]) is not None}
+        lines.append(FigureCurve(name=curve.name, x=list(curve.known), y=list(curve.known.values()), published=True))
+        lines.append(FigureCurve(name=curve.name, x=list(measured), y=list(measured.values())))
+    return Figure(name=name, title=title, x_label=x_label, y_label=y_label, curves=tuple(lines))

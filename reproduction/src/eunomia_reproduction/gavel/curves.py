@@ -5,44 +5,61 @@ Every run has Gavel's own mechanism, its workload from its own random streams, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from eunomia.metrics.statistics import estimate
+from eunomia.model.arrays import Floats
 from eunomia_reproduction.figure import Figure, FigureCurve
-from eunomia_reproduction.gavel.figure_runs import HOUR_S, FigureRun
-from eunomia_reproduction.gavel.published import AGNOSTIC, FINISH_TIME, MULTI, NOTEBOOKS, SINGLE, Published
+from eunomia_reproduction.gavel.figure_runs import HOUR_S, FigurePoint, FigureRun
+from eunomia_reproduction.gavel.published import (
+    AGNOSTIC,
+    FINISH_TIME,
+    FINISH_TIME_SINGLE,
+    MULTI,
+    NOTEBOOKS,
+    SINGLE,
+    Published,
+)
 from eunomia_reproduction.gavel.runs import Runs, measure, over
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
-NEAR, SATURATED_NEAR, SATURATED_H = 0.05, 0.10, 40.0  # tolerance below and above so many hours of average JCT
+NEAR = 0.05
 GAIN_NEAR = 0.10
-CDF_RATE = 5.6  # jobs per hour
+CORNERS = 3  # highest rates at which our default point is shown beside Gavel's
+CDF_RATE, FAIR_RATE = 5.6, 2.6  # jobs per hour, on one accelerator each and of gangs
+ISOLATED = "gavel:isolated"
 PERCENTS = (5, 10, 25, 50, 75, 90, 95, 99)
 _PAPER = "Narayanan et al., OSDI 2020"
+_GAINS = ((AGNOSTIC, "Gavel", 5.6, 3.3), (AGNOSTIC, "Gavel, space sharing", 5.6, 4.9))
 
 
 def fig8(request: Request) -> FigureTable:
     """Return average JCT against load, one accelerator a job, under LAS and its rivals."""
-    gains = ((AGNOSTIC, "Gavel", 5.6, 3.3), (AGNOSTIC, "Gavel, space sharing", 5.6, 4.9))
-    return _against_load("gavel-fig8", "Jobs on one accelerator", SINGLE, False, request, gains)
+    return _against_load({"gavel-fig8": ("Jobs on one accelerator", SINGLE)}, request, _GAINS)
 
 
 def fig9(request: Request) -> FigureTable:
     """Return average JCT against load with gangs, under LAS and its rivals."""
-    return _against_load("gavel-fig9", "Jobs on 1, 2, 4 or 8 accelerators", MULTI, True, request, ())
+    return _against_load({"gavel-fig9": ("Jobs on 1, 2, 4 or 8 accelerators", MULTI)}, request)
 
 
 def fig10(request: Request) -> FigureTable:
-    """Return average JCT against load with gangs, under finish-time fairness."""
-    return _against_load("gavel-fig10", "Finish-time fairness, gangs", FINISH_TIME, True, request, ())
+    """Return average JCT against load under finish-time fairness, and how fair it is to each job."""
+    panels = {
+        "gavel-fig10": ("Finish-time fairness, gangs", FINISH_TIME),
+        "gavel-fig10-singles": ("Finish-time fairness, one accelerator a job", FINISH_TIME_SINGLE),
+    }
+    table = _against_load(panels, request)
+    figure, failed = _fairness_cdf(request)
+    return replace(table, figures=(*table.figures, figure), notes=(*table.notes, *failed))
 
 
 def cdf(request: Request) -> FigureTable:
     """Return the distribution of JCTs at 5.6 jobs per hour; no points of it were published."""
-    curves = [curve for curve in SINGLE if curve.points.get(CDF_RATE) is not None]
+    curves = [curve for curve in SINGLE if CDF_RATE in curve.known]
     cells = {curve.name: FigureRun(policy=curve.policy, rate=CDF_RATE) for curve in curves}
     runs = measure(cells.values(), request)
     rows, lines = list(runs.failures()), []
@@ -72,19 +89,53 @@ def cdf(request: Request) -> FigureTable:
     )
 
 
+def _fairness_cdf(request: Request) -> tuple[Figure, list[str]]:
+    """Return the distribution of JCT ÷ JCT under `isolated` at one load of gangs, and which runs of it failed.
+
+    No points of it were published.
+    """
+    cells = {
+        curve.name: FigureRun(policy=curve.policy, rate=FAIR_RATE, multi=True)
+        for curve in (*FINISH_TIME, *(one for one in MULTI if one.name in (AGNOSTIC, "Gavel")))
+    }
+    alone = FigureRun(policy=ISOLATED, rate=FAIR_RATE, multi=True)
+    runs = measure([alone, *cells.values()], request)
+    lines = []
+    for name, cell in cells.items():
+        found = np.sort(ratios(runs.shown.get(cell), runs.shown.get(alone)))
+        part = (np.arange(len(found)) + 1) / max(len(found), 1)
+        lines.append(FigureCurve(name=name, x=found.tolist(), y=part.tolist()))
+    figure = Figure(
+        name="gavel-fig10-cdf",
+        title=f"Finish-time fairness of gangs at {FAIR_RATE} jobs per hour",
+        x_label="JCT ÷ JCT under isolated",
+        y_label="part of the jobs",
+        curves=tuple(lines),
+        x_log=True,
+        steps=True,
+    )
+    return figure, [f"not in gavel-fig10-cdf: {cell.name}: {why}" for cell, why in runs.failed.items()]
+
+
+def ratios(one: FigurePoint | None, alone: FigurePoint | None) -> Floats:
+    """Return JCT ÷ JCT under `isolated` of each job that ended in both runs."""
+    if one is None or alone is None:
+        return np.zeros(0)
+    pairs = [(one.jct_s.get(name), jct) for name, jct in alone.jct_s.items()]
+    return np.array([mine / jct for mine, jct in pairs if mine is not None and jct is not None])
+
+
 def _against_load(
-    name: str,
-    title: str,
-    curves: Sequence[Published],
-    multi: bool,
+    panels: Mapping[str, tuple[str, Sequence[Published]]],
     request: Request,
-    gains: Sequence[tuple[str, str, float, float]],
+    gains: Sequence[tuple[str, str, float, float]] = (),
 ) -> FigureTable:
-    """Run every published point, for each seed, and put both side by side."""
-    points = [(curve, x) for curve in curves for x, value in curve.points.items() if value is not None]
-    cells = {(curve.name, x): FigureRun(policy=curve.policy, rate=x, multi=multi) for curve, x in points}
+    """Run every published point, for each seed, and put both side by side; a picture for each panel."""
+    points = [(curve, x) for _, curves in panels.values() for curve in curves for x in curve.known]
+    cells = {(curve.name, x): FigureRun(policy=curve.policy, rate=x, multi=curve.multi) for curve, x in points}
     wanted = [replace(cell, seed=seed) for cell in cells.values() for seed in range(request.seeds)]
-    corners = {x: replace(cell, as_published=False) for (name, x), cell in cells.items() if name == "Gavel"}
+    at = [x for name, x in cells if name == "Gavel"][-CORNERS:]
+    corners = {x: replace(cells["Gavel", x], as_published=False) for x in at}
     runs = measure([*wanted, *corners.values()], request)
     rows = list(runs.failures())
     for curve, x in points:
@@ -113,43 +164,40 @@ def _against_load(
         )
         for slow, fast, x, published in gains
     ]
-    figure = Figure(
-        name=name,
-        title=title,
-        x_label="jobs per hour",
-        y_label="average JCT, hours",
-        y_log=True,
-        curves=tuple(line for curve in curves for line in _lines(curve, cells, runs, request.seeds)),
+    figures = tuple(
+        Figure(
+            name=name,
+            title=title,
+            x_label="jobs per hour",
+            y_label="average JCT, hours",
+            y_log=True,
+            curves=tuple(line for curve in curves for line in _lines(curve, cells, runs, request.seeds)),
+        )
+        for name, (title, curves) in panels.items()
     )
-    return FigureTable(rows=tuple(rows), notes=notes(), figures=(figure,))
+    return FigureTable(rows=tuple(rows), notes=notes(), figures=figures)
 
 
 def notes() -> tuple[str, ...]:
     """Return what the numbers of a stream rest on."""
     return (
-        "Gavel's mechanism, throughputs and random streams; 36 V100, 36 P100, 36 K80; jobs 4000 … 4999 measured, "
-        "others come before, between and after them.",
+        "Gavel's mechanism, throughputs and random streams, with the order of job types that its figures had; 36 V100, "
+        "36 P100, 36 K80; jobs 4000 … 4999 measured, others come before, between and after them.",
         "Optima are not unique: Gavel's solver ends inside the face of optima, so point=interior here where the policy "
         "has one; pairs have none, and their corner leaves other jobs waiting than the middle would.",
     )
 
 
-def near(published_h: float) -> float:
-    """Return how far a measured average JCT may be from a published one."""
-    return NEAR if published_h < SATURATED_H else SATURATED_NEAR
-
-
 def _point(curve: Published, x: float, cell: FigureRun, runs: Runs, seeds: int) -> list[FigureRow]:
-    published, dropped = curve.points[x], runs.number(cell, lambda one: one.dropped)
-    assert published is not None
+    dropped = runs.number(cell, lambda one: one.dropped)
     row = FigureRow(
         series=curve.name,
         x=x,
         quantity="average JCT",
         unit="h",
-        published=published,
+        published=curve.points[x],
         measured=runs.jct_h(cell),
-        tolerance=near(published),
+        tolerance=NEAR,
         source=NOTEBOOKS,
         note=f"{dropped} jobs dropped" if dropped else "",
     )
@@ -172,7 +220,7 @@ def _of_seeds(cell: FigureRun, runs: Runs, seeds: int) -> list[float]:
 
 
 def _lines(curve: Published, cells: dict[tuple[str, float], FigureRun], runs: Runs, seeds: int) -> list[FigureCurve]:
-    at = {x: value for x, value in curve.points.items() if value is not None}
+    at = curve.known
     found = {x: runs.jct_h(cells[curve.name, x]) for x in at}
     measured = {x: hours for x, hours in found.items() if hours is not None}
     each = [_of_seeds(cells[curve.name, x], runs, seeds) for x in measured] if seeds > 1 else []

@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.scenario import Scenario, scenario_from_dict
 from eunomia.setup.run_config import set_up
 from eunomia_reproduction.gavel.artifact import NEARBY
+from eunomia_reproduction.gavel.published import JOB_TABLE
 from eunomia_reproduction.gavel.reference import THROUGHPUTS
 from eunomia_reproduction.gavel.simulate import MORE_JOBS, play
 from eunomia_reproduction.table import Request
@@ -29,11 +32,12 @@ class FigureRun:
     rate: float  # jobs per hour
     multi: bool = False  # gangs of 1, 2, 4 and 8 accelerators, else 1
     seed: int = 0
-    draw: int = 0  # added to the seed from which the policy itself draws, where it does
     jobs: int = 0  # in all; 0 = the window and what comes after it
     window: tuple[int, int] | None = WINDOW  # first and last measured job; None = all
     types: tuple[str, ...] = TYPES  # 36 accelerators of each
     deadlines: bool = False
+    priorities: bool = False  # a fifth of the jobs has weight 5
+    table: str = JOB_TABLE  # the order of the job types
     as_published: bool = True  # the policy does what the published code does under that name, where that differs
     mechanism: tuple[tuple[str, Any], ...] = (("name", "gavel"),)
 
@@ -56,7 +60,9 @@ class FigureRun:
             "jobs": self.jobs or 2 * WINDOW[1] + MORE_JOBS,
             "rate_per_hour": self.rate,
             "multi_accelerator": self.multi,
+            "table": self.table,
         }
+        flags = {name: True for name in ("deadlines", "priorities") if getattr(self, name)}
         measured = {} if self.window is None else {"first_job": self.window[0], "last_job": self.window[1]}
         return scenario_from_dict(
             {
@@ -65,7 +71,7 @@ class FigureRun:
                     "nodes": [{"type": kind, "count": 36, "accelerators": 1} for kind in self.types],
                     "prices": {kind: PRICES[kind] for kind in self.types},
                 },
-                "workload": workload | ({"deadlines": True} if self.deadlines else {}),
+                "workload": workload | flags,
                 "throughputs": {"source": str(throughputs)},
                 "policy": {"name": f"{policy}?{parameters}" if parameters else policy},
                 "mechanism": dict(self.mechanism),
@@ -95,6 +101,7 @@ class FigurePoint:
     makespan_h: float
     cost_usd: float
     jct_s: Mapping[str, float | None]  # of every job that ended; None = dropped
+    jct_by_weight_h: Mapping[str, float]  # mean over the measured jobs of a weight
     dropped: int
     late: int  # jobs that ended after their deadlines
     rounds: int
@@ -115,7 +122,7 @@ def show(cell: FigureRun, throughputs: Path) -> FigurePoint:
     setup = set_up(cell.scenario(throughputs))
     name = cell.policy.removeprefix("gavel:")
     if cell.as_published and name != cell.policy and name in NEARBY:
-        setup = replace(setup, policy=NEARBY[name]({}, cell.seed + cell.draw))
+        setup = replace(setup, policy=NEARBY[name]({}, cell.seed))
     played = play(setup)
     if played.average_jct is None:
         raise ValueError(f"{cell.name}: every measured job was dropped")
@@ -127,8 +134,18 @@ def show(cell: FigureRun, throughputs: Path) -> FigurePoint:
         makespan_h=played.makespan / HOUR_S,
         cost_usd=played.cost_usd,
         jct_s=measured,
+        jct_by_weight_h=_by_weight({job.job_id: job.weight for job in setup.jobs}, measured),
         dropped=sum(jct is None for jct in measured.values()),
         late=sum(jct is not None and jct > patience[name] for name, jct in measured.items()),
         rounds=played.rounds,
         cpu_s=played.cpu_s,
     )
+
+
+def _by_weight(weight: Mapping[str, float], jct_s: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the average JCT in hours of the jobs of each weight; dropped jobs are left out."""
+    found: dict[str, list[float]] = {}
+    for name, jct in jct_s.items():
+        if jct is not None:
+            found.setdefault(f"{weight[name]:g}", []).append(jct / HOUR_S)
+    return {heavy: float(np.mean(hours)) for heavy, hours in found.items()}

@@ -109,7 +109,7 @@ class LoggedRounds:
         self.rounds = sum(bool(event["assign"]) for event in self._logged)  # in which any job runs, there or here
         self.first: RoundDifference | None = None
 
-    def hear(self, moment: Moment, decisions: Sequence[Decision]) -> None:
+    def observe(self, moment: Moment, decisions: Sequence[Decision]) -> None:
         """Record the placement; at a new round, compare."""
         for event in moment.events:
             if isinstance(event, JobFinished):

@@ -84,7 +84,10 @@ def _kept(view: View) -> list[tuple[int, int]]:
 
 def _together(view: View, m: int, n: int) -> float:
     """Return what two jobs keep of their speeds, summed up over the types; 0 where a type has no room for them."""
-    mine, other = view.paired[view.kind[m], view.kind[n]], view.paired[view.kind[n], view.kind[m]]
+    mine, other = (
+        view.packed_throughput[view.job_class[m], view.job_class[n]],
+        view.packed_throughput[view.job_class[n], view.job_class[m]],
+    )
     if (mine <= 0).any() or (other <= 0).any():
         return 0.0
     return float((mine / view.throughput[m] + other / view.throughput[n]).sum())
@@ -93,6 +96,10 @@ def _together(view: View, m: int, n: int) -> float:
 def _runs(view: View, first: Ints, second: Ints) -> Bools:
     """Return (combination, type) where it can run."""
     can, both = view.throughput[first] > 0, second >= 0
-    k, other = view.kind[first[both]], view.kind[second[both]]
-    can[both] &= (view.throughput[second[both]] > 0) & (view.paired[k, other] > 0) & (view.paired[other, k] > 0)
+    k, other = view.job_class[first[both]], view.job_class[second[both]]
+    can[both] &= (
+        (view.throughput[second[both]] > 0)
+        & (view.packed_throughput[k, other] > 0)
+        & (view.packed_throughput[other, k] > 0)
+    )
     return can

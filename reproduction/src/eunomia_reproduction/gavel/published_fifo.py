@@ -30,12 +30,12 @@ class PublishedFifo:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="fifo_published",
-        door="shares",
+        answer_type="shares",
         objective="serve in order of arrival",
         technique="queue",
         paper="Narayanan et al., Gavel, OSDI 2020, its published code",
         needs=frozenset({"throughput", "scale_factor", "capacity"}),
-        remembers={"number": -1.0},
+        memory_columns={"number": -1.0},
         mechanism=ROUNDS,
     )
 

@@ -33,15 +33,15 @@ QUANTUM = 3250.0
 _NEEDS = frozenset({"scale_factor", "submitted", "on_type", "run_time", "capacity", "topology", "holder"})
 
 
-def _info(name: str, **remembers: float) -> PolicyInfo:
+def _info(name: str, **memory_columns: float) -> PolicyInfo:
     return PolicyInfo(
         name=name,
-        door="grants",
+        answer_type="grants",
         objective="as in Tiresias' simulator",
         technique="greedy",
         paper="Gu et al., Tiresias, NSDI 2019 (its simulator)",
         needs=_NEEDS,
-        remembers=remembers,
+        memory_columns=memory_columns,
     )
 
 
@@ -57,7 +57,7 @@ class Lists:
 
     def decide(self, view: View) -> Grants:
         """Return the jobs that start and stop at this event."""
-        where, place, waited, ran_before = (view.memory[name].copy() for name in self.info.remembers)
+        where, place, waited, ran_before = (view.memory[name].copy() for name in self.info.memory_columns)
         size = view.scale_factor if self.by_service else np.ones(view.jobs, dtype=np.int64)
         holds, ran = view.on_type >= 0, view.run_time - ran_before
         last = view.memory.get("asked_at", np.zeros(1))[0]

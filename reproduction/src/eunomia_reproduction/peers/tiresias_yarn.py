@@ -27,7 +27,7 @@ class FirstMachines:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="tiresias_yarn",
-        door="grants",
+        answer_type="grants",
         objective="as in Tiresias' simulator",
         technique="greedy",
         paper="Gu et al., Tiresias, NSDI 2019 (its simulator)",

@@ -1,38 +1,39 @@
 """Tables 6 and 7: how jobs end, for which reasons they fail, after how long, and how wide they are.
 
-Drawn are as many jobs as were measured, of Philly's sizes. Gangs of a width fail as often as Table 7 has jobs of that
-width; a job that fails has one reason and as many trials as that reason has on average (geometrically distributed). Run
-times to failure come from each reason's lognormal, not cut off: the table's are those of jobs that were long enough.
+Counted in the simulated world, trial by trial: jobs as `philly-like` draws them, on so many accelerators that none
+waits. Jobs that fail have three trials there, on Philly as many as the reason has on average; so the mix of all sizes
+is that of the reasons, weighted by their trials in the table.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from eunomia.backends.simulated.job_outcomes import (
-    MINUTE_S,
-    failing_by_class,
-    pick_reasons,
-    run_time_to_failure,
-    size_class,
-)
+from eunomia.backends.simulated.job_outcomes import MINUTE_S, P90, size_class
 from eunomia.failures.table7 import KILLED, REASONS, UNSUCCESSFUL
-from eunomia.model.arrays import Floats, Ints
-from eunomia.traces.distributions import philly
+from eunomia.model.arrays import Floats
+from eunomia.records.run import InlinePolicyRunner, run
+from eunomia.scenario import scenario_from_dict
+from eunomia.setup.backend_factory import virtual_backend
+from eunomia.setup.run_config import set_up
 from eunomia_reproduction.philly.averages import range_note
+from eunomia_reproduction.philly.trials import FailedTrials
 from eunomia_reproduction.table import FigureRow
 
-JOBS = 96_260
+JOBS, TRIALS = 10_000, 3
+NODES = [{"type": "gpu", "count": 500, "accelerators": 32}]
 STATUS = {"passed": 1 - UNSUCCESSFUL - KILLED, "killed": KILLED, "unsuccessful": UNSUCCESSFUL}
 POINT = 0.01
 NEAR_MEDIAN, NEAR_SIZE = 0.10, 0.02
-ENOUGH_JOBS = 6250  # 2.5 standard errors of a part are then below two points, jobs with several trials counted
-DRAWS = 5000  # times for each reason and seed: the lognormals are so wide that fewer tell nothing of their medians
+ERRORS = 2.0  # standard errors that have to be smaller than a tolerance for a row to be checked
 TABLE_6, TABLE_7 = (f"Jeon et al., ATC 2019, Table {number}" for number in (6, 7))
 SIZES = ("1", "2-4", ">4")
+ROW = {reason.name: row for row, reason in enumerate(REASONS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +41,39 @@ class FailureSample:
     """The jobs of one seed."""
 
     status: Floats  # (passed, killed, unsuccessful) parts of all jobs
-    jobs: Floats  # (reason,) that failed
+    minutes: tuple[Floats, ...]  # of each reason the run times of its trials
     trials: Floats  # (reason, class)
 
 
-def drawn(seed: int, jobs: int = JOBS) -> FailureSample:
-    """Draw jobs, what becomes of them, and the trials of those that fail."""
-    streams = np.random.default_rng(seed).spawn(6)
-    sizes, _ = philly(streams[0], streams[1], jobs)
-    fate, reason_draw = streams[2].random(jobs), streams[3].random(jobs)
-    fails = fate < failing_by_class(sizes, UNSUCCESSFUL)[size_class(sizes)]
-    killed = ~fails & (streams[4].random(jobs) < KILLED / (1 - UNSUCCESSFUL))
-    reason = pick_reasons(sizes[fails], reason_draw[fails])
-    per_job = np.array([one.trials / one.jobs for one in REASONS])
-    trials = streams[5].geometric(1 / per_job[reason])
-    by_trial, width = np.repeat(reason, trials), np.repeat(size_class(sizes[fails]), trials)
-    status = np.array([np.mean(~fails & ~killed), killed.mean(), fails.mean()])
-    counts = np.zeros((len(REASONS), len(SIZES)))
-    np.add.at(counts, (by_trial, width), 1)
-    return FailureSample(status, np.bincount(reason, minlength=len(REASONS)).astype(float), counts)
-
-
-def _times(row: int, draws: Floats) -> Floats:
-    return np.array([run_time_to_failure(REASONS[row], draw) for draw in draws.tolist()]) / MINUTE_S
+def played(seed: int, jobs: int = JOBS) -> FailureSample:
+    """Play jobs that never wait, and return how they ended and all trials that failed."""
+    scenario = scenario_from_dict(
+        {
+            "seed": seed,
+            "cluster": {"nodes": NODES},
+            "workload": {
+                "generator": "philly-like",
+                "distribution": "philly",
+                "jobs": jobs,
+                "rate_per_hour": 100.0,
+            },
+            "throughputs": {"source": "uniform"},
+            "policy": {"name": "fifo"},
+            "physics": {"fates": "philly", "retries": TRIALS - 1},
+        },
+        Path(),
+    )
+    setup, seen = set_up(scenario), FailedTrials()
+    metrics = setup.metrics()
+    run(setup.scheduler(), virtual_backend(setup), InlinePolicyRunner(setup.policy), [metrics, seen])
+    summary = metrics.figures().summary
+    ends = [summary[f"jobs_{end}"] or 0 for end in ("finished", "cancelled", "failed")]
+    minutes: list[list[float]] = [[] for _ in REASONS]
+    trials = np.zeros((len(REASONS), len(SIZES)))
+    for _, reason, size, ran_s in seen.found:
+        minutes[ROW[reason]].append(ran_s / MINUTE_S)
+        trials[ROW[reason], size_class(np.array([size]))[0]] += 1
+    return FailureSample(np.array(ends) / jobs, tuple(map(np.array, minutes)), trials)
 
 
 def statuses(found: Sequence[FailureSample]) -> list[FigureRow]:
@@ -83,11 +94,14 @@ def statuses(found: Sequence[FailureSample]) -> list[FigureRow]:
     ]
 
 
-def reasons(found: Sequence[FailureSample], seeds: int) -> list[FigureRow]:
-    """Return each reason's median, 90th percentile and mix of sizes beside Table 7."""
+def reasons(found: Sequence[FailureSample]) -> list[FigureRow]:
+    """Return each reason's median, 90th percentile and sizes beside Table 7, checked where enough jobs failed."""
     rows: list[FigureRow] = []
+    mixes = np.zeros((len(REASONS), len(SIZES)))
     for row, reason in enumerate(REASONS):
-        times = [_times(row, np.random.default_rng((seed, row)).random(DRAWS)) for seed in range(seeds)]
+        times, trials = np.concatenate([one.minutes[row] for one in found]), sum(one.trials[row] for one in found)
+        sigma = math.log(reason.p90_min / reason.p50_min) / P90
+        sure = len(times) > 0 and ERRORS * 1.2533 * sigma / math.sqrt(len(times)) < math.log1p(NEAR_MEDIAN)
         for quantity, percent, published in (("rtf_p50", 50, reason.p50_min), ("rtf_p90", 90, reason.p90_min)):
             rows.append(
                 FigureRow(
@@ -96,36 +110,34 @@ def reasons(found: Sequence[FailureSample], seeds: int) -> list[FigureRow]:
                     quantity=quantity,
                     unit="min",
                     published=published,
-                    measured=float(np.percentile(np.concatenate(times), percent)),
-                    tolerance=NEAR_MEDIAN if percent == 50 else None,
+                    measured=float(np.percentile(times, percent)) if len(times) else None,
+                    tolerance=NEAR_MEDIAN if percent == 50 and sure else None,
                     source=TABLE_7,
-                    note=range_note([float(np.percentile(mine, percent)) for mine in times]),
+                    note=f"{len(times):,} trials",
                 )
             )
-        jobs = sum(one.jobs[row] for one in found)
-        rows += _mix(reason.name, np.array(reason.trials_by_size), np.array([one.trials[row] for one in found]), jobs)
-    published = np.array([reason.trials_by_size for reason in REASONS]).sum(axis=0)
-    return rows + _mix("all", published, np.array([one.trials.sum(axis=0) for one in found]), ENOUGH_JOBS)
+        there = np.array(reason.trials_by_size) / reason.trials
+        if len(times):
+            mixes[row] = trials / trials.sum()
+            rows += _mix(reason.name, there, mixes[row], len(times) / TRIALS)
+    weight = np.array([reason.trials for reason in REASONS]) * mixes.any(axis=1)
+    there = np.array([reason.trials_by_size for reason in REASONS]).sum(axis=0)
+    jobs = sum(len(times) for one in found for times in one.minutes) / TRIALS
+    return rows + _mix("all, by the table's trials", there / there.sum(), weight / weight.sum() @ mixes, jobs)
 
 
-def _mix(name: str, published: Ints, trials: Floats, jobs: float) -> list[FigureRow]:
-    """Return the parts of a reason's trials by size, to two points where enough jobs failed for it.
-
-    `trials` is (seed, class).
-    """
-    seen = trials[trials.sum(axis=1) > 0]
-    checked = jobs >= ENOUGH_JOBS
+def _mix(name: str, published: Floats, measured: Floats, jobs: float) -> list[FigureRow]:
+    """Return the parts of a reason's trials by size, to two points where enough jobs failed for it."""
     return [
         FigureRow(
             series="Table 7: trials by size",
             x=f"{name}, {size}",
             quantity="trials",
             unit="of the reason's",
-            published=float(published[column] / published.sum()),
-            measured=float(trials[:, column].sum() / trials.sum()) if len(seen) else None,
-            tolerance=NEAR_SIZE * float(published.sum() / published[column]) if checked and published[column] else None,
+            published=part,
+            measured=mine,
+            tolerance=NEAR_SIZE / part if part and ERRORS * math.sqrt(part * (1 - part) / jobs) < NEAR_SIZE else None,
             source=TABLE_7,
-            note=range_note((seen[:, column] / seen.sum(axis=1)).tolist()),
         )
-        for column, size in enumerate(SIZES)
+        for size, part, mine in zip(SIZES, published.tolist(), measured.tolist(), strict=True)
     ]

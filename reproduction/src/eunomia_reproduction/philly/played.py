@@ -21,7 +21,7 @@ from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.policies.grants.philly import Philly
 from eunomia.records.run import InlinePolicyRunner, run
 from eunomia.scenario import scenario_from_dict
-from eunomia.setup.backend_factory import simulated_world
+from eunomia.setup.backend_factory import virtual_backend
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
 from eunomia.traces.distributions import philly
@@ -92,7 +92,7 @@ def watched(setup: RunConfig, counted: Bools, after_s: float = 0.0) -> Waited:
     assert isinstance(setup.policy, Philly)
     policy = Tallied(setup.policy, after_s)
     metrics, waits = setup.metrics(), WaitCauses()
-    run(replace(setup, policy=policy).scheduler(), simulated_world(setup), InlinePolicyRunner(policy), [metrics, waits])
+    run(replace(setup, policy=policy).scheduler(), virtual_backend(setup), InlinePolicyRunner(policy), [metrics, waits])
     size = np.array([job.scale_factor for job in waits.jobs])
     preempted = metrics.figures().jobs["preemptions"] > 0
     seconds, part = waits.seconds(metrics.end_s)[counted], float(preempted[counted].mean())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eunomia_reproduction.philly import traced
 from eunomia_reproduction.philly.delays import delays, orderings
-from eunomia_reproduction.philly.failures import drawn, reasons, statuses
+from eunomia_reproduction.philly.failures import played, reasons, statuses
 from eunomia_reproduction.philly.played import BUSY, DESCRIBED, LOAD, NEVER, waited
 from eunomia_reproduction.table import FigureRow, FigureTable, Request
 
@@ -17,7 +17,7 @@ PLAYS = {  # load, and the part of the cluster in use from which on jobs are pre
 ORDERED = "at load 1.4"  # at less, few gangs wait
 OF_THE_TRACE = {"from the trace": DESCRIBED, "from the trace without preemption": NEVER}
 NOTES = (
-    "Tables 6 and 7 are inputs of the generator: finding them again says that it draws what it was given.",
+    "Tables 6 and 7 are inputs of the outcome model; here they are counted in the simulated world, trial by trial",
     "a job whose virtual cluster cannot take it within its quota waits for fair share, even where it may borrow; tries "
     "are counted as Table 2 has more waits than there were jobs",
     "racks, quotas, owners and load are modelled; Table 2 depends on all of them, and nothing was fitted to it",
@@ -32,15 +32,15 @@ def reproduce(request: Request) -> FigureTable:
     """Draw and play with ten seeds, or more if asked; with the trace in the reference folder, play that too."""
     trace = traced.read(request.folder(traced.LIKE)) if request.reference is not None else None
     seeds = max(request.seeds, LEAST_SEEDS)
-    found = [drawn(seed) for seed in range(seeds)]
-    rows: list[FigureRow] = [*statuses(found), *reasons(found, seeds)]
+    found = [played(seed) for seed in range(seeds)]
+    rows: list[FigureRow] = [*statuses(found), *reasons(found)]
     for how, (load, above) in PLAYS.items():
-        played = []
+        waits = []
         for seed in range(seeds):
             request.tell(f"philly-tables: {how}, seed {seed + 1} of {seeds}")
-            played.append(waited(seed, preempt_above=above, load=load))
-        rows += delays(played, how)
-        rows += orderings(played, how) if how == ORDERED else []
+            waits.append(waited(seed, preempt_above=above, load=load))
+        rows += delays(waits, how)
+        rows += orderings(waits, how) if how == ORDERED else []
     if trace is None:
         return FigureTable(rows=tuple(rows), notes=NOTES)
     for how, above in OF_THE_TRACE.items():

@@ -1,13 +1,13 @@
-"""Resumes a local run of an earlier process: replays recorded moments, then continues with real ones."""
+"""Resumes a real run of an earlier process: replays recorded moments, then continues with real ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from eunomia.backends.local.world import LocalWorld
-from eunomia.model.decisions import Decision, Renew, Start, Starts, Stop, WakeAt
-from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, Woken
+from eunomia.backends.inputs import RealBackend
+from eunomia.model.decisions import Decision, Renew, SetTimer, Start, Starts, Stop
+from eunomia.model.events import Event, JobFailed, JobFinished, JobSubmitted, Moment, Progressed, TimerFired
 
 
 class ResumedWorld:
@@ -17,7 +17,7 @@ class ResumedWorld:
     after the replay reports how: finished, failed, or lost with a node that has joined again.
     """
 
-    def __init__(self, world: LocalWorld, past: Sequence[Moment], at: float):
+    def __init__(self, world: RealBackend, past: Sequence[Moment], at: float):
         self._world, self._past, self._at = world, past, at
         self._is_live = False
         self._running: dict[str, Start] = {}  # by job; the start without a partner
@@ -60,7 +60,7 @@ class ResumedWorld:
             case Stop(job_ids, epochs):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     self._end(job_id, int(epoch))
-            case WakeAt(at):
+            case SetTimer(at):
                 self._wake = at
             case Renew():
                 pass  # ended gangs get a new lease when they start
@@ -95,5 +95,5 @@ class ResumedWorld:
                 self._end(job_id, epoch)
             case Progressed(job_ids, steps):
                 self._steps.update(zip(job_ids, map(float, steps), strict=True))
-            case Woken():
+            case TimerFired():
                 self._wake = math.inf

@@ -3,12 +3,17 @@
 Standard input: a line of JSON with the command, then orders, one a line: `stop GRACE_S`. Its end means that the
 scheduler has ended, and stops the gang. Standard output: one byte whenever the progress file changes; its end means
 that the gang has ended and the exit record is written. Standard error, inherited, is the job's log.
+
+A command line with `detached` makes a supervisor that outlives its scheduler until the lease ends: orders are read from
+the lease file (`stop`: the grace), it locks the files in `locks` before it launches the gang, and writes who it is to
+the file `record`, so that another scheduler finds it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import math
 import os
@@ -43,7 +48,12 @@ class Supervisor:
 
     def run(self) -> None:
         """Supervise the gang until all of its processes have ended, then write the exit record."""
+        if self.spec.get("detached") and not self.may_launch():
+            return
         self.pid = launch(self.spec["command"])
+        if self.spec.get("detached"):
+            self.write_record(launched=True)
+            self.tell(b"L")
         while self.code is None:
             self.wait()
             self.read_lease()
@@ -52,13 +62,46 @@ class Supervisor:
             self.reap()
         self.kill_remaining()
         self.report_progress()
+        if self.code == 0 and self.spec.get("detached"):
+            write_whole(self.spec["finished"], "{}")
+        self.write_exit()
+
+    def write_exit(self) -> None:
         record = {"code": self.code, "cause": self.cause, "epoch": self.spec["epoch"]}
         write_whole(self.spec["exit"], json.dumps(record))
 
-    def wait(self) -> None:
+    def may_launch(self) -> bool:
+        """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile."""
+        self.write_record(launched=False)
+        handles = [(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), shared) for path, shared in self.spec["locks"]]
+        while not all(locked(handle, shared) for handle, shared in handles):
+            self.wait(REAP_S)
+            self.read_lease()
+            if self.kill_at < math.inf or time.monotonic() >= self.end:
+                self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
+                self.write_exit()
+                return False
+        if os.path.exists(self.spec["exit"]):  # of a supervisor of the same epoch
+            return False
+        if os.path.exists(self.spec["finished"]):  # the gang of an earlier epoch finished while it was being stopped
+            self.code = 0
+            self.write_exit()
+            return False
+        return True
+
+    def write_record(self, *, launched: bool) -> None:
+        pid = os.getpid()
+        record = {"pid": pid, "start": start_time(pid), "epoch": self.spec["epoch"], "launched": launched}
+        write_whole(self.spec["record"], json.dumps(record))
+
+    def tell(self, byte: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the scheduler has ended; standard input ends too
+            os.write(1, byte)
+
+    def wait(self, longest_s: float = POLL_S) -> None:
         """Wait for an order, the end of a child, or the next poll."""
         left = min(self.end, self.kill_at) - time.monotonic()
-        timeout = left if 0 < left < POLL_S else POLL_S
+        timeout = left if 0 < left < longest_s else longest_s
         ready, _, _ = select.select([0, self.wake] if self.reads_orders else [self.wake], [], [], timeout)
         if self.wake in ready:
             os.read(self.wake, 4096)
@@ -71,7 +114,8 @@ class Supervisor:
     def read_orders(self, chunk: bytes) -> None:
         if not chunk:
             self.reads_orders = False
-            self.stop("orphaned", self.spec["grace_s"])
+            if not self.spec.get("detached"):
+                self.stop("orphaned", self.spec["grace_s"])
             return
         *lines, self.orders = (self.orders + chunk).split(b"\n")
         for line in lines:
@@ -80,10 +124,12 @@ class Supervisor:
     def read_lease(self) -> None:
         try:
             with open(self.spec["lease"], encoding="utf-8") as file:
-                end = json.load(file)["end_s"]
+                lease = json.load(file)
         except FileNotFoundError:  # the folder was removed; the last lease remains valid
             return
-        self.end = math.inf if end is None else end
+        self.end = math.inf if lease["end_s"] is None else lease["end_s"]
+        if "stop" in lease:
+            self.stop("asked", lease["stop"])
 
     def enforce(self) -> None:
         now = time.monotonic()
@@ -96,7 +142,8 @@ class Supervisor:
         """TERM now, KILL after the grace. A second call can only shorten the grace."""
         if self.kill_at == math.inf:
             self.cause = cause
-            self.signal_gang(signal.SIGTERM)
+            if self.pid:
+                self.signal_gang(signal.SIGTERM)
         self.kill_at = min(self.kill_at, time.monotonic() + grace_s)
 
     def signal_gang(self, number: int) -> None:
@@ -133,8 +180,7 @@ class Supervisor:
         stamp = _file_state(self.spec["progress"])
         if stamp != self.seen:
             self.seen = stamp
-            with contextlib.suppress(BrokenPipeError):  # the scheduler has ended; standard input ends too
-                os.write(1, b".")
+            self.tell(b".")
 
 
 def launch(command: list[str]) -> int:
@@ -190,6 +236,24 @@ def control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
+def locked(handle: int, shared: bool) -> bool:
+    """Lock an open file if it is free; the lock ends with this process."""
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def start_time(pid: int) -> str:
+    """Return when a process started, in ticks since the boot; "" without /proc. A pid alone names no process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except OSError:
+        return ""
+
+
 def write_whole(path: str, text: str) -> None:
     """Replace a file atomically and durably."""
     draft = f"{path}.draft"
@@ -225,7 +289,8 @@ def _first_line() -> tuple[bytes, bytes]:
 def main() -> None:
     line, rest = _first_line()
     spec = json.loads(line)
-    os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
+    if "lock" in spec:
+        os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
     control(SUBREAPER, 1)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):

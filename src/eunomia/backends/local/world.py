@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from eunomia.backends.inputs import BackendClass, BackendInputs
 from eunomia.backends.local.clock import RunClock
 from eunomia.backends.local.environment import environment_of
 from eunomia.backends.local.environment_filter import check_runnable
 from eunomia.backends.local.gang import LocalGang, lease_end
 from eunomia.backends.local.job_directory import JobFolder, lock
 from eunomia.backends.local.recovery import has_finished, recover_events
-from eunomia.model.decisions import Ask, Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
+from eunomia.model.decisions import Ask, Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
@@ -30,7 +31,7 @@ from eunomia.model.events import (
     Measured,
     Moment,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -41,7 +42,7 @@ Settings = Callable[[str], Mapping[str, Any]]  # job id → settings, called at 
 _log = logging.getLogger(__name__)
 
 
-class LocalWorld:
+class LocalWorld(BackendClass):
     """Starts and stops gangs as decided and reports their events. Close it, or use it with `with`.
 
     Time is in seconds since the first call of `moments`, or continues from the time given to `resume`; it is saved in
@@ -49,6 +50,8 @@ class LocalWorld:
     earlier gangs have left its seats. A gang whose lease lapsed is stopped with a checkpoint and resumes when renewed.
     Raises InvalidInput for jobs that cannot run here, and if another run uses `workdir` for more than `wait_s`.
     """
+
+    real_time = True
 
     def __init__(
         self,
@@ -82,6 +85,25 @@ class LocalWorld:
         self._lock = lock(self._workdir, wait_s)
         self._selector = selectors.DefaultSelector()
         self._closed = False
+
+    @classmethod
+    def check(cls, inputs: BackendInputs) -> None:
+        """Raise InvalidInput for jobs that cannot run here."""
+        check_runnable(inputs.jobs, inputs.topology, inputs.grace_s, os.environ)
+
+    @classmethod
+    def build(cls, inputs: BackendInputs) -> LocalWorld:
+        """Return the backend of a run."""
+        return cls(
+            inputs.jobs,
+            inputs.topology,
+            workdir=inputs.workdir,
+            grace_s=inputs.grace_s,
+            cwd=inputs.folder,
+            settings=inputs.settings,
+            clock=inputs.clock,
+            wait_s=inputs.wait_s,
+        )
 
     def __enter__(self) -> LocalWorld:
         return self
@@ -147,7 +169,7 @@ class LocalWorld:
             case Stop(job_ids, epochs, save):
                 for job_id, epoch in zip(job_ids, epochs, strict=True):
                     self._stop(job_id, epoch, save)
-            case WakeAt(at):
+            case SetTimer(at):
                 self._wake = at
             case Refuse(job_id, why):
                 _log.info("job %r refused: %s", job_id, why)
@@ -164,6 +186,10 @@ class LocalWorld:
     def loss(self, job: Job, steps: float) -> float:
         """Return the last loss that a job reported; nan if none."""
         return self._folder(job).read_loss()
+
+    def log(self, job_id: str) -> Path:
+        """Return the file with the output of a job."""
+        return self._folder(self._jobs[job_id]).log
 
     def close(self) -> None:
         """Stop every gang: TERM, checkpoint, KILL after the grace.
@@ -246,7 +272,7 @@ class LocalWorld:
             events.append(JobSubmitted(self._coming.popleft()))
         if self._wake <= self._at:
             self._wake = math.inf
-            events.append(Woken())
+            events.append(TimerFired())
         return events
 
     def _take_events(self) -> list[Event]:

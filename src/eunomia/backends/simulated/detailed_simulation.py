@@ -72,6 +72,12 @@ class _Repaired:
     nodes: tuple[int, ...]
 
 
+def _least_seconds(job: Job, speeds: PlacedThroughputs) -> float:
+    """Return how long a job runs on its best type; inf where it can run on none."""
+    best = float(speeds.solo_throughput(job.job_type, job.scale_factor).max(initial=0.0))
+    return job.total_steps / best if best > 0 else math.inf
+
+
 class DetailedSimulation(GangSimulation):
     """Every gang is an object; every kind of random event draws from a stream of its own."""
 
@@ -87,7 +93,11 @@ class DetailedSimulation(GangSimulation):
         super().__init__(jobs, topology, **settings)
         self._speeds = speeds
         self._report_draws = np.random.default_rng(self._streams[REPORTS])
-        self._outcomes = self._faults.sample_outcomes(self._jobs, np.random.default_rng(self._streams[OUTCOMES]))
+        least_s = (
+            np.array([_least_seconds(job, speeds) for job in self._jobs]) if self._faults.outcomes else np.zeros(0)
+        )
+        outcomes = np.random.default_rng(self._streams[OUTCOMES])
+        self._outcomes = self._faults.sample_outcomes(self._jobs, least_s, outcomes)
         shares = self._outcomes.share.tolist()
         self._gangs = [Gang(row, job, shares[row]) for row, job in enumerate(self._jobs)]
         self._gang_of = {gang.job.job_id: gang for gang in self._gangs}
@@ -274,9 +284,9 @@ class DetailedSimulation(GangSimulation):
     def _settle(self, gang: Gang) -> None:
         """Set a gang's speed on its seats, neighbours left aside."""
         job, size, mate = gang.job, len(gang.seats), gang.partner
-        gang.alone = gang.beside = float(self._speeds.alone(job.job_type, size)[gang.type])
+        gang.alone = gang.beside = float(self._speeds.solo_throughput(job.job_type, size)[gang.type])
         if mate is not None:
-            gang.beside = float(self._speeds.beside(job.job_type, mate.job.job_type, size)[gang.type])
+            gang.beside = float(self._speeds.packed_throughput(job.job_type, mate.job.job_type, size)[gang.type])
         if gang.beside <= 0:
             type = self._topology.types[gang.type]
             raise RuntimeError(f"job {job.job_id!r} was started on {type}, where it cannot run")
@@ -300,7 +310,7 @@ class DetailedSimulation(GangSimulation):
         """Return the seconds of work left, in the shape that the job asked for."""
         job, rate = gang.job, gang.rate
         if len(gang.seats) != job.scale_factor:
-            rate = float(self._speeds.alone(job.job_type, job.scale_factor)[gang.type]) or rate
+            rate = float(self._speeds.solo_throughput(job.job_type, job.scale_factor)[gang.type]) or rate
         return gang.left / rate
 
     def _refresh(self, rows: list[int]) -> None:

@@ -44,11 +44,11 @@ class FaultModel:
         """How racks are lost."""
         return Rate(per_hour=self.rack_failures_per_hour, repair_s=self.rack_repair_s, fixed=self.repairs_fixed)
 
-    def sample_outcomes(self, jobs: Sequence[Job], rng: np.random.Generator) -> JobOutcomes:
-        """Draw the outcome of each job."""
+    def sample_outcomes(self, jobs: Sequence[Job], seconds: Floats, rng: np.random.Generator) -> JobOutcomes:
+        """Draw the outcome of each job; seconds (job,) are what each runs at least if it passes."""
         if self.outcomes is None:
-            return JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0)
-        return self.outcomes.sample(jobs, rng)
+            return JobOutcomes(np.full(len(jobs), -1), np.ones(len(jobs)), 0, np.arange(len(jobs)))
+        return self.outcomes.sample(jobs, seconds, rng)
 
     def cancellations(self, jobs: Sequence[Job], rng: np.random.Generator) -> list[tuple[float, Event]]:
         """Draw which jobs are cancelled, and when."""

@@ -14,10 +14,10 @@ from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.rates import Rates
 from eunomia.backends.simulated.virtual_clock import VirtualClock
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.model.decisions import Decision, Flow
+from eunomia.model.decisions import Decision, SetShares
 from eunomia.model.events import Event, JobFinished
 from eunomia.model.job import Job
-from eunomia.model.losses import HELD_FOR, Losses
+from eunomia.model.losses import LOSS_REASONS, Losses
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
@@ -54,7 +54,7 @@ class FluidSimulation(VirtualClock):
     def losses(self, until: float) -> Losses:
         """Return what the accelerator-seconds received by the end of the run, `until`, were used for."""
         self._flow_to(until)
-        lost = dict.fromkeys(HELD_FOR, 0.0)
+        lost = dict.fromkeys(LOSS_REASONS, 0.0)
         lost["sharing"], lost["cancelled_jobs"] = self._sharing, float(self._useful[self._cancelled].sum())
         return Losses(float(self._useful[~self._cancelled].sum()), lost)
 
@@ -85,7 +85,7 @@ class FluidSimulation(VirtualClock):
 
     def carry_out(self, decision: Decision) -> None:
         """Apply a decision at once."""
-        if isinstance(decision, Flow):
+        if isinstance(decision, SetShares):
             self._set_shares(decision)
         else:
             super().carry_out(decision)
@@ -100,7 +100,7 @@ class FluidSimulation(VirtualClock):
     def _has_ended(self, row: int) -> bool:
         return not self._alive[row]
 
-    def _set_shares(self, order: Flow) -> None:
+    def _set_shares(self, order: SetShares) -> None:
         """Set the shares of all jobs from now on."""
         self._flow_to(self._at)
         job, mate = self._register.rows(order.jobs), self._register.rows(order.partners)
@@ -115,7 +115,7 @@ class FluidSimulation(VirtualClock):
         whole = np.bincount(job, self._x * self._rate, minlength=1)[job]
         self._ends, self._slack = np.asarray(self._at + self._to_do[job] / whole), _TOLERANCE * self._total[job] / whole
 
-    def _speeds(self, job: Ints, mate: Ints, order: Flow) -> tuple[Floats, Floats]:
+    def _speeds(self, job: Ints, mate: Ints, order: SetShares) -> tuple[Floats, Floats]:
         """Return steps/s of each entry, (entry,): at present, and without a partner."""
         rates = self._rates
         kind = rates.kind_of[rates.model[job], order.sizes]

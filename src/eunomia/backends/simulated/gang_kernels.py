@@ -115,6 +115,24 @@ def _run(gang: Array, at: float, rate: float, start_s: float, later_s: Floats, f
     gang["fails_at"] = gang["since"] + fails_in
 
 
+@kernel(allocates=False, forceinline=True)
+def start_alone(
+    gangs: Array, heap: Array, counts: Ints, row: int, kind: int, type: int, size: int, epoch: int, at: float,
+    rate: float, start_s: float, later_s: Floats,
+) -> None:  # fmt: skip
+    """Start a gang without a partner, a limit of steps or a chance failure."""
+    _seat(gangs[row], kind, type, size, -1, epoch, np.inf)
+    _run(gangs[row], at, rate, start_s, later_s, np.inf)
+    _foresee(gangs, heap, counts, row)
+
+
+@kernel(allocates=False, forceinline=True)
+def finish(gangs: Array, heap: Array, counts: Ints, alone: Floats, row: int, at: float) -> None:
+    """Complete a job."""
+    _halt(gangs, heap, counts, alone, row, at, True, 0.0)
+    gangs[row]["epoch"] = ENDED
+
+
 @kernel(allocates=False)
 def strangers(gangs: Array, rows: Ints, mates: Ints, first: Ints, kind_of: Ints, pair_of: Ints) -> bool:
     """Return whether a pair is to start whose speeds beside each other are not looked up yet."""
@@ -273,9 +291,9 @@ def end_due(
             how[count] = FAILED if gang["failures"] <= gang["retries"] else FAILED_FOR_GOOD
             gang["outcome"] = GAVE_UP if how[count] == FAILED_FOR_GOOD else gang["outcome"]
         else:
-            _halt(gangs, heap, counts, alone, row, at, True, checkpoint_every)
+            finish(gangs, heap, counts, alone, row, at)
             how[count] = FINISHED
-        if how[count] != FAILED:
+        if how[count] == FAILED_FOR_GOOD:
             gang["epoch"] = ENDED
         count += 1
     note_next(heap, counts, next_end)

@@ -20,7 +20,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Array
-from eunomia.model.losses import HELD_FOR, Losses
+from eunomia.model.losses import LOSS_REASONS, Losses
 
 KEPT, GAVE_UP, CANCELLED = 0, 1, 2  # outcome of a job: its work counts, it failed for good, it was cancelled
 TOLERANCE = 1e-9  # of a time: differences below this are rounding
@@ -79,7 +79,7 @@ def undo(gang: Array, steps: float, alone: float) -> None:
 def total_losses(gangs: Array) -> Losses:
     """Return the sums over all jobs."""
     useful, outcome = gangs["useful"], gangs["outcome"]
-    lost = dict.fromkeys(HELD_FOR, 0.0)
+    lost = dict.fromkeys(LOSS_REASONS, 0.0)
     for what in ("start", "restore", "sharing", "rolled_back", "standing"):
         lost[what] = float(gangs[what].sum())
     lost["failed_jobs"] = float(useful[outcome == GAVE_UP].sum())
@@ -103,7 +103,7 @@ class LossAccount:
     """Sums of accelerator-seconds by loss, and each job's useful ones so far."""
 
     worth: list[float]  # (job,)
-    lost: dict[str, float] = field(default_factory=lambda: dict.fromkeys(HELD_FOR, 0.0))
+    lost: dict[str, float] = field(default_factory=lambda: dict.fromkeys(LOSS_REASONS, 0.0))
 
     def work(self, job: int, lease: LeaseSpan, seconds: float) -> None:
         """Split a span of work by the formulas above."""

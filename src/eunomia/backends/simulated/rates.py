@@ -25,7 +25,7 @@ class Rates:
         self.kind_of = np.full((max(len(models), 1), self.widest + 1), -1)  # (job type, size), -1 = no job has it
         for kind, (name, size) in enumerate(self._kinds):
             self.kind_of[models[name], size] = kind
-        alone = [speeds.alone(name, size) for name, size in self._kinds]
+        alone = [speeds.solo_throughput(name, size) for name, size in self._kinds]
         self.alone: Floats = np.array(alone, dtype=float).reshape(-1, len(speeds.types))  # (kind, type) steps/s
         self.pair_of: Ints = np.empty((0, 0), dtype=np.int64)  # (kind, kind), -1 = not looked up yet
         self.beside: Floats = np.empty((0, len(speeds.types)))  # (pair, type) steps/s of the first
@@ -40,4 +40,4 @@ class Rates:
                 if self.pair_of[kind, beside] < 0:
                     (name, size), (partner, _) = self._kinds[kind], self._kinds[beside]
                     self.pair_of[kind, beside] = len(self.beside)
-                    self.beside = np.vstack((self.beside, self._speeds.beside(name, partner, size)))
+                    self.beside = np.vstack((self.beside, self._speeds.packed_throughput(name, partner, size)))

@@ -7,7 +7,8 @@ are in `detailed_simulation`, which is slower.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,15 +16,18 @@ import numpy as np
 from eunomia.backends.simulated import gang_kernels as kernels
 from eunomia.backends.simulated.completion_heap import no_ends
 from eunomia.backends.simulated.gang_kernels import ENDED, FAILED, FINE, FINISHED, GANG
+from eunomia.backends.simulated.implied_moments import ImpliedMoments
 from eunomia.backends.simulated.loss_accounting import CANCELLED, GAVE_UP, total_losses
 from eunomia.backends.simulated.rates import Rates
 from eunomia.backends.simulated.stall_detection import running_epochs
 from eunomia.backends.simulated.virtual_clock import OUTAGES, GangSettings, GangSimulation
+from eunomia.core.scheduler import Scheduler
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.model.decisions import Renew, Starts, Stop
 from eunomia.model.events import Event, JobFailed, JobFinished, NodeJoined, NodeLost, Progressed
 from eunomia.model.job import Job
 from eunomia.model.losses import Losses
+from eunomia.model.moment_batch import MomentBatch
 from eunomia.model.speeds import Speeds
 from eunomia.model.topology import Topology
 
@@ -45,6 +49,7 @@ class Simulation(GangSimulation):
         self._next_end = np.full(1, np.inf)  # of a gang
         self._ends = (self._gangs, *no_ends(len(self._jobs)), self._next_end)
         self._room = tuple(np.empty(_AT_ONCE, dtype=np.int64) for _ in range(3))
+        self._implied: ImpliedMoments | None = None
         self._limited = False  # some lease had a limit of steps
         self._reports: list[tuple[Ints, Floats]] = []  # rows and safe steps of jobs that just stopped
         self._away = 0  # machines that are out of service
@@ -55,6 +60,26 @@ class Simulation(GangSimulation):
         """Return what held seats were used for up to the end of the run, `until`."""
         kernels.settle(self._gangs, until, self._rates.alone)
         return total_losses(self._gangs)
+
+    def implied(self, scheduler: Scheduler) -> Iterator[MomentBatch]:
+        """Play the next moments as far as the scheduler's decisions are implied by what its policy promises."""
+        if self._faults.job_failures_per_hour > 0 or self._reports or self._timer < math.inf:
+            return
+        if self._implied is None:
+            ending = {"failed", "cancelled"} if self._replay_status else set()
+            finishes = np.array([job.status not in ending for job in self._jobs], dtype=bool)
+            world = self._topology.type, self._rates.kind_of, self._rates.alone, self._start_s, self._later_s
+            arrivals = np.array(self._arrivals)
+            self._implied = ImpliedMoments(scheduler, self._jobs, arrivals, finishes, (*self._ends, *world))
+        if not self._register.agrees(scheduler.state.ids):
+            return
+        horizon = self._future[0][0] if self._future else math.inf
+        for batch in self._implied.play(self._arrived, horizon):
+            self._arrived += len(batch.submitted)
+            self._unfinished -= len(batch) - len(batch.submitted)
+            self._starts += int((batch.started >= 0).sum())
+            self._at = batch.at.item(-1)
+            yield batch
 
     # ---- what happens ----------------------------------------------------------------------------------------
 

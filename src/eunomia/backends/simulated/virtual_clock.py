@@ -16,7 +16,7 @@ import numpy as np
 from eunomia.backends.simulated.fault_model import FaultModel
 from eunomia.backends.simulated.stall_detection import StallDetector
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.decisions import Decision, Refuse, Renew, Start, Starts, Stop, WakeAt
+from eunomia.model.decisions import Decision, Refuse, Renew, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
     Event,
     JobCancelled,
@@ -26,7 +26,7 @@ from eunomia.model.events import (
     JobResumed,
     JobSubmitted,
     Moment,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job import Job
 from eunomia.model.overheads import Overheads
@@ -83,7 +83,7 @@ class VirtualClock:
             events += self._happen_now()
             if self._timer <= at:
                 self._timer = math.inf
-                events.append(Woken())
+                events.append(TimerFired())
             if len(events) > 1:
                 self._shuffles.shuffle(events)
             if events:
@@ -98,7 +98,7 @@ class VirtualClock:
                 self._start(Starts.of(decision))
             case Stop():
                 self._stop(decision)
-            case WakeAt(at):
+            case SetTimer(at):
                 self._timer = at
             case Renew():
                 self._renew(decision)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
-from eunomia.model.policy import Door
+from eunomia.model.policy import AnswerType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Fluid(MechanismConfig):
     """
 
     name: ClassVar[str] = "ideal"
-    answers: ClassVar[frozenset[Door]] = frozenset({"shares"})
+    answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares"})
     unsupported: ClassVar[frozenset[str]] = frozenset({"backend", "overheads", "status", "failures", "seats"})
     because: ClassVar[str] = "under the mechanism ideal no gang has seats, so none is started, moved or lost"
     no_such_key: ClassVar[str] = ": it has neither leases nor rounds"

@@ -9,7 +9,7 @@ from eunomia.core.check import check_lives
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.answers import InvalidAnswer
 from eunomia.model.arrays import NO_INTS, Bools, Floats, Ints
-from eunomia.model.decisions import Flow
+from eunomia.model.decisions import SetShares
 from eunomia.model.job_lifecycle import Cause, Stage
 
 _ROUNDING = 1e-6  # of a share and of a type; what more than that is too much is a policy's mistake
@@ -66,10 +66,10 @@ class FluidShares:
         held = self.x * self.size * np.where(self.partner >= 0, 0.5, 1.0)
         return np.asarray(np.bincount(self.type, held, minlength=len(self._sched.state.capacity)), dtype=float)
 
-    def order(self) -> Flow:
+    def order(self) -> SetShares:
         """Return the decision for the backend."""
         names = self._sched.state.names
-        return Flow(names(self.job), self.type, self.x, self.size, names(self.partner))
+        return SetShares(names(self.job), self.type, self.x, self.size, names(self.partner))
 
     def check(self) -> None:
         """Raise `BrokenInvariant` or InvalidAnswer unless jobs and shares agree. The cost grows with jobs."""
@@ -101,7 +101,7 @@ class FluidShares:
         odd = np.flatnonzero(~two & (self.size != self._sched.state.jobs.scale_factor[self.job]))
         for entry in odd.tolist():
             job = submitted[int(self.job[entry])]
-            rate[entry] = belief.speeds.alone(job.job_type, int(self.size[entry]))[self.type[entry]]
+            rate[entry] = belief.speeds.solo_throughput(job.job_type, int(self.size[entry]))[self.type[entry]]
         return np.asarray(rate)
 
     def _mark_running(self) -> None:

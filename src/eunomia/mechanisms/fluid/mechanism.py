@@ -1,4 +1,4 @@
-"""Applies shares exactly, on a backend that can divide time: takes events, returns a `Flow`.
+"""Applies shares exactly, on a backend that can divide time: takes events, returns `SetShares`.
 
 State, ledger and belief are the core's, so that records, metrics and explanations read them as they read those of
 leases. A job runs while it has a share, and waits while it has none; it never holds a seat.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from eunomia.core.mechanism import Core, Mechanism, MechanismConfig
-from eunomia.model.policy import Door, PolicyInfo
+from eunomia.model.policy import AnswerType, PolicyInfo
 from eunomia.model.spelling_suggestions import nearest
 
 DEFAULT_VISIT = ("v100", "p100", "k80")
@@ -32,7 +32,7 @@ class GavelRounds(MechanismConfig):
     """
 
     name: ClassVar[str] = "gavel"
-    answers: ClassVar[frozenset[Door]] = frozenset({"shares", "order"})
+    answers: ClassVar[frozenset[AnswerType]] = frozenset({"shares", "order"})
     unsupported: ClassVar[frozenset[str]] = frozenset(
         {"backend", "overheads", "status", "failures", "noise", "physics"}
     )
@@ -88,7 +88,7 @@ class GavelRounds(MechanismConfig):
     @classmethod
     def for_policy(cls, info: PolicyInfo) -> dict[str, Any]:
         """Return what Gavel's clock does differently from policy to policy."""
-        return {"pairs": "paired" in info.needs, "fill": info.backfills}
+        return {"pairs": "packed_throughput" in info.needs, "fill": info.backfills}
 
     @classmethod
     def of(cls, said: Mapping[str, Any], jobs: int) -> Self:

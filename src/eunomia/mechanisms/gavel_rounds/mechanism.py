@@ -19,7 +19,7 @@ from eunomia.mechanisms.gavel_rounds.round_decisions import RoundSeats
 from eunomia.mechanisms.gavel_rounds.round_progress import RoundClock
 from eunomia.model.answers import Answer, InvalidAnswer, Order, Shares
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.decisions import Decision, Refuse, Stop, WakeAt
+from eunomia.model.decisions import Decision, Refuse, SetTimer, Stop
 from eunomia.model.events import (
     Answered,
     AppFinished,
@@ -30,13 +30,13 @@ from eunomia.model.events import (
     Measured,
     Moment,
     Progressed,
-    Woken,
+    TimerFired,
 )
 from eunomia.model.job_lifecycle import Cause, Stage
 
 _PATIENCE = 20  # asks at one instant; gangs without a step to do are dropped after fewer
 # Gavel's simulator runs gangs until a round ends, without pauses, failures or lost machines; the clock counts steps.
-_COUNTED = (JobFinished, JobUpdated, Measured, AppFinished, Woken)
+_COUNTED = (JobFinished, JobUpdated, Measured, AppFinished, TimerFired)
 
 
 class GavelMechanism(Mechanism):
@@ -116,7 +116,7 @@ class GavelMechanism(Mechanism):
     def set_timer(self, at: float, decisions: list[Decision]) -> None:
         """Wake when the round ends that has just begun."""
         if self._wake_at_end:
-            decisions.append(WakeAt(self.clock.end))
+            decisions.append(SetTimer(self.clock.end))
             self._wake_at_end = False
 
     def _demand_steps(self, at: float) -> None:
@@ -163,7 +163,7 @@ class GavelMechanism(Mechanism):
         """Return what the policy needs to see; progress and seats as Gavel accounts them."""
         jobs = self.clock.jobs
         columns = super().columns(at, rows)
-        if self.info.door == "order":  # a job that fills in for a round holds no seats
+        if self.info.answer_type == "order":  # a job that fills in for a round holds no seats
             mine = np.full(len(self.state.jobs), -1, dtype=np.int64)
             mine[: len(self._by_right)] = self._by_right
             on_type = mine[rows]
@@ -171,7 +171,7 @@ class GavelMechanism(Mechanism):
             on_type = self.state.jobs.on_type[rows]
         own = {
             "remaining": (jobs.total - jobs.done)[rows],
-            "received": jobs.held[rows],
+            "held_time_by_type": jobs.held[rows],
             "service": jobs.held[rows].sum(axis=1) * jobs.size[rows],
             "on_type": on_type,
             "running": on_type >= 0,
@@ -200,4 +200,4 @@ class GavelMechanism(Mechanism):
     def _beside(self, mine: int, other: int) -> Floats:
         """Return steps/s of one job beside another of its size, (type,)."""
         jobs = self.state.submitted
-        return self.belief.speeds.beside(jobs[mine].job_type, jobs[other].job_type, jobs[mine].scale_factor)
+        return self.belief.speeds.packed_throughput(jobs[mine].job_type, jobs[other].job_type, jobs[mine].scale_factor)

@@ -36,9 +36,8 @@ def _widest_first(on: Ints, sizes: Ints, widest: int, place: Ints, order: Ints) 
         place[k] += 1
 
 
-@kernel(allocates=False)
-def _seat(
-    order: Ints,
+@kernel()
+def seat(
     chosen: Ints,
     on: Ints,
     sizes: Ints,
@@ -52,10 +51,18 @@ def _seat(
     seats: Ints,
     start: Ints,
     kept: Bools,
-    given: Bools,
-    seated: Ints,
-) -> int:
-    """Place entries in `order`, as `seat` says; return how many are placed."""
+) -> Ints:
+    """Place entries; return which of `chosen` are placed, by type, then size, those that stay first.
+
+    chosen, on, sizes, placed (row,): entry, its type and size, whether it gets seats at all. devices, begin: those of
+    type j, in order, are devices[begin[j]:begin[j + 1]]. `head`, `last_type` (entry,) and
+    `chain` (device,) give seats of entries in the round before. Seats of the i-th placed are
+    seats[start[i]:start[i + 1]]; `kept` (row,) marks entries that keep their seats.
+    """
+    rows, widest = len(chosen), sizes.max() if len(chosen) else 1
+    order, seated = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    _widest_first(on, sizes, widest, np.empty((len(begin) - 1) * widest, np.int64), order)
+    given = np.zeros(len(chain), np.bool_)
     n = filled = low = pointer = 0
     type = -1
     start[0] = 0
@@ -94,41 +101,7 @@ def _seat(
             n += 1
             start[n] = filled
         low = high
-    return n
-
-
-@kernel()
-def seat(
-    chosen: Ints,
-    on: Ints,
-    sizes: Ints,
-    placed: Bools,
-    devices: Ints,
-    begin: Ints,
-    head: Ints,
-    last_type: Ints,
-    chain: Ints,
-    sticky: bool,
-    seats: Ints,
-    start: Ints,
-    kept: Bools,
-) -> Ints:
-    """Place entries; return which of `chosen` are placed, by type, then size, those that stay first.
-
-    chosen, on, sizes, placed (row,): entry, its type and size, whether it gets seats at all. devices, begin: those of
-    type j, in order, are devices[begin[j]:begin[j + 1]]. `head`, `last_type` (entry,) and
-    `chain` (device,) give seats of entries in the round before. Seats of the i-th placed are
-    seats[start[i]:start[i + 1]]; `kept` (row,) marks entries that keep their seats.
-    """
-    n, widest = len(chosen), sizes.max() if len(chosen) else 1
-    order, seated = np.empty(n, np.int64), np.empty(n, np.int64)
-    _widest_first(on, sizes, widest, np.empty((len(begin) - 1) * widest, np.int64), order)
-    given = np.zeros(len(chain), np.bool_)
-    count = _seat(
-        order, chosen, on, sizes, placed, devices, begin, head, last_type, chain, sticky, seats, start, kept, given,
-        seated,
-    )  # fmt: skip
-    return seated[:count]
+    return seated[:n]
 
 
 @kernel(allocates=False)

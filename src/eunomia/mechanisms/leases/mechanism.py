@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.core.answer_rows import PendingAsk, job_columns, sizes_of
-from eunomia.core.apply_answer import AnswerPlacer, place_one_gang
-from eunomia.core.mechanism import Core, Mechanism
+from eunomia.core.apply_answer import AnswerPlacer, apply_implied
+from eunomia.core.mechanism import Core, ImpliedRule, Mechanism
+from eunomia.core.placement_pass import ASK, KEPT, STARTED
 from eunomia.mechanisms.leases.config import Leases
 from eunomia.mechanisms.leases.lease_extension import extend_leases, settle_extensions
 from eunomia.mechanisms.service_deficits import ServiceDeficits
@@ -26,9 +27,10 @@ class LeaseMechanism(Mechanism):
         super().__init__(core)
         self.leases = leases
         self.deficits = ServiceDeficits(len(self.state.topology.types))
-        endless = self.info.complete and self.info.door == "order" and math.isinf(leases.length)
+        endless = self.info.covers_all_jobs and self.info.answer_type == "order" and math.isinf(leases.length)
         # The policy's promises say what it would answer, unless running jobs may move to a faster type.
         self._may_skip_asks = endless and not (leases.recall and len(self.state.topology.types) > 1)
+        self._rule = ImpliedRule(not self.info.jobs_independent or leases.recall, leases.recall)
         self._fresh: tuple[Answer, PendingAsk] | None = None  # an answer and its candidates, not carried out yet
         self._candidates: PendingAsk | None = None
         self._line: Ints | None = None  # rows of the deficits that the last pass went by
@@ -39,7 +41,7 @@ class LeaseMechanism(Mechanism):
     def receive(self, moment: Moment, decisions: list[Decision]) -> None:
         """Apply events to the state; while no job waits, count them as known to the policy."""
         super().receive(moment, decisions)
-        if not self.info.renews:
+        if not self.info.renews_leases:
             return
         if self._no_contention:
             self.asked.note_changes()
@@ -54,56 +56,59 @@ class LeaseMechanism(Mechanism):
 
     def asks(self, at: float, decisions: list[Decision]) -> bool:
         """Return whether an answer is needed that could change anything now, and could say more than one thing."""
-        return self.asked.pending is None and self._must_ask(at) and not self._place_without_ask(at, decisions)
+        if self.asked.pending is not None:
+            return False
+        if self._may_skip_asks and not self.state.own_lease_ends:
+            return self._is_due(at) and self._apply_implied(at, decisions) == ASK
+        return self._must_ask(at)
 
     def shown(self) -> Ints:
         """Return the jobs that an answer could seat: all, or those that wait where no running job can be moved."""
         active = self.state.active
-        if self._may_skip_asks and self.info.separable and not self.leases.recall:
+        if self._may_skip_asks and self.info.jobs_independent and not self.leases.recall:
             return active[self.state.jobs.on_type[active] < 0]
         return active.copy()
 
     @property
     def _no_contention(self) -> bool:
         """Whether no job waits; every running job then keeps its seats, by what the policy promises."""
-        return self.info.renews and self.state.waiting == 0 and not self.state.own_lease_ends
+        return self.info.renews_leases and self.state.waiting == 0 and not self.state.own_lease_ends
+
+    def _is_due(self, at: float) -> bool:
+        """Return whether something changed since the last ask, or its answer holds no longer."""
+        return self.asked.is_stale or at >= self.asked.again_at
 
     def _must_ask(self, at: float) -> bool:
         """Return whether an answer is needed and could change anything now."""
-        state, cut = self.state, self.leases
-        due = self.asked.is_stale or at >= self.asked.again_at
-        if self._may_skip_asks and not state.own_lease_ends:
-            return state.waiting > 0 and due and (cut.recall or bool(state.floor.free.any()))
+        state, cut, due = self.state, self.leases, self._is_due(at)
         if state.alive == 0 or self._no_contention:
             return False
         rounds = cut.is_boundary(at)
-        if self.info.door == "shares":
+        if self.info.answer_type == "shares":
             return due and (rounds or not cut.aligned) and at >= self.asked.last_at + cut.solve_gap
         if (rounds or cut.next_end(state) <= at) and (due or at > self.asked.last_at):
             return True  # once: what else happens at this instant may come of the answer itself
-        if due and self.info.door == "order" and self._single_shapes:
+        if due and self.info.answer_type == "order" and self._single_shapes:
             free = bool(state.floor.free.any())
             if state.waiting:
                 return cut.recall or free
             return cut.recall and free and len(state.capacity) > 1  # a running job may move to a faster type
         return due
 
-    def _place_without_ask(self, at: float, decisions: list[Decision]) -> bool:
-        """Carry out an answer that could only say one thing; False when the policy must be asked.
-
-        That is so when a single waiting job fits and no running job can be moved, by what the policy promises: the
-        other waiting jobs are passed over (separable), or there are none (complete).
-        """
-        state, cut = self.state, self.leases
-        if not self._may_skip_asks or (not (self.info.separable and not cut.recall) and state.waiting > 1):
-            return False
-        fits, start = place_one_gang(self.sched, at, cut.until(at))
-        if fits > 1 or (fits == 0 and cut.recall):
-            return False
+    def _apply_implied(self, at: float, decisions: list[Decision]) -> int:
+        """Apply an answer that could only say one thing; return a constant of `core.placement_pass`."""
+        implied, start = apply_implied(self.sched, at, math.inf, alone=self._rule.alone, recall=self._rule.recall)
         if start is not None:
             decisions.append(start)
-        self.asked.note_changes()
-        return True
+        if implied in (KEPT, STARTED):
+            self.asked.note_changes()
+        return implied
+
+    @property
+    def implied_rule(self) -> ImpliedRule | None:
+        """How events are followed whose answer is implied, while no timer is set and no answer pending."""
+        known = self._may_skip_asks and not self.info.renews_leases and not self.state.own_lease_ends
+        return self._rule if known and self.asked.pending is None and self._timer == math.inf else None
 
     # ---- placement -------------------------------------------------------------------------------------------
 
@@ -127,7 +132,7 @@ class LeaseMechanism(Mechanism):
         """Give seats by the last answer; of shares, also when leases ended since."""
         fresh, self._fresh = self._fresh, None
         if fresh is None:
-            if self.info.door == "shares" and self._seats_may_change(at):
+            if self.info.answer_type == "shares" and self._seats_may_change(at):
                 self._settle_shares(at, decisions)
             return False
         answer, named = fresh
@@ -190,7 +195,7 @@ class LeaseMechanism(Mechanism):
     def _gap_ends(self, at: float) -> float:
         """Return when an ask that is due may be made again; inf when none waits for that."""
         due = self.asked.is_stale or self.asked.again_at <= at
-        spaced = due and self.info.door == "shares" and not self.leases.aligned
+        spaced = due and self.info.answer_type == "shares" and not self.leases.aligned
         return self.asked.last_at + self.leases.solve_gap if spaced else math.inf
 
     def _extend_rounds(self, quiet: bool, at: float, decisions: list[Decision]) -> None:
@@ -211,7 +216,7 @@ class LeaseMechanism(Mechanism):
         """Return whether the next common end would change nothing."""
         if self.asked.is_stale or self.asked.pending is not None:
             return False
-        if self.info.door == "shares":
+        if self.info.answer_type == "shares":
             return self.deficits.settled(self.state)
         return self.state.waiting == 0 and self._single_shapes  # in another shape a job may go faster by then
 
@@ -229,6 +234,6 @@ class LeaseMechanism(Mechanism):
         """Return type and share of a job that has received all that it is owed by now; else nothing."""
         deficits = self.deficits
         mine = deficits.job == row
-        if self.info.door != "shares" or not mine.any() or (deficits.lag[mine] > 0).any():
+        if self.info.answer_type != "shares" or not mine.any() or (deficits.lag[mine] > 0).any():
             return ()
         return list(zip(deficits.type[mine].tolist(), deficits.x[mine].tolist(), strict=True))

@@ -53,7 +53,7 @@ class Consolidated:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="consolidated",
-        door="grants",
+        answer_type="grants",
         objective="serve a queue with every gang on as few machines as it needs",
         technique="queue with consolidated placement",
         paper="Hu et al., Helios, SC 2021 (its fifo, sjf and srtf)",

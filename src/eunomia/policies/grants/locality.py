@@ -41,7 +41,7 @@ class Locality:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="locality",
-        door="grants",
+        answer_type="grants",
         objective="gangs on as few nodes as possible",
         technique="greedy placement",
         paper="Mahajan et al., Themis, NSDI 2020 (its Gandiva baseline)",

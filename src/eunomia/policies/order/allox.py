@@ -58,7 +58,7 @@ class Allox:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="allox",
-        door="order",
+        answer_type="order",
         objective="least mean completion time without preemption",
         technique="minimum-cost matching of jobs to queue positions",
         paper="Le et al., AlloX, EuroSys 2020",

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eunomia.model.answers import Order
-from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.rounding import rising
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -39,19 +39,19 @@ class ByWeight:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="by_weight",
-        door="order",
+        answer_type="order",
         objective="serve by priority",
         technique="preemptive priority by weight",
         paper="Rasley et al., HyperDrive, Middleware 2017",
         taxonomy=Taxonomy(objectives=(), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"weight"},
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=RECALLABLE,
     )
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        promises(self, complete=self.types == "fastest", separable=True)
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the largest weight first."""

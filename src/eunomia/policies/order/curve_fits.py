@@ -33,7 +33,9 @@ def declare_curves(policy: Policy, curves: str) -> None:
     if curves == "fitted":
         info = policy.info
         needs = info.needs - {"loss_curve"} | {"losses"}
-        object.__setattr__(policy, "info", replace(info, needs=needs, remembers={**info.remembers, **REMEMBERS}))
+        object.__setattr__(
+            policy, "info", replace(info, needs=needs, memory_columns={**info.memory_columns, **REMEMBERS})
+        )
 
 
 def median_curves(view: View) -> Floats:

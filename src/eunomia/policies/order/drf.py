@@ -51,12 +51,12 @@ class Drf:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="drf",
-        door="order",
+        answer_type="order",
         objective="equal dominant shares of tenants",
         technique="progressive filling",
         paper="Ghodsi et al., NSDI 2011",
         taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "instant"), heterogeneity="partial"),
-        needs=NEEDS | {"tenant", "tenants", "demand", "room"},
+        needs=NEEDS | {"tenant", "tenants", "demand", "host_capacity"},
         mechanism=ENDLESS,
     )
 
@@ -69,7 +69,7 @@ class Drf:
         runs = view.on_type >= 0
         kept = np.flatnonzero(runs & (not self.preempt))
         line = np.argsort(~runs, kind="stable") if self.preempt else np.flatnonzero(~runs)
-        infeasible = np.asarray((view.demand > view.room).any(axis=1))
+        infeasible = np.asarray((view.demand > view.host_capacity).any(axis=1))
         fits: Bools = runnable(view).any(axis=1) & ~infeasible
         served = self._fill(view, line[fits[line]], kept)
         why = dict.fromkeys(
@@ -90,7 +90,7 @@ class Drf:
                 wanted=_demands(view, line),
                 choices=(view.throughput[line] > 0).sum(axis=1),
             ),
-            total=np.concatenate((view.capacity, view.room)),
+            total=np.concatenate((view.capacity, view.host_capacity)),
             used=used,
             weight=whole_shares(view.tenants.weight, view.tenants.parent),
             strict=self.strict,

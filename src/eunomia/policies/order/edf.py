@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Order, Rows
-from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
@@ -47,20 +47,20 @@ class Edf:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="edf",
-        door="order",
+        answer_type="order",
         objective="meet deadlines",
         technique="preemptive priority by deadline",
         paper="Liu and Layland, JACM 1973",
         taxonomy=Taxonomy(objectives=("deadline",), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"deadline"},
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=RECALLABLE,
     )
 
     def __post_init__(self) -> None:
         check_late(self.late)
         check_types(self.types)
-        promises(self, complete=self.types == "fastest", separable=True)
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the earliest deadline first."""

@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from eunomia.model.answers import Misfit, Order
-from eunomia.model.policy import ENDLESS, PolicyInfo, promises
+from eunomia.model.policy import ENDLESS, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
@@ -48,13 +48,13 @@ class Fifo:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="fifo",
-        door="order",
+        answer_type="order",
         objective="serve in order of arrival",
         technique="queue, with or without backfilling",
         paper="folklore; EASY: Lifka, JSSPP 1995",
         taxonomy=Taxonomy(objectives=(), heterogeneity="partial"),
         needs=NEEDS,
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=ENDLESS,
         backfills=False,
     )
@@ -63,7 +63,7 @@ class Fifo:
         check_types(self.types)
         if self.backfill not in _MISFIT:
             raise ValueError(f"backfill is {self.backfill!r}; it is 'none', 'skip' or 'easy'")
-        promises(self, complete=self.types == "fastest", separable=self.backfill == "skip")
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=self.backfill == "skip")
 
     def decide(self, view: View) -> Order:
         """Return all jobs by submission; running jobs keep their place for when their leases end."""

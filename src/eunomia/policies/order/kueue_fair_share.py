@@ -63,7 +63,7 @@ class KueueFairShare:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="kueue_fair_share",
-        door="order",
+        answer_type="order",
         objective="idle quota borrowed in proportion to weights, and given back",
         technique="quotas with borrowing, preemption by dominant resource share",
         paper="Kueue's documentation: fair sharing",
@@ -81,7 +81,7 @@ class KueueFairShare:
         if self.admission not in ("submission", "usage"):
             raise ValueError(f"admission is {self.admission!r}; it is 'submission' or 'usage'")
         check_half_life(self.half_life_s)
-        also_needs(self, {"hourly"} if self.admission == "usage" else ())
+        also_needs(self, {"tenant_hourly_usage"} if self.admission == "usage" else ())
 
     def decide(self, view: View) -> Order:
         """Return the running jobs that are not preempted, then the admitted jobs; other jobs have no row."""
@@ -138,7 +138,7 @@ class KueueFairShare:
         """Return the waiting jobs of each queue, its head first."""
         line = waiting
         if self.admission == "usage":
-            used = decayed(view.hourly[:, :, 0], view.at, self.half_life_s) / view.tenants.weight
+            used = decayed(view.tenant_hourly_usage[:, :, 0], view.at, self.half_life_s) / view.tenants.weight
             line = waiting[rising(used[view.tenant[waiting]])]
         lines: dict[int, deque[int]] = {}
         for m in line.tolist():

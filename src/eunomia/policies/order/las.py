@@ -24,7 +24,7 @@ import numpy as np
 from eunomia.kernels import kernel
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types, types_if_replanned
@@ -47,13 +47,13 @@ class Las:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="las",
-        door="order",
+        answer_type="order",
         objective="low completion times without knowing durations",
         technique="preemptive priority by attained service",
         paper="Gu et al., Tiresias, NSDI 2019",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"service"},
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=RECALLABLE,
     )
 
@@ -61,7 +61,7 @@ class Las:
         check_types(self.types)
         if not 0 < self.quantum < math.inf:
             raise ValueError(f"quantum is {self.quantum}; it is a number of accelerator-seconds above 0")
-        promises(self, complete=self.types == "fastest", separable=True)
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the lowest level first."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.deadline_order import Late, check_late, late_jobs, order_by_deadline
@@ -62,14 +62,14 @@ class LeastSlack:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="least_slack",
-        door="order",
+        answer_type="order",
         objective="meet deadlines, knowing how much work is left",
         technique="preemptive priority by slack",
         paper="Mok, PhD thesis, MIT 1983",
         taxonomy=Taxonomy(objectives=("deadline",), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"deadline", "remaining"},
         oracle=True,
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=RECALLABLE,
     )
 
@@ -78,7 +78,7 @@ class LeastSlack:
         check_types(self.types)
         if not 0 < self.quantum < math.inf:
             raise ValueError(f"quantum is {self.quantum}; it is a number of seconds above 0")
-        promises(self, complete=self.types == "fastest", separable=True)
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least slack first."""

@@ -42,7 +42,7 @@ class Lottery:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="lottery",
-        door="order",
+        answer_type="order",
         objective="chances in proportion to tickets",
         technique="weighted random order, drawn anew in every round",
         paper="Waldspurger and Weihl, OSDI 1994",

@@ -58,7 +58,7 @@ class Optimus:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="optimus",
-        door="order",
+        answer_type="order",
         objective="least mean completion time of elastic jobs",
         technique="greedy by marginal gain in completion time",
         paper="Peng et al., Optimus, EuroSys 2018",

@@ -56,7 +56,7 @@ class Slaq:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="slaq",
-        door="order",
+        answer_type="order",
         objective="largest decrease of loss per slot",
         technique="greedy by predicted loss decrease",
         paper="Zhang et al., SLAQ, SoCC 2017",

@@ -72,12 +72,12 @@ class SlurmFairShare:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="slurm_fair_share",
-        door="order",
+        answer_type="order",
         objective="use of the cluster in proportion to shares, over weeks",
         technique="priority by decayed usage against shares, with backfilling",
         paper="Slurm's documentation: priority_multifactor, fair_tree, classic_fair_share",
         taxonomy=Taxonomy(objectives=("fairness",), fairness=("tenant", "long-term"), heterogeneity="partial"),
-        needs=NEEDS | {"submitted", "tenant", "tenants", "hourly"},
+        needs=NEEDS | {"submitted", "tenant", "tenants", "tenant_hourly_usage"},
         mechanism=ENDLESS,
     )
 
@@ -96,7 +96,7 @@ class SlurmFairShare:
     def decide(self, view: View) -> Order:
         """Return all jobs, the highest priority first."""
         tenants = view.tenants
-        usage = rolled_up(decayed(view.hourly[:, :, 0], view.at, self.half_life_s), tenants)
+        usage = rolled_up(decayed(view.tenant_hourly_usage[:, :, 0], view.at, self.half_life_s), tenants)
         factor = fair_tree(usage, tenants) if self.algorithm == "fair_tree" else classic(usage, tenants, self.dampening)
         age = np.minimum((view.at - view.submitted) / self.max_age_s, 1.0)
         priority = np.round(factor[view.tenant], _ROUNDING) + self.age_weight * age

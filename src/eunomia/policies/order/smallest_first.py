@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from eunomia.model.answers import Order
-from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.policies.order.type_choice import NEEDS, REMEMBERS, Types, candidates, check_types
@@ -40,19 +40,19 @@ class SmallestFirst:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="smallest_first",
-        door="order",
+        answer_type="order",
         objective="narrow jobs never wait for wide ones",
         technique="preemptive priority by scale factor",
         paper="Gu et al., Tiresias, NSDI 2019 (its sjf)",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", preemptive=True),
         needs=NEEDS,
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=RECALLABLE,
     )
 
     def __post_init__(self) -> None:
         check_types(self.types)
-        promises(self, complete=self.types == "fastest", separable=True)
+        set_promises(self, covers_all_jobs=self.types == "fastest", jobs_independent=True)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the narrowest first."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, set_promises
 from eunomia.model.rounding import rising, rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -50,14 +50,14 @@ class Srtf:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="srtf",
-        door="order",
+        answer_type="order",
         objective="least mean completion time",
         technique="preemptive priority by remaining time",
         paper="Schrage, Operations Research 1968",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", preemptive=True),
         needs=NEEDS | {"remaining"},
         oracle=True,
-        remembers={**REMEMBERS, "place": -1.0},
+        memory_columns={**REMEMBERS, "place": -1.0},
         mechanism=RECALLABLE,
     )
 
@@ -68,7 +68,7 @@ class Srtf:
         if self.ties not in ("submission", "last"):
             raise ValueError(f"ties is {self.ties!r}; it is 'submission' or 'last' (as in the last order)")
         stateless = self.ties == "submission"  # the place in the last order requires that no ask is skipped
-        promises(self, complete=stateless and self.types == "fastest", separable=stateless)
+        set_promises(self, covers_all_jobs=stateless and self.types == "fastest", jobs_independent=stateless)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the least remaining time (or service) on their best type first."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from eunomia.model.answers import Order
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, promises
+from eunomia.model.policy import RECALLABLE, PolicyInfo, also_needs, set_promises
 from eunomia.model.rounding import rounded
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
@@ -63,15 +63,24 @@ class Tiresias:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="tiresias",
-        door="order",
+        answer_type="order",
         objective="low completion times without knowing durations",
         technique="multi-level feedback queues by attained service, or by Gittins index",
         paper="Gu et al., Tiresias, NSDI 2019",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True, preemptive=True),
         needs=frozenset(
-            {"throughput", "scale_factor", "capacity", "on_type", "service", "run_time", "wait", "first_started"}
+            {
+                "throughput",
+                "scale_factor",
+                "capacity",
+                "on_type",
+                "service",
+                "run_time",
+                "waiting_time",
+                "first_started",
+            }
         ),
-        remembers={"queue": -1.0, "served_before": 0.0, "ran_before": 0.0},
+        memory_columns={"queue": -1.0, "served_before": 0.0, "ran_before": 0.0},
         mechanism=RECALLABLE,
     )
 
@@ -90,13 +99,13 @@ class Tiresias:
         if self.index == "gittins" and not self.history:
             also_needs(self, {"past_service"})
         plain = self.placement == "anywhere" and math.isinf(self.promote)
-        promises(self, complete=plain, separable=plain)
+        set_promises(self, covers_all_jobs=plain, jobs_independent=plain)
 
     def decide(self, view: View) -> Order:
         """Return all jobs, the first queue first."""
         queues = Queues(parse_limits(self.limits), self.promote)
         served_before, ran_before = view.memory["served_before"].copy(), view.memory["ran_before"].copy()
-        promoted = queues.promoted(view.service - served_before, view.run_time - ran_before, view.wait)
+        promoted = queues.promoted(view.service - served_before, view.run_time - ran_before, view.waiting_time)
         served_before[promoted], ran_before[promoted] = view.service[promoted], view.run_time[promoted]
         served, ran = view.service - served_before, view.run_time - ran_before
         queue = queues.of(served)
@@ -119,7 +128,7 @@ class Tiresias:
         if self.placement == "anywhere":
             return np.zeros(view.jobs, dtype=bool)
         gang = view.scale_factor > 1
-        return gang if self.placement == "consolidate" else np.asarray(gang & (view.skew > SKEWED))
+        return gang if self.placement == "consolidate" else np.asarray(gang & (view.largest_tensor_fraction > SKEWED))
 
     def _again_at(self, view: View, queues: Queues, served: Floats, ran: Floats, runs: Bools) -> float:
         """Return when the first job changes its queue, or an index must be recomputed."""
@@ -131,7 +140,7 @@ class Tiresias:
         if self.index == "gittins":
             step = (np.floor(served / self.quantum + _ROUNDING) + 1) * self.quantum
             left = np.minimum(left, (step - served) / size)
-        back = queues.promotion_in(served, ran, view.wait)
+        back = queues.promotion_in(served, ran, view.waiting_time)
         soonest = min(left[progressing].min(initial=np.inf), back[~runs].min(initial=np.inf))
         return max(view.at + float(soonest), math.nextafter(view.at, math.inf))
 
@@ -142,7 +151,7 @@ _CHOICES = {
     "placement": ("skew", "anywhere", "consolidate"),
 }
 _PLACED = {
-    "skew": {"skew", "topology", "holder"},
+    "skew": {"largest_tensor_fraction", "topology", "holder"},
     "consolidate": {"topology", "holder"},
     "anywhere": frozenset[str](),
 }

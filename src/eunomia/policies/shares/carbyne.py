@@ -65,7 +65,7 @@ class Carbyne:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="carbyne",
-        door="shares",
+        answer_type="shares",
         objective="low completion times, no job later than with an equal part",
         technique="claims by promised ends, leftover time to the shortest",
         paper="Grandl et al., Carbyne, OSDI 2016",
@@ -78,7 +78,7 @@ class Carbyne:
         ),
         needs=NEEDS | {"remaining"},
         oracle=True,
-        remembers={"promise": NOT_YET},
+        memory_columns={"promise": NOT_YET},
         mechanism=ROUNDS,
     )
 

@@ -1,7 +1,9 @@
 """Deadlines as lower bounds (floors) of throughput, and which floors to drop when they conflict.
 
-    Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t)    for each job m with a deadline d_m, r remaining steps, t now
+    Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t - L)    for each job m with a deadline d_m, r remaining steps, t now
 
+L is the length of a lease: jobs receive their shares in whole leases, up to one of them late. No floor is above the
+speed of a job's best type, which all of its time brings. Where these floors cannot all be met, L = 0 is tried.
 When the floors cannot all be met, those of a set of jobs with the least total weight are dropped; these jobs are late,
 and the answer lists them. A job whose deadline has passed is late.
 """
@@ -15,9 +17,9 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats
 from eunomia.model.view import View
 from eunomia.policies.shares import pair_programs
-from eunomia.solvers.min_late_jobs import late_rows
+from eunomia.solvers.min_late_jobs import LateRows, late_rows
 
-NEEDS = frozenset({"deadline", "remaining"})
+NEEDS = frozenset({"deadline", "remaining", "longest_lease"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,35 @@ def floors(view: View, T: Floats, other: Floats | None = None, *, space_sharing:
     left = view.deadline - view.at
     timed = np.isfinite(left)
     other = np.zeros(view.jobs) if other is None else other
-    floor = other.copy()
+    fastest = T.max(axis=1, initial=0.0)
+    need = np.zeros(view.jobs)
     soon = timed & (left > 0)
-    floor[soon] = view.remaining[soon] / left[soon]
-    infeasible = (timed & (left <= 0) & (view.remaining > 0)) | (floor > T.max(axis=1, initial=0.0) * (1 + 1e-12))
-    floor[infeasible] = other[infeasible]
-    if space_sharing:
-        dropped = pair_programs.late_jobs(view, T, floor)
+    need[soon] = view.remaining[soon] / left[soon]
+    infeasible = (timed & (left <= 0) & (view.remaining > 0)) | (need > fastest * (1 + 1e-12))
+    kept = soon & ~infeasible
+    floor = np.where(kept, need, other)
+    early = floor.copy()
+    if np.isfinite(view.longest_lease):
+        kept &= need > 0
+        spare = np.maximum(left - view.longest_lease, 0.0)
+        early[kept] = np.minimum(_over(view.remaining, spare), fastest)[kept]
+    dropped = _dropped(view, T, early, space_sharing)
+    if len(dropped.rows):  # the margin may be what does not fit
+        dropped = _dropped(view, T, floor, space_sharing)
     else:
-        dropped = late_rows(T, view.scale_factor.astype(float), view.capacity, floor, weight=view.weight)
+        floor = early
     floor[dropped.rows] = 0.0
     late = infeasible.copy()
     late[dropped.rows] = True
     return DeadlineFloors(floor, late, tuple(np.flatnonzero(late & timed).tolist()), dropped.least)
+
+
+def _over(steps: Floats, seconds: Floats) -> Floats:
+    """Return steps ÷ seconds, inf where there are none left."""
+    return np.asarray(np.divide(steps, seconds, out=np.full(len(steps), np.inf), where=seconds > 0))
+
+
+def _dropped(view: View, T: Floats, floor: Floats, space_sharing: bool) -> LateRows:
+    if space_sharing:
+        return pair_programs.late_jobs(view, T, floor)
+    return late_rows(T, view.scale_factor.astype(float), view.capacity, floor, weight=view.weight)

@@ -61,7 +61,7 @@ class DrfDivisible:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="drf_divisible",
-        door="shares",
+        answer_type="shares",
         objective="equal dominant shares of tenants, in shares of time",
         technique="water filling over sorted ends",
         paper="Ghodsi et al., NSDI 2011",
@@ -72,14 +72,14 @@ class DrfDivisible:
             sharing=("temporal",),
             preemptive=True,
         ),
-        needs=tickets.NEEDS | {"demand", "room"},
+        needs=tickets.NEEDS | {"demand", "host_capacity"},
         mechanism=ROUNDS,
     )
 
     def decide(self, view: View) -> Shares:
         """Return X (job, type)."""
         T, room = speeds(view, "aware"), _room(view)
-        infeasible = np.asarray((view.demand > view.room).any(axis=1))
+        infeasible = np.asarray((view.demand > view.host_capacity).any(axis=1))
         total = np.concatenate((view.capacity, room))
         demands = _demands(view)
         X, left, S = np.zeros(T.shape), total.copy(), tickets.tickets_of(view.tenants, view.tenant)
@@ -101,7 +101,8 @@ class DrfDivisible:
 def _room(view: View) -> Floats:
     """Return the CPUs and GiB of memory, (2,), of this view; in a part of the cluster, in proportion to capacity."""
     whole = float(view.widest().sum())
-    return np.asarray(view.room * (float(view.capacity.sum()) / whole if view.whole is not None and whole > 0 else 1.0))
+    part = float(view.capacity.sum()) / whole if view.whole is not None and whole > 0 else 1.0
+    return np.asarray(view.host_capacity * part)
 
 
 def _demands(view: View) -> Floats:

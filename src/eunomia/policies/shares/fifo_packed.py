@@ -48,7 +48,7 @@ class FifoPacked:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="fifo_packed",
-        door="shares",
+        answer_type="shares",
         objective="serve in order of arrival, two to a gang's seats where that pays",
         technique="queue, then greedy pairs",
         paper="Narayanan et al., Gavel, OSDI 2020, section 5",
@@ -59,7 +59,7 @@ class FifoPacked:
             preemptive=True,
         ),
         needs=NEEDS | PAIRS,
-        remembers=REMEMBERS,
+        memory_columns=REMEMBERS,
         mechanism=ROUNDS,
         backfills=False,
     )
@@ -102,7 +102,7 @@ def _allocate(view: View, T: Floats) -> tuple[Ints, Ints, Ints]:
 
 def _gain(view: View, m: int, job: Ints, type: Ints) -> Floats:
     """Return (row,) the sum of the fractions of their throughputs that m and the gang of each row keep."""
-    T, kind = view.throughput, view.kind
-    own = divide(view.paired[kind[m], kind[job], type], T[m, type])
-    other = divide(view.paired[kind[job], kind[m], type], T[job, type])
+    T, kind = view.throughput, view.job_class
+    own = divide(view.packed_throughput[kind[m], kind[job], type], T[m, type])
+    other = divide(view.packed_throughput[kind[job], kind[m], type], T[job, type])
     return np.where((own > 0) & (other > 0), own + other, 0.0)

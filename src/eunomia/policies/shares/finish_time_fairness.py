@@ -66,7 +66,7 @@ class FinishTimeFairness:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="finish_time_fairness",
-        door="shares",
+        answer_type="shares",
         objective="least worst finish time, relative to isolation",
         technique="level program with curved demands, through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",
@@ -77,9 +77,9 @@ class FinishTimeFairness:
             sharing=("temporal",),
             preemptive=True,
         ),
-        needs=NEEDS | {"remaining", "submitted", "isolated"},
+        needs=NEEDS | {"remaining", "submitted", "equal_share_throughput"},
         oracle=True,
-        remembers={"alone_time": 0.0, "alone_rate": 0.0, "steps_left": -1.0},
+        memory_columns={"alone_time": 0.0, "alone_rate": 0.0, "steps_left": -1.0},
         mechanism=ROUNDS,
     )
 
@@ -89,7 +89,7 @@ class FinishTimeFairness:
     def decide(self, view: View) -> Shares:
         """Return X (job, type), or rows with partners under space sharing."""
         T, alone = placement_sensitive.speeds(view, self.types, self.placement), alone_time(view)
-        t, r, rate = view.at - view.submitted, view.remaining, view.isolated
+        t, r, rate = view.at - view.submitted, view.remaining, view.equal_share_throughput
         w = view.weight if self.weighted else np.ones(view.jobs)
         can = (rate > 0) & (T > 0).any(axis=1)
         need, base, age = (

@@ -56,7 +56,7 @@ class GandivaFair:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="gandiva_fair",
-        door="shares",
+        answer_type="shares",
         objective="parts by tickets, traded where both sides gain",
         technique="filling by tickets, then trades of types at a price between two speed-ups",
         paper="Chaudhary et al., EuroSys 2020",

@@ -39,7 +39,7 @@ class Isolated:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="isolated",
-        door="shares",
+        answer_type="shares",
         objective="an equal part of every type for each job",
         technique="closed form",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",

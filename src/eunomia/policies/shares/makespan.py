@@ -54,7 +54,7 @@ class Makespan:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="makespan",
-        door="shares",
+        answer_type="shares",
         objective="least time until the last of today's jobs ends",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",

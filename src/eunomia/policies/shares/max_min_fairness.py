@@ -39,7 +39,10 @@ from eunomia.policies.shares.share_inputs import NEEDS, equal_share
 
 def fair_need(T: Floats, view: View) -> Floats:
     """Return (job,) the effective throughput at level 1: w · Σ_j T[m,j] E[j] / z."""
-    return rounded(view.weight * dot(T, equal_share(view)) / view.scale_factor, bits=40)
+    need: Floats = dot(T, equal_share(view))
+    need *= view.weight
+    need /= view.scale_factor
+    return rounded(need, bits=40)
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class MaxMinFairness:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_min_fairness",
-        door="shares",
+        answer_type="shares",
         objective="the worst-off job gets the most effective throughput",
         technique="level program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.1",

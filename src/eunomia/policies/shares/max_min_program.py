@@ -21,7 +21,7 @@ from eunomia.model.arrays import Floats
 from eunomia.model.products import row_dots
 from eunomia.model.view import View
 from eunomia.policies.shares.options import Point
-from eunomia.policies.shares.share_inputs import build_answer, relative_speed
+from eunomia.policies.shares.share_inputs import build_answer, clip_shares, relative_speed
 from eunomia.solvers.analytic_center import inside
 from eunomia.solvers.max_min import highest_level
 from eunomia.solvers.optimal_face import central, closest, of_level
@@ -42,7 +42,7 @@ def level_shares(
     The memory holds the prices, (1, type), which start the next solve: of many jobs few have changed.
     """
     z, C = view.scale_factor.astype(float), view.capacity
-    second, before = relative_speed(T) if point == "any" else None, view.memory.get("price")
+    second, before = relative_speed if point == "any" else None, view.memory.get("price")
     start = None if before is None else before[0]
     optimum = highest_level(T, z, C, need, base=base, age=age, second=second, start=start)
     x, which = optimum.x, point if optimum.spent_best else f"{point}; spare time is given out place by place"
@@ -51,12 +51,15 @@ def level_shares(
         return build_answer(
             x, level, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read
         )
-    if point != "any" and need.any():
+    if point == "any":
+        x[optimum.edges.places] = clip_shares(x[optimum.edges.places])  # shares of other rows are parts of an edge
+    elif need.any():
         face = of_level(T, z, C, x)
         x = central(face) if point == "central" else closest(face, seats(view))
     answer = build_answer(
-        x, optimum.objective, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read
-    )
+        x, optimum.objective, optimum.bound, price=optimum.price, binding=optimum.binding, point=which, read=read,
+        within=point == "any",
+    )  # fmt: skip
     return replace(answer, memory={"price": optimum.price[None]})
 
 

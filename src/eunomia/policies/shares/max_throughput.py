@@ -53,7 +53,7 @@ class MaxThroughput:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="max_throughput",
-        door="shares",
+        answer_type="shares",
         objective="most total throughput",
         technique="linear program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",

@@ -2,14 +2,15 @@
 
     minimise_X   Σ_m z_m Σ_j p[j] X[m,j]
     subject to   Σ_j T[m,j] X[m,j] ≥ I_m            for each job m without a deadline
-                 Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t) for each job m with a deadline d_m (`deadlines`)
+                 Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t - L) for each job m with a deadline d_m (`deadlines`)
                  Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
 
 X share of time (job, type), p price per accelerator-hour (type,), z scale factor (job,), T throughput (job, type), C
-capacity (type,), r remaining steps (job,), d deadline (job,), t now; I_m is the throughput on an equal part of the
-cluster. Spare time is not given out. Where not all floors can be met, those of a set of jobs with the least weight are
-dropped (`late`), and these jobs get as much of the remaining capacity as they can use, at any cost. With space sharing
-X has a row for each pair of jobs too, which pays for its accelerators once; floors are judged with pairs.
+capacity (type,), r remaining steps (job,), d deadline (job,), t now, L length of a lease (`deadlines`); I_m is the
+throughput on an equal part of the cluster. Spare time is not given out. Where not all floors can be met, those of a set
+of jobs with the least weight are dropped (`late`), and these jobs get as much of the remaining capacity as they can
+use, at any cost. With space sharing X has a row for each pair of jobs too, which pays for its accelerators once; floors
+are judged with pairs.
 
 Example (examples/two_jobs.json). Text must do 12600 steps in 12600 s; a k80 does just that for US$ 0.4 an hour. Image
 must do 12600 in 4200 s, 3 steps/s: 2/3 of its time on the v100 and 1/3 on a k80, US$ 1.6 and US$ 0.13 an hour. The
@@ -59,7 +60,7 @@ class MinCost:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="min_cost",
-        door="shares",
+        answer_type="shares",
         objective="least US$ per hour that keeps deadlines and equal parts",
         technique="linear program through capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",

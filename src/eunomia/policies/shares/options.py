@@ -10,7 +10,7 @@ Types = Literal["aware", "agnostic"]
 Placement = Literal["ignored", "sensitive"]
 LinearPoint = Literal["any", "closest", "central"]
 Point = Literal["any", "closest", "central", "interior"]
-PAIRS = frozenset({"kind", "paired"})  # columns of space sharing
+PAIRS = frozenset({"job_class", "packed_throughput"})  # columns of space sharing
 
 
 def check_options(policy: Policy, *, interior: bool = False) -> None:
@@ -36,7 +36,7 @@ def check_options(policy: Policy, *, interior: bool = False) -> None:
     if point != "any" and space_sharing:
         raise ValueError(f"point={point} and space_sharing=true: pairs have one point only; leave one of the two out")
     also_needs(policy, PAIRS if space_sharing else ())
-    also_needs(policy, {"apart", "topology"} if placement == "sensitive" else ())
+    also_needs(policy, {"spread_throughput", "topology"} if placement == "sensitive" else ())
     also_needs(policy, {"on_type"} if point == "closest" else ())
 
 

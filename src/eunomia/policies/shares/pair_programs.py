@@ -40,7 +40,7 @@ MANY = 200  # most classes by kind and need; beyond, classes are by kind, and ne
 
 def highest_level(view: View, T: Floats, need: Floats) -> Shares:
     """Return rows with partners of the largest minimum Σ rate / need; T (job, type), need (job,)."""
-    classes = group(view.kind, need)
+    classes = group(view.job_class, need)
     if len(classes.count) > MANY:
         return highest_own_level(view, T, need)
     rate, beside, size = _tables(view, T, classes)
@@ -173,15 +173,15 @@ def late_jobs(view: View, T: Floats, floor: Floats) -> LateRows:
 
 def _classes(view: View, T: Floats, *keys: Array) -> tuple[Classes, Floats, Floats, Floats]:
     """Return the classes of jobs by kind and keys, (job,) each, with their `_tables`."""
-    classes = group(view.kind, *keys)
+    classes = group(view.job_class, *keys)
     return classes, *_tables(view, T, classes)
 
 
 def _tables(view: View, T: Floats, classes: Classes) -> tuple[Floats, Floats, Floats]:
     """Return solo rates (class, type), rates in pairs (class, class, type), and sizes (class,)."""
     first_job = classes.representative
-    kind, rate, size = view.kind[first_job], T[first_job], view.scale_factor[first_job]
-    beside = view.paired[kind[:, None], kind[None, :]]
+    kind, rate, size = view.job_class[first_job], T[first_job], view.scale_factor[first_job]
+    beside = view.packed_throughput[kind[:, None], kind[None, :]]
     both = (rate[:, None] > 0) & (rate[None, :] > 0) & (size[:, None] == size[None, :])[:, :, None]
     return rate, np.where(both, beside, 0.0), size.astype(float)
 

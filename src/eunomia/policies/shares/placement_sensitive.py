@@ -40,7 +40,7 @@ def speeds(view: View, types: Types, placement: Placement) -> Floats:
     """Return T (job, type); with placement sensitivity that of the best possible placement."""
     if placement == "ignored":
         return share_inputs.speeds(view, types)
-    T = np.where(fits_together(view), view.throughput, view.apart)
+    T = np.where(fits_together(view), view.throughput, view.spread_throughput)
     return share_inputs.speeds(replace(view, columns={**view.columns, "throughput": T}), types)
 
 
@@ -49,6 +49,6 @@ def with_placement(answer: Shares, view: View, placement: Placement) -> Shares:
     if placement == "ignored":
         return answer
     job, type = np.nonzero(answer.x > 0)
-    loses = (view.throughput > view.apart) & fits_together(view)
+    loses = (view.throughput > view.spread_throughput) & fits_together(view)
     within = np.where(loses[job, type], ONE_MACHINE, ANYWHERE)
     return replace(answer, x=answer.x[job, type], rows=Rows(job, type, within=within))

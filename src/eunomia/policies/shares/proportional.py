@@ -53,7 +53,7 @@ class Proportional:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="proportional",
-        door="shares",
+        answer_type="shares",
         objective="time in proportion to weight",
         technique="closed form",
         paper="Waldspurger and Weihl, OSDI 1994",

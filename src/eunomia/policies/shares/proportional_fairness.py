@@ -50,7 +50,7 @@ class ProportionalFairness:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="proportional_fairness",
-        door="shares",
+        answer_type="shares",
         objective="largest product of throughputs (Nash welfare)",
         technique="smooth concave program through capacity prices",
         paper="Kelly 1997; Narayanan et al., Gavel, OSDI 2020",

@@ -23,8 +23,8 @@ def speeds(view: View, types: Types) -> Floats:
     Agnostic: the mean over the accelerators that can run the job, on each of them.
     """
     T = np.asfortranarray(view.throughput)
-    wide = view.scale_factor[:, None] > view.widest()
-    T = np.where(wide, 0.0, T) if np.any(wide) else T
+    if view.scale_factor.max(initial=0) > view.widest().min(initial=np.inf):
+        T = np.where(view.scale_factor[:, None] > view.widest(), 0.0, T)
     if types == "aware":
         return T
     can = T > 0
@@ -66,8 +66,12 @@ def build_answer(
     point: str = "",
     scale: float = 0.0,
     tolerance: float = 1e-9,
+    within: bool = False,
 ) -> Shares:
-    """Return X (job, type) with its certificate; `read` converts a solver's value into the policy's unit."""
+    """Return X (job, type) with its certificate; `read` converts a solver's value into the policy's unit.
+
+    within: whether no share is below 0 or above 1, not even by rounding.
+    """
     if binding is None and price is not None:
         binding = find_bindings(price, x > 0, x.sum(axis=1) >= 1 - 1e-9)
     proof = Certificate(
@@ -79,4 +83,4 @@ def build_answer(
         scale=scale,
         tolerance=tolerance,
     )
-    return Shares(clip_shares(x), certificate=proof)
+    return Shares(x if within else clip_shares(x), certificate=proof)

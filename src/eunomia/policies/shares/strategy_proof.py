@@ -45,7 +45,7 @@ class StrategyProof:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="strategy_proof",
-        door="shares",
+        answer_type="shares",
         objective="largest product of throughputs under truthful reports",
         technique="partial allocation: one program per job",
         paper="Cole, Gkatzelis and Goel, EC 2013",

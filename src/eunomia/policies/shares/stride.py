@@ -39,7 +39,7 @@ class Stride:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="stride",
-        door="shares",
+        answer_type="shares",
         objective="time in proportion to tickets",
         technique="filling by tickets; the mechanism keeps the passes",
         paper="Waldspurger and Weihl, MIT/LCS/TM-528, 1995",

@@ -3,14 +3,14 @@
     objective = ratio   maximise_X   Σ_m Σ_j T[m,j] X[m,j] v_m  /  Σ_m z_m Σ_j p[j] X[m,j]
     objective = sum     maximise_X   Σ_m Σ_j T[m,j] X[m,j] / p[j]
     subject to          Σ_j X[m,j] ≤ 1 for each job m,   Σ_m z_m X[m,j] ≤ C[j] for each type j,   X ≥ 0
-    with deadlines      Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t) for each job with a deadline d_m
+    with deadlines      Σ_j T[m,j] X[m,j] ≥ r_m / (d_m - t - L) for each job with a deadline d_m
 
 X share of time (job, type), T throughput (job, type), p price per accelerator-hour (type,), z scale factor (job,), C
-capacity (type,), r remaining steps (job,), d deadline (job,), t now; v_m = 1 / max_j T[m,j], so that steps count
-relative to the best type of each model. The ratio is the paper's, with steps made comparable by v; the sum is what its
-artifact computes, in raw steps. With space sharing X has a row for each pair of jobs too, which pays for its
-accelerators once. The ratio alone runs only the cheapest work: give jobs deadlines, or use `min_cost`. A type without a
-price costs a millionth of the most expensive one.
+capacity (type,), r remaining steps (job,), d deadline (job,), t now, L length of a lease (`deadlines`); v_m = 1 / max_j
+T[m,j], so that steps count relative to the best type of each model. The ratio is the paper's, with steps made
+comparable by v; the sum is what its artifact computes, in raw steps. With space sharing X has a row for each pair of
+jobs too, which pays for its accelerators once. The ratio alone runs only the cheapest work: give jobs deadlines, or use
+`min_cost`. A type without a price costs a millionth of the most expensive one.
 
 Example (examples/two_jobs.json). The v100 costs US$ 2.4 an hour, a k80 US$ 0.4. Text on a k80 does half of its best
 speed for 0.4, which is 0.5 / 0.4 = 1.25; image there 0.25 / 0.4 = 0.625, on the v100 1 / 2.4 = 0.42. Any other work
@@ -70,7 +70,7 @@ class ThroughputPerCost:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="throughput_per_cost",
-        door="shares",
+        answer_type="shares",
         objective="most throughput per dollar, deadlines kept",
         technique="linear-fractional program",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.2",

@@ -95,7 +95,7 @@ class WaterFilling:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="water_filling",
-        door="shares",
+        answer_type="shares",
         objective="the worst-off gets the most, then the next, and so on",
         technique="water filling by phases of capacity prices",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",

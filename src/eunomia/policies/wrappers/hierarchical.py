@@ -66,7 +66,7 @@ class Hierarchical:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="hierarchical",
-        door="shares",
+        answer_type="shares",
         objective="tenants by weight, then the jobs of each, the worst-off first",
         technique="water filling on a tree",
         paper="Narayanan et al., Gavel, OSDI 2020, section 4.3",
@@ -126,4 +126,4 @@ class Hierarchical:
             jobs = np.flatnonzero(top == tenant)
             capacity = rounded(dot(view.scale_factor[jobs], x[jobs]), bits=40)
             answers.append((jobs, ask(inner, view.part(jobs, capacity), Shares)))
-        return join(view, answers, {}, inner.info.remembers)
+        return join(view, answers, {}, inner.info.memory_columns)

@@ -12,20 +12,22 @@ import numpy as np
 from eunomia.model.answers import ANYWHERE, InvalidAnswer, Order, Rows, Shares
 from eunomia.model.arrays import Array, Ints
 from eunomia.model.certificate import Certificate
-from eunomia.model.policy import Door, Policy
+from eunomia.model.policy import AnswerType, Policy
 from eunomia.model.view import View
 
 A = TypeVar("A", Shares, Order)
 
 
 @lru_cache(maxsize=64)
-def inner_policy(spelling: str, door: Door) -> Policy:
+def inner_policy(spelling: str, answer_type: AnswerType) -> Policy:
     """Return the policy of a spelling such as `fifo?backfill=skip`. Raises ValueError for a wrong one."""
     from eunomia.policies import build  # the registry imports the wrappers
 
     policy = build(spelling)
-    if policy.info.door != door:
-        raise ValueError(f"inner is {spelling!r}, which answers with {policy.info.door}; take one that answers {door}")
+    if policy.info.answer_type != answer_type:
+        raise ValueError(
+            f"inner is {spelling!r}, which answers with {policy.info.answer_type}; take one that answers {answer_type}"
+        )
     return policy
 
 
@@ -36,7 +38,7 @@ def inherit(outer: Policy, inner: Policy) -> None:
         own,
         needs=own.needs | other.needs,
         oracle=own.oracle or other.oracle,
-        remembers={**own.remembers, **other.remembers},
+        memory_columns={**own.memory_columns, **other.memory_columns},
         mechanism=other.mechanism,
     )
     object.__setattr__(outer, "info", info)
@@ -54,14 +56,14 @@ def join(
     view: View,
     answers: Sequence[tuple[Ints, Shares]],
     memory: Mapping[str, Array],
-    remembers: Mapping[str, float],
+    memory_columns: Mapping[str, float],
 ) -> Shares:
     """Return one answer from answers about parts, each with the rows of its jobs."""
     parts = [_whole_rows(jobs, answer) for jobs, answer in answers]
     columns = (np.concatenate([part[i] for part in parts]) if parts else np.empty(0) for i in range(5))
     job, type, partner, within, x = columns
     stored = dict(memory)
-    for name, value in remembers.items():
+    for name, value in memory_columns.items():
         stored[name] = np.full(view.jobs, value)
         for jobs, answer in answers:
             stored[name][jobs] = answer.memory.get(name, view.memory[name][jobs])

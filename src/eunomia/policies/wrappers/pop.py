@@ -47,7 +47,7 @@ class Pop:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="pop",
-        door="shares",
+        answer_type="shares",
         objective="the inner policy's, approximately",
         technique="random partition into equal sub-problems",
         paper="Narayanan et al., POP, SOSP 2021",
@@ -59,7 +59,7 @@ class Pop:
             preemptive=True,
         ),
         needs=frozenset({"scale_factor", "capacity"}),
-        remembers={"part": -1.0},
+        memory_columns={"part": -1.0},
         mechanism=ROUNDS,
     )
 
@@ -78,7 +78,7 @@ class Pop:
             if len(jobs):
                 answers.append((jobs, ask(inner, view.part(jobs, capacity), Shares)))
         memory: dict[str, Array] = {"part": part.astype(float)}
-        return join(view, answers, memory, inner.info.remembers)
+        return join(view, answers, memory, inner.info.memory_columns)
 
     def _parts(self, view: View) -> Ints:
         """Return the part of each job, (job,)."""

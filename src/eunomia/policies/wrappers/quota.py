@@ -56,7 +56,7 @@ class Quotas:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="quotas",
-        door="order",
+        answer_type="order",
         objective="a tenant's own quota at any time, idle quota for whoever wants it",
         technique="static quotas with borrowing around another policy",
         paper="folklore; Vavilapalli et al., YARN, SoCC 2013",

@@ -198,13 +198,13 @@ def _estimate(part: LinearRows, room: Floats, sample: int, known: float, draw: i
     """Return prices from a sample of the rows, itself narrowed first where it is large."""
     if sample >= len(part.size):
         return _prices(part, room, 1e-7)
-    drawn, each = part.drawn(sample, draw)
+    some = part.sample(sample, draw)
     if sample <= 2 * _least_sample(part):
-        return _prices(drawn, room / each, 1e-4)
+        return _prices(some, room, 1e-4)
     nowhere = np.zeros(len(room)), np.full(len(room), np.inf)
-    inner = Narrowing.of(drawn, room / each, nowhere, known)
+    inner = Narrowing.of(some, room, nowhere, known)
     inner.narrow(0, width=0.5 * known / np.sqrt(sample))
-    return inner.boxes[-1].centre if inner.boxes else _prices(drawn, room / each, 1e-4)
+    return inner.boxes[-1].centre if inner.boxes else _prices(some, room, 1e-4)
 
 
 def _prices(part: LinearRows, room: Floats, tolerance: float) -> Floats:

@@ -12,7 +12,7 @@ from eunomia.solvers.linear_totals.active_columns import in_play
 from eunomia.solvers.linear_totals.response import choose, choose_freely, proof
 from eunomia.solvers.pricing.barrier import barrier
 from eunomia.solvers.pricing.needs import ALWAYS
-from eunomia.solvers.pricing.rows import NeedRows
+from eunomia.solvers.pricing.rows import NeedRows, draw_some
 from eunomia.solvers.program import Infeasible
 
 _SOME = 512
@@ -50,19 +50,12 @@ class LinearRows:
         """Return the problem of a few hundred rows, evenly spaced."""
         return self.only(np.arange(0, len(self.size), max(1, len(self.size) // _SOME)))
 
-    def drawn(self, sample: int, draw: int) -> tuple[LinearRows, float]:
-        """Return a sample of the rows and by how much it is smaller; rows that stand for many are all in it."""
-        if self.count is None:
-            return self.only(_spread(len(self.size), sample, draw)), len(self.size) / sample
-        many = self.count * sample >= self.count.sum()
-        heavy, light = np.flatnonzero(many), np.flatnonzero(~many)
-        if len(light) == 0:
-            return self, 1.0
-        ends = np.cumsum(self.count[light])
-        hit = np.searchsorted(ends, _places(ends[-1], sample, draw), side="right")
-        rows, times = np.unique(np.minimum(hit, len(light) - 1), return_counts=True)
-        count = np.concatenate((self.count[heavy], times * (ends[-1] / sample)))
-        return replace(self.only(np.concatenate((heavy, light[rows]))), count=count), 1.0
+    def sample(self, count: int, attempt: int) -> LinearRows:
+        """Return about `count` rows that stand for all; rows that stand for many are all among them."""
+        counts = self.counts()
+        dice = np.random.default_rng((len(counts), count, attempt)).random(count + 2)
+        rows, times = draw_some(counts, 0.0, count / float(counts.sum()), dice)
+        return replace(self.only(rows), count=times * counts[rows])
 
     def in_play(self, centre: Floats, half: Floats) -> LinearRows:
         """Return the problem with the places closed that are in no row's choice over the box centre ± half."""
@@ -125,15 +118,3 @@ class LinearRows:
         best = np.abs(rate).max(axis=0)
         best[best == 0] = 1.0
         return rate / best, np.where(np.isfinite(self.floor), self.floor / best, -1.0)
-
-
-def _spread(rows: int, sample: int, draw: int) -> Ints:
-    """Return one row out of each of as many equal stretches, the same each time for the same draw."""
-    return _places(rows, sample, draw).astype(np.int64)
-
-
-def _places(length: float, sample: int, draw: int) -> Floats:
-    """Return one place in each of as many equal stretches of a length, the same each time for the same draw."""
-    rng = np.random.default_rng((int(length), sample, draw))
-    places: Floats = (np.arange(sample) + rng.random(sample)) * (length / sample)
-    return places

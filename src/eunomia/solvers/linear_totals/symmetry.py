@@ -20,6 +20,7 @@ from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.solvers.classes import group
 from eunomia.solvers.linear_totals.rows import LinearRows
+from eunomia.solvers.pricing.symmetry import paces
 
 _WORTHWHILE = 0.8  # classes per row below which rows are counted
 _ABOVE_IDLE = 1 << 16  # marks classes whose floors idling does not reach
@@ -32,16 +33,28 @@ class SymmetricRows:
     of: Ints  # (row,) class
     rows: LinearRows  # one for each class
     floor: Floats  # (row,) in the unit of its class; (0,) where no row has one
+    count: Floats  # (row,) how many rows each stands for
 
     def shares(self, row: Ints, column: Ints, share: Floats) -> tuple[Ints, Ints, Floats]:
         """Return row, column and share of every row's places, given those of one row of each class."""
         x = np.zeros((len(self.rows.size), len(self.rows.worth)))
         x[row, column] = share
         if len(self.floor):
-            x = _split(x, np.ascontiguousarray(self.rows.rate.T), self.rows.floor, self.of, self.floor)
+            x = self._parted(np.column_stack((x, np.maximum(1 - x.sum(axis=1), 0.0))).T)
             where, what = np.nonzero(x)
             return where, what, x[where, what]
         return _repeated(x, self.of)
+
+    def _parted(self, x: Floats) -> Floats:
+        """Return shares (row, column) from those of the classes, idle time last (place, class)."""
+        rate = np.concatenate((self.rows.rate, np.zeros((1, x.shape[1]))))
+        fast = rate >= self.rows.floor
+        pace = np.stack(paces(x, rate, fast, self.floor, self.of, self.count))
+        pace[:, self.floor == self.rows.floor[self.of]] = 1.0
+        found = np.empty((len(self.of), len(x) - 1))
+        for k in range(len(x) - 1):
+            found[:, k] = x[k, self.of] * np.where(fast[k, self.of], *pace)
+        return found
 
 
 def alike(part: LinearRows) -> SymmetricRows | None:
@@ -72,6 +85,7 @@ def _classes(part: LinearRows) -> SymmetricRows:
         found.of,
         LinearRows(np.ascontiguousarray(part.worth[:, first]), part.size[first], held, mean, part.ceiling, count),
         floor,
+        part.counts(),
     )
 
 
@@ -113,35 +127,3 @@ def _repeated(x: Floats, of: Ints) -> tuple[Ints, Ints, Floats]:
                 row[at], column[at], share[at] = i, k, x[c, k]
                 at += 1
     return row, column, share
-
-
-@kernel()
-def _split(x: Floats, rate: Floats, mean: Floats, of: Ints, floor: Floats) -> Floats:
-    """Return x (row, column) of rows with floors (row,), given x, rate (class, column) and floor `mean` (class,)."""
-    columns = x.shape[1]
-    split = np.empty((len(of), columns))
-    for i in range(len(of)):
-        c = of[i]
-        fast, slow, lead, drag = 0.0, 0.0, 0.0, 0.0  # time at rates from the floor on and below, and what it makes
-        for k in range(columns):
-            if rate[c, k] >= mean[c]:
-                fast, lead = fast + x[c, k], lead + x[c, k] * rate[c, k]
-            else:
-                slow, drag = slow + x[c, k], drag + x[c, k] * rate[c, k]
-        idle = max(1.0 - fast - slow, 0.0)
-        fast, slow = (fast + idle, slow) if mean[c] <= 0.0 else (fast, slow + idle)
-        faster, slower = 1.0, 1.0
-        if fast > 0.0 and slow > 0.0 and floor[i] != mean[c]:
-            own = _fast_part(fast, lead / fast, drag / slow, mean[c], floor[i])
-            faster, slower = own / fast, (1.0 - own) / slow
-        for k in range(columns):
-            split[i, k] = x[c, k] * (faster if rate[c, k] >= mean[c] else slower)
-    return split
-
-
-@kernel()
-def _fast_part(fast: float, lead: float, drag: float, mean: float, floor: float) -> float:
-    """Return how long one row is fast: as long as it must, and the same part of the rest as its class."""
-    must, most = (floor - drag) / (lead - drag), (mean - drag) / (lead - drag)
-    more = min(max((fast - most) / (1.0 - most), 0.0), 1.0) if most < 1.0 else 0.0
-    return float(must + more * (1.0 - must))

@@ -16,6 +16,9 @@ from eunomia.model.arrays import NO_INTS, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.nash_welfare.barrier import tallied
 from eunomia.solvers.nash_welfare.response import OPEN, Edges, recount, settle
+from eunomia.solvers.pricing.rows import draw_some
+
+_HEAVY = 8.0  # draws that one row would take
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,25 @@ class NashRows:
         if times is not None:
             size, weight = size * times, weight * times
         return NashRows(np.take(self.rate, rows, axis=1), size, weight)
+
+    def sample(self, count: int) -> NashRows:
+        """Return about `count` rows that stand for all, half of them drawn by weight, half by size; always the same.
+
+        A row with many parts of the whole is taken for certain and leaves its draws to others. Weight and size in all
+        are the rows' own: where they just about fill the columns, prices hang on those.
+        """
+        chance = self.size * (0.5 / self.size.sum()) + self.weight * (0.5 / self.weight.sum())
+        heavy = chance * count > _HEAVY
+        if heavy.all():
+            return self
+        if heavy.any():
+            light = self.part(np.flatnonzero(~heavy)).sample(count - int(heavy.sum()))
+            return self.part(np.flatnonzero(heavy)) + light
+        rows, times = draw_some(chance, 0.0, float(count), np.random.default_rng(len(self)).random(count + 2))
+        found, drawn = self.part(rows, times), times > 1
+        for part, whole in ((found.size, self.size.sum()), (found.weight, self.weight.sum())):
+            part[drawn] *= (whole - part[~drawn].sum()) / max(part[drawn].sum(), 1e-300)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

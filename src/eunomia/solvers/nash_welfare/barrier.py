@@ -267,18 +267,17 @@ def _targets(omega: Floats, capacity: Floats, low: Floats, price: Floats, target
 
 @kernel(error_model="numpy")
 def interior(
-    rate: Floats, size: Floats, weight: Floats, capacity: Floats,
-    first: Floats, mixed: Floats, fixed: Floats, low: Floats, high: Floats, price: Floats, goal: float,
-    alone: int = ALONE, most: int = MOST_STEPS,
+    rate: Floats, size: Floats, weight: Floats, capacity: Floats, tally: tuple[Floats, Floats, Floats],
+    low: Floats, high: Floats, price: Floats, goal: float, alone: int = ALONE, most: int = MOST_STEPS,
 ) -> tuple[Floats, int]:  # fmt: skip
     """Return x (1 + column, row), idle first, and the steps taken; price (column,) is the start and becomes the answer.
 
     Prices stay between low and high (column,): the answer is that of a market where capacity is bought back at low and
     sold at high without end. Ends when complementarity, per unit of weight, is about `goal` and the excess of the
-    capacities no more than that or than rounding. rate (column, row); first, fixed (column,) and mixed (column,
-    column) are a tally's. −1 steps: it broke down.
+    capacities no more than that or than rounding. rate (column, row); tally: first (column,), mixed (column, column)
+    and fixed (column,) of what is settled. −1 steps: it broke down.
     """
-    K, n = rate.shape
+    (K, n), (first, mixed, fixed) = rate.shape, tally
     x, z, b = np.empty((K + 1, n)), np.empty((K + 1, n)), np.empty((K + 1, n))
     dx, dz, parts = np.empty((K + 1, n)), np.empty((K + 1, n)), np.empty(n)
     pairs = K * (K + 1) // 2

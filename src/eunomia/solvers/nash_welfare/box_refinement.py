@@ -22,7 +22,6 @@ from eunomia.solvers.nash_welfare.aggregated_rows import NashRows, recounted, se
 from eunomia.solvers.nash_welfare.barrier import ALONE, MOST_STEPS, interior
 from eunomia.solvers.nash_welfare.market import NashMarket, Point, fitted
 from eunomia.solvers.nash_welfare.response import OPEN, Edges
-from eunomia.solvers.nash_welfare.sample import drawn
 from eunomia.solvers.nash_welfare.symmetry import COARSE, MergedRows, merged
 from eunomia.solvers.program import NoOptimum
 
@@ -141,7 +140,7 @@ def _begun(
 
 
 def _sample(rows: NashRows) -> NashRows:
-    return drawn(rows, max(FEW * 3 // 4, len(rows) // 24))
+    return rows.sample(max(FEW * 3 // 4, len(rows) // 24))
 
 
 def _tried(
@@ -216,7 +215,7 @@ def _interior(
     tally, price = market.tally, market.inner(start)
     x, steps = interior(
         rows.rate, rows.size, rows.weight, market.capacity,
-        tally.first, tally.mixed, tally.fixed, market.low, market.high, price, goal, alone, most,
+        (tally.first, tally.mixed, tally.fixed), market.low, market.high, price, goal, alone, most,
     )  # fmt: skip
     if not 0 <= steps < most:
         raise NoOptimum(f"the interior point found no optimum for {len(rows)} rows ({steps} steps)")

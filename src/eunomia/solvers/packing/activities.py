@@ -33,6 +33,12 @@ class Activities:
         """Return those chosen, by place or by mask."""
         return Activities(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
+    def above(self, of: Ints, threshold: Floats) -> Floats:
+        """Return Σ (rate − λ)⁺ over the rows of a class `of` that each activity has, (activity, threshold)."""
+        first = np.where(self.first[:, None] == of, self.first_rate[:, None] - threshold, 0.0)
+        second = np.where(self.second[:, None] == of, self.second_rate[:, None] - threshold, 0.0)
+        return np.maximum(first, 0.0) + np.maximum(second, 0.0)
+
     def most(self, size: Floats, count: Ints, capacity: Floats) -> Floats:
         """Return the longest time each could be given, (activity,): all time of its rows, or the whole column."""
         time: Floats = count[self.first].astype(float)

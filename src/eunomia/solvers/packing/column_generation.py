@@ -143,11 +143,7 @@ class SharingProgram:
 
     def _above(self, demands: Ints, chosen: Ints) -> Floats:
         """Return Σ (rate − λ)⁺ over the rows of the demand's class that an activity has, (activity, demand)."""
-        some = self.things.take(chosen)
-        of, threshold = self.of[demands], self.threshold[demands]
-        first = np.where(some.first[:, None] == of, some.first_rate[:, None] - threshold, 0.0)
-        second = np.where(some.second[:, None] == of, some.second_rate[:, None] - threshold, 0.0)
-        return np.maximum(first, 0.0) + np.maximum(second, 0.0)
+        return self.things.take(chosen).above(self.of[demands], self.threshold[demands])
 
     def put_demands(self, slope: Floats, constant: Floats) -> None:
         """Put other slopes and constants, (demand,)."""

@@ -17,15 +17,14 @@ import numpy as np
 from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.model.products import dot
 from eunomia.solvers.classes import Classes, group
-from eunomia.solvers.min_late_jobs import LateRows, late_rows
-from eunomia.solvers.packing.activities import ALONE, Activities, activities
+from eunomia.solvers.min_late_jobs import LateRows, late_rows, needed
+from eunomia.solvers.packing.activities import Activities, activities
 from eunomia.solvers.packing.per_job_needs import best_shared_total_own
 from eunomia.solvers.program import INF, NoOptimum, Program
 
 _FEW = 300  # sorts of floors up to which their number is searched
 _NODES = 20_000
 _ROUNDS = 30
-_TRIED = 30  # late rows that are tried again one by one
 _BROKEN = 1e-9  # relative
 
 
@@ -82,7 +81,7 @@ def _found(asked: _Asked) -> tuple[Bools, float]:
             late_rows(asked.rate[asked.of], asked.size[asked.of], asked.capacity, asked.floor, weight=asked.weight).rows
         ] = True
         late = _fewer(asked, late)
-    return _needed(asked, late), bound
+    return needed(late, asked.weight, asked.possible), bound
 
 
 def _searched(asked: _Asked, sorts: Classes) -> tuple[Bools | None, float]:
@@ -138,7 +137,7 @@ class _Search:
             low, high = [*low, -INF], [*high, 1.0]
         for each, level in self.threshold:
             asks = self._asks(each, level)
-            done = _above(self.things, each, level) * self.most
+            done = self.things.above(np.array([each]), np.array([level]))[:, 0] * self.most
             matrix.append(np.append(done, asks) / float(dot(asks, self.count)))
             low, high = [*low, 1.0], [*high, INF]
         row, column = np.nonzero(np.array(matrix))
@@ -166,7 +165,7 @@ class _Search:
             used = np.append((self.things.first == each) & (time > 0), (self.things.second == each) & (time > 0))
             for level in np.unique(rates[used]).tolist():
                 asked = float(dot(self._asks(each, level), kept))
-                done = float(dot(_above(self.things, each, level), time))
+                done = float(dot(self.things.above(np.array([each]), np.array([level]))[:, 0], time))
                 if asked - done > _BROKEN * (asked + level * kept.sum()) and (each, level) not in self.threshold:
                     self.threshold.append((each, level))
         return len(self.threshold) > known
@@ -175,13 +174,6 @@ class _Search:
 def _members(things: Activities, each: int) -> Floats:
     """Return how many rows of a class each activity has, (activity,)."""
     return np.asarray((things.first == each).astype(float) + (things.second == each))
-
-
-def _above(things: Activities, each: int, level: float) -> Floats:
-    """Return Σ (rate − λ)⁺ over the rows of a class that each activity has, (activity,)."""
-    first = np.where(things.first == each, np.maximum(things.first_rate - level, 0.0), 0.0)
-    second = (things.second == each) & (things.second != ALONE)
-    return np.asarray(first + np.where(second, np.maximum(things.second_rate - level, 0.0), 0.0))
 
 
 def _fewer(asked: _Asked, late: Bools) -> Bools:
@@ -195,12 +187,3 @@ def _fewer(asked: _Asked, late: Bools) -> Bools:
     fewer = late.copy()
     fewer[order[:kept]] = False
     return fewer
-
-
-def _needed(asked: _Asked, late: Bools) -> Bools:
-    """Return those that must be late, the heaviest tried first, where they are few."""
-    needed, order = late.copy(), np.flatnonzero(late)
-    for row in order[np.argsort(-asked.weight[order], kind="stable")].tolist() if len(order) <= _TRIED else ():
-        needed[row] = False
-        needed[row] = not asked.possible(needed)
-    return needed

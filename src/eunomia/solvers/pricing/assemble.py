@@ -16,39 +16,46 @@ from eunomia.solvers.sums import summed
 _BLOCK = 256
 
 
+@kernel(error_model="numpy", inline="always")
+def _parts(rows: NeedRows, o: int, nb: int, need: Floats, low: Floats, high: Floats, L: Floats, R: Floats) -> None:
+    """Write speeds of the ends L, R of each lane's edge to low and high, and the right ends' shares to need."""
+    T = rows.T
+    for j in range(nb):
+        low[j] = 0.0
+        high[j] = 1e300
+    for k in range(T.shape[0]):
+        Tk, mark = T[k, o : o + nb], float(k)
+        for j in range(nb):
+            low[j] = Tk[j] if L[j] == mark else low[j]
+            high[j] = Tk[j] if R[j] == mark else high[j]
+    for j in range(nb):
+        x = (need[j] - low[j]) * (1.0 / (high[j] - low[j]))
+        x = min(max(x, 0.0), 1.0)
+        need[j] = x if R[j] >= 0.0 else 0.0
+
+
 @kernel(error_model="numpy")
-def demand_at(rows: NeedRows, t: float, left: Array, right: Array, share: Floats, demand: Floats) -> None:
-    """Write what each row's right end gets at level t (row,), and add to demand (3, column) its expansion around t.
+def demand_at(rows: NeedRows, t: float, left: Array, right: Array, demand: Floats) -> None:
+    """Add to demand (3, column) what the rows' edges use of each column around level t.
 
     left, right (row,): columns of the edge; left −1 is idle, right −1 a row that gets nothing.
     """
-    T, (K, n) = rows.T, rows.T.shape
+    K, n = rows.T.shape
     need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     L, R, low, high = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     lanes = np.zeros((3, K, _BLOCK))
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
-        size, part, lefts, rights = rows.size[o : o + nb], share[o : o + nb], left[o : o + nb], right[o : o + nb]
+        size, lefts, rights = rows.size[o : o + nb], left[o : o + nb], right[o : o + nb]
         needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need, slope, bend)
         for j in range(nb):
             L[j] = lefts[j]
             R[j] = rights[j]
-            low[j] = 0.0
-            high[j] = 1e300
-        for k in range(K):
-            Tk, mark = T[k, o : o + nb], float(k)
-            for j in range(nb):
-                low[j] = Tk[j] if L[j] == mark else low[j]
-                high[j] = Tk[j] if R[j] == mark else high[j]
+        _parts(rows, o, nb, need, low, high, L, R)
         for j in range(nb):
-            gain = 1.0 / (high[j] - low[j])
-            x = (need[j] - low[j]) * gain
-            x = min(max(x, 0.0), 1.0)
-            x = x if R[j] >= 0.0 else 0.0
-            part[j] = x
-            low[j] = (1.0 - x) * size[j] if R[j] >= 0.0 else 0.0
-            high[j] = x * size[j]
-            gain = gain * size[j] if R[j] >= 0.0 else 0.0
+            gain = size[j] * (1.0 / (high[j] - low[j])) if R[j] >= 0.0 else 0.0
+            low[j] = (1.0 - need[j]) * size[j] if R[j] >= 0.0 else 0.0
+            high[j] = need[j] * size[j]
             slope[j] *= gain
             bend[j] *= gain
         for k in range(K):
@@ -67,6 +74,29 @@ def demand_at(rows: NeedRows, t: float, left: Array, right: Array, share: Floats
             demand[d, k] += summed(lanes[d, k], count)
 
 
+@kernel(error_model="numpy")
+def _write(rows: NeedRows, t: float, left: Array, right: Array, x: Floats) -> None:
+    """Write the shares of the rows' edges at level t (column, row); x (1, row): those of the right ends alone."""
+    K, n = x.shape[0], rows.T.shape[1]
+    need, slope, bend = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    L, R, low, high = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for o in range(0, n, _BLOCK):
+        nb = min(_BLOCK, n - o)
+        lefts, rights = left[o : o + nb], right[o : o + nb]
+        needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need, slope, bend)
+        for j in range(nb):
+            L[j] = lefts[j]
+            R[j] = rights[j]
+        _parts(rows, o, nb, need, low, high, L, R)
+        for j in range(nb):
+            low[j] = 1.0 - need[j] if R[j] >= 0.0 else 0.0
+        for k in range(K):
+            xk, mark = x[k, o : o + nb], float(k)
+            for j in range(nb):
+                rest = low[j] if L[j] == mark else 0.0
+                xk[j] = need[j] if (R[j] == mark) | (K == 1) else rest
+
+
 @dataclass(frozen=True, slots=True)
 class Edges:
     """What every row gets at level t: the share of the right end of its edge follows from t; a few rows in full."""
@@ -79,16 +109,11 @@ class Edges:
     places: Ints  # rows in full
     full: Floats  # (column, places)
 
-    def _fill(self) -> tuple[Floats, Floats]:
-        """Return the share of each right end (row,) and the demand (column,) of all edges."""
-        share, demand = np.empty(self.rows.count), np.zeros((3, self.columns))
-        rows = self.rows
-        demand_at(rows, self.t, self.left, self.right, share, demand)
-        return share, demand[0]
-
     def demand(self) -> Floats:
         """Return how much of each column the edges use, (column,)."""
-        return self._fill()[1]
+        demand: Floats = np.zeros((3, self.columns))
+        demand_at(self.rows, self.t, self.left, self.right, demand)
+        return np.asarray(demand[0])
 
     def used(self) -> Floats:
         """Return how much of each column all rows use, (column,)."""
@@ -117,7 +142,8 @@ class Edges:
 
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Return row (ascending), column and share of every place above 0."""
-        share, _ = self._fill()
+        share = np.empty(self.rows.count)
+        _write(self.rows, self.t, self.left, self.right, share[None])
         on = self.right >= 0
         up = np.flatnonzero(on & (share > 0))
         down = np.flatnonzero(on & (self.left >= 0) & (share < 1))
@@ -130,10 +156,7 @@ class Edges:
 
     def dense(self) -> Floats:
         """Return x (row, column), laid out by column."""
-        share, _ = self._fill()
         x = np.empty((self.columns, self.rows.count))
-        rest = np.where(self.right >= 0, 1 - share, 0.0)
-        for k in range(self.columns):
-            x[k] = np.where(self.right == k, share, np.where(self.left == k, rest, 0.0))
+        _write(self.rows, self.t, self.left, self.right, x)
         x[:, self.places] = self.full
         return x.T

@@ -15,7 +15,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
-from eunomia.solvers.pricing.elimination import DMU, DNU, DV, MU, NU, V, direction, system
+from eunomia.solvers.pricing.elimination import DMU, DNU, DV, MU, NU, Iterate, Terms, V, direction, system
 from eunomia.solvers.pricing.rows import NeedRows
 from eunomia.solvers.sums import inner_product, total
 
@@ -53,18 +53,9 @@ def solve_dense(matrix: Floats, right: Floats) -> bool:
 
 
 @kernel(error_model="numpy")
-def _begin_with(
-    worth: Floats,
-    rows: NeedRows,
-    aim: Floats,
-    limit: Floats,
-    mean: float,
-    x: Floats,
-    state: Floats,
-    y: Floats,
-    sigma: Floats,
-) -> None:
+def _begin_with(of: Terms, worth: Floats, limit: Floats, mean: float, at: Iterate, sigma: Floats) -> None:
     """Write a start in which the products of each row are near its own part of the mean, however far rows are apart."""
+    rows, aim, x, state, y = of.rows, of.aim, at.x, at.state, at.y
     T, s, K, n = rows.T, rows.size, len(y) - 1, len(rows.size)
     whole, size = 0.0, 0.0
     for i in range(n):
@@ -97,16 +88,9 @@ def _begin_with(
 
 @kernel(error_model="numpy")
 def barrier(
-    rows: NeedRows,
-    worth: Floats | None,
-    aim: Floats,
-    limit: Floats,
-    fixed: Floats,
-    anchor: float,
-    top: float,
-    begin: float,
-    goal: float,
-) -> tuple[Floats, float, float, int]:
+    rows: NeedRows, worth: Floats | None, aim: Floats, limit: Floats, fixed: Floats, anchor: float, top: float,
+    begin: float, goal: float,
+) -> tuple[Floats, float, float, int]:  # fmt: skip
     """Solve the program to a relative gap `goal`; return y (column,), t, its error and the steps taken.
 
     rows: speeds and needs as parts of each row's best speed; the last column is the free alternative, base is not used;
@@ -118,6 +102,7 @@ def barrier(
     x, dx, fault = np.empty((K + 1, n)), np.empty((K + 1, n)), np.empty((K + 1, n))
     state = np.empty((7, n))
     y, sigma, dsigma, dworth = np.zeros(K + 1), np.empty(K), np.empty(K), np.empty(K)
+    of, at = Terms(rows, worth, aim, top), Iterate(x, dx, fault, state, y)
     x[:] = 1.0 / (K + 1)
     demand = total(s) / (K + 1)
     mean = 10.0 / (n * (K + 2))
@@ -137,7 +122,7 @@ def barrier(
         state[MU, i] = mean / 0.25
         state[NU, i] = state[MU, i] + mean / 0.25
     if worth is not None:
-        _begin_with(worth, rows, aim, limit, mean, x, state, y, sigma)
+        _begin_with(of, worth, limit, mean, at, sigma)
     price_q = mean / q
     gap = 1.0
     t = begin
@@ -147,7 +132,7 @@ def barrier(
         steps += 1
         t = top * (1.0 - q)
         matrix, right, sums = np.zeros((K + 1, K + 1)), np.zeros((3, K + 1)), np.zeros(3)
-        system(rows, worth, aim, top, t, x, state, y, matrix, right, sums)
+        system(of, t, at, matrix, right, sums)
         d = t - anchor
         missing = 0.0
         for k in range(K):
@@ -182,7 +167,7 @@ def barrier(
         step = right[0].copy()
         if not solve_dense(matrix.copy(), step):
             break
-        primal, dual = direction(rows, worth, aim, top, t, x, state, y, step, 0.0, False, dx, fault, right[2])
+        primal, dual = direction(of, t, at, step, 0.0, False, right[2])
         dq = -step[K]
         dprice_q = -price_q - price_q * dq / q
         fault_second = dq * dprice_q
@@ -199,7 +184,7 @@ def barrier(
         step = right[0] + centre * right[1] + right[2]
         if not solve_dense(matrix, step):
             break
-        primal, dual = direction(rows, worth, aim, top, t, x, state, y, step, centre, True, dx, fault, right[2])
+        primal, dual = direction(of, t, at, step, centre, True, right[2])
         dq = -step[K]
         dprice_q = (centre - fault_second - price_q * dq) / q - price_q
         for k in range(K):

@@ -7,6 +7,8 @@ Its products x z and v μ are driven to its own part of the common goal, `aim`.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.kernels import kernel
@@ -19,21 +21,32 @@ _BLOCK = 64  # rows of a block, and lanes of its sums
 V, NU, MU, DV, DNU, DMU, CORR = range(7)  # rows of `state`: surplus v, dual ν of time and μ of level, their directions
 
 
+class Terms(NamedTuple):
+    """What does not change from step to step; see `barrier`."""
+
+    rows: NeedRows
+    worth: Floats | None  # (column + 1, row)
+    aim: Floats  # (row,)
+    top: float
+
+
+class Iterate(NamedTuple):
+    """Where the method is, and each row's direction from there."""
+
+    x: Floats  # (column + 1, row)
+    dx: Floats
+    fault: Floats  # (column + 1, row) of second order
+    state: Floats  # (7, row)
+    y: Floats  # (column + 1,) 0 last
+
+
 @kernel(error_model="numpy")
 def _weigh(
-    rows: NeedRows,
-    worth: Floats | None,
-    x: Floats,
-    state: Floats,
-    y: Floats,
-    o: int,
-    nb: int,
-    z: Floats,
-    unit: Floats,
-    theta: Floats,
+    rows: NeedRows, worth: Floats | None, at: Iterate, o: int, nb: int, z: Floats, unit: Floats, theta: Floats,
     sums: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """Write z, 1 / z and θ (column, lane), and 1 / A, T̄, 1 / C, Σ T x and 1 / μ (5, lane)."""
+    x, state, y = at.x, at.state, at.y
     T, K = rows.T, rows.T.shape[0] - 1
     A, mean, C, level, light = sums[0], sums[1], sums[2], sums[3], sums[4]
     size, v, nu, mu = rows.size[o : o + nb], state[V, o : o + nb], state[NU, o : o + nb], state[MU, o : o + nb]
@@ -74,17 +87,9 @@ def _weigh(
 
 @kernel(error_model="numpy")
 def _pull(
-    rows: NeedRows,
-    o: int,
-    nb: int,
-    theta: Floats,
-    sums: Floats,
-    share: Floats,
-    slack: Floats,
-    slope: Floats,
-    own: Floats,
-    out: Floats,
-) -> None:
+    rows: NeedRows, o: int, nb: int, theta: Floats, sums: Floats, share: Floats, slack: Floats, slope: Floats,
+    own: Floats, out: Floats,
+) -> None:  # fmt: skip
     """Write to own (2, lane) how a row's time and level prices answer share = ρ / z and slack; add demand to out.
 
     out (column + 1, lane).
@@ -111,23 +116,9 @@ def _pull(
 
 
 @kernel(error_model="numpy")
-def system(
-    rows: NeedRows,
-    worth: Floats | None,
-    aim: Floats,
-    top: float,
-    t: float,
-    x: Floats,
-    state: Floats,
-    y: Floats,
-    matrix: Floats,
-    right: Floats,
-    sums: Floats,
-) -> None:
-    """Add up the system in (y, t) over all rows: matrix and right sides (affine, centring); Σ μ r', products, Σ μ r''.
-
-    worth (column + 1, row), aim (row,).
-    """
+def system(of: Terms, t: float, at: Iterate, matrix: Floats, right: Floats, sums: Floats) -> None:
+    """Add up the system in (y, t) over all rows: matrix, right sides (affine, centring), Σ μ r', products, Σ μ r''."""
+    rows, top, aim, x, state = of.rows, of.top, of.aim, at.x, at.state
     T, K, n = rows.T, rows.T.shape[0] - 1, rows.T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
     unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
@@ -136,7 +127,7 @@ def system(
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(rows, worth, x, state, y, o, nb, z, unit, theta, of_row)
+        _weigh(rows, of.worth, at, o, nb, z, unit, theta, of_row)
         size, v, mu = rows.size[o : o + nb], state[V, o : o + nb], state[MU, o : o + nb]
         for j in range(nb):
             need[1, j] *= top
@@ -187,25 +178,13 @@ def system(
 
 @kernel(error_model="numpy")
 def direction(
-    rows: NeedRows,
-    worth: Floats | None,
-    aim: Floats,
-    top: float,
-    t: float,
-    x: Floats,
-    state: Floats,
-    y: Floats,
-    step: Floats,
-    centre: float,
-    corrected: bool,
-    dx: Floats,
-    fault: Floats,
-    right: Floats,
+    of: Terms, t: float, at: Iterate, step: Floats, centre: float, corrected: bool, right: Floats
 ) -> tuple[float, float]:
     """Write every row's direction; return the longest primal and dual steps.
 
-    Of the predictor, right gathers what its second-order fault (column, row) asks of the system.
+    Of the predictor, right gathers what its second-order fault asks of the system.
     """
+    rows, top, aim, x, dx, fault, state = of.rows, of.top, of.aim, at.x, at.dx, at.fault, at.state
     T, K, n = rows.T, rows.T.shape[0] - 1, rows.T.shape[1]
     z, theta, share = np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK)), np.empty((K + 1, _BLOCK))
     unit, of_row = np.empty((K + 1, _BLOCK)), np.empty((5, _BLOCK))
@@ -215,7 +194,7 @@ def direction(
     for o in range(0, n, _BLOCK):
         nb = min(_BLOCK, n - o)
         needs(rows.a, rows.b, rows.e, rows.cap, o, nb, t, need[0], need[1], need[2])
-        _weigh(rows, worth, x, state, y, o, nb, z, unit, theta, of_row)
+        _weigh(rows, of.worth, at, o, nb, z, unit, theta, of_row)
         size, v, corr, goal = rows.size[o : o + nb], state[V, o : o + nb], state[CORR, o : o + nb], aim[o : o + nb]
         dv, dnu, dmu = state[DV, o : o + nb], state[DNU, o : o + nb], state[DMU, o : o + nb]
         for j in range(nb):

@@ -140,7 +140,7 @@ def _settled_at(table: Table, priced: Ints, free: Ints, codes: Codes, t: float) 
     demand = table.fixed.copy()
     demand[0] += t * (demand[1] + t * demand[2])
     demand[1] += 2 * t * demand[2]
-    demand_at(table.rows, t, left, right, np.empty(table.rows.count), demand)
+    demand_at(table.rows, t, left, right, demand)
     return demand[:, priced]
 
 

@@ -164,10 +164,14 @@ def draw(weight: Floats, even: float, per_weight: float, dice: Floats, chosen: I
 def sample(rows: NeedRows, weight: Floats, count: int, attempt: int = 0, total: float | None = None) -> NeedRows:
     """Return about `count` rows that stand for all, half of them drawn by weight, `total` in all; always the same."""
     dice = np.random.default_rng((rows.count, count, attempt)).random(count + 2)
-    chosen, times = np.empty(2 * count + 4, dtype=np.int64), np.empty(2 * count + 4)
-    even, per_weight = _chances(weight, count, total)
+    return rows.some(*draw_some(weight, *_chances(weight, count, total), dice))
+
+
+def draw_some(weight: Floats, even: float, per_weight: float, dice: Floats) -> tuple[Ints, Floats]:
+    """Return the rows that `draw` draws, ascending, and for how many rows each stands, (drawn row,)."""
+    chosen, times = np.empty(2 * len(dice), dtype=np.int64), np.empty(2 * len(dice))
     found = draw(weight, even, per_weight, dice, chosen, times)
-    return rows.some(chosen[:found], times[:found])
+    return chosen[:found], times[:found]
 
 
 def drawn(weight: Floats, count: int) -> float:

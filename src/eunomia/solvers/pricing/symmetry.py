@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eunomia.model.arrays import Bools, Floats
+from eunomia.model.arrays import Bools, Floats, Ints
 from eunomia.solvers.classes import Classes, group
 from eunomia.solvers.pricing.needs import FIXED
 from eunomia.solvers.pricing.rows import NeedRows
@@ -54,24 +54,35 @@ class DistinctRows:
 
     def dealt(self, x: Floats, u: Floats, t: float) -> tuple[Floats, Floats]:
         """Return shares (column, row) and free alternative (row,) of all rows, from those of the sorts at level t."""
-        rows, of = self.rows, self.classes.of
-        x, u = x[:, of], np.where(rows.base > 0, np.maximum(1 - x.sum(axis=0), 0.0)[of], u[of])
+        rows, of, first = self.rows, self.classes.of, self.classes.representative
+        u = np.where(rows.base[first] > 0, np.maximum(1 - x.sum(axis=0), 0.0), u)
         if not self.mixed.any():
-            return x, u
+            return x[:, of], u[of]
+        places = np.concatenate((x, u[None])), np.concatenate((rows.T[:, first], rows.base[None, first]))
+        higher = np.concatenate((self.higher[:, first], np.zeros((1, len(first)), dtype=bool)))
+        up, down = paces(*places, higher, rows.need(t)[0], of, rows.size)
+        up, down, x = np.where(self.mixed, up, 1.0), np.where(self.mixed, down, 1.0), x[:, of]
         fast = np.where(self.higher, x, 0.0)
-        slow = x - fast
-        most, rest = fast.sum(axis=0), np.maximum(1 - fast.sum(axis=0), 0.0)
-        above = _mean((fast * rows.T).sum(axis=0), most)
-        below = _mean((slow * rows.T).sum(axis=0) + u * rows.base, rest)
-        need = rows.need(t)[0]
-        part = np.divide(need - below, above - below, out=np.ones(rows.count), where=(most > 0) & (rest > 0))
-        part = np.where(most > 0, np.clip(part, 0.0, 1.0), 0.0)  # time at the higher speeds that the need itself takes
-        mean = (np.bincount(of, rows.size * part) / self.size)[of]
-        more = np.divide(np.maximum(most - mean, 0.0), 1 - mean, out=np.zeros(rows.count), where=mean < 1)
-        part = part + more * (1 - part)
-        up = np.where(self.mixed, _mean(part, most), 1.0)
-        down = np.where(self.mixed, _mean(1 - part, rest), 1.0)
-        return fast * up + slow * down, u * down
+        return fast * up + (x - fast) * down, u[of] * down
+
+
+def paces(x: Floats, rate: Floats, fast: Bools, need: Floats, of: Ints, weight: Floats) -> tuple[Floats, Floats]:
+    """Return what to multiply a class's shares at fast and at other places by, (row,), that each row has its own need.
+
+    x, rate, fast (place, class), idle time among them; need, class `of`, weight (row,). A row is fast as long as it
+    must be, and for the same part of the rest of its time as its class.
+    """
+    quick = np.where(fast, x, 0.0)
+    most, slow = quick.sum(axis=0), x - quick
+    rest = np.maximum(1 - most, 0.0)
+    above, below = _mean((quick * rate).sum(axis=0), most), _mean((slow * rate).sum(axis=0), rest)
+    both, some = ((most > 0) & (rest > 0))[of], (most > 0)[of]
+    part = np.divide(need - below[of], (above - below)[of], out=np.ones(len(need)), where=both)
+    part = np.where(some, np.clip(part, 0.0, 1.0), 0.0)  # time at fast places that the need itself takes
+    mean = np.bincount(of, weight * part) / np.bincount(of, weight)
+    more = np.divide(np.maximum(most - mean, 0.0), 1 - mean, out=np.zeros(len(mean)), where=mean < 1)
+    part = part + more[of] * (1 - part)
+    return _mean(part, most[of]), _mean(1 - part, rest[of])
 
 
 def count_distinct(*facts: Floats) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats
-from eunomia.solvers.small_programs.simplex import STEPS, begin, enter, keep, mix, prices
+from eunomia.solvers.small_programs.simplex import STEPS, begin, enter_answer, enter_unused, mix, prices
 
 
 @kernel(allocates=False)
@@ -60,38 +60,21 @@ def largest(
         for i in range(n):
             demand[k] += size[i] * x[k, i]
             total += worth[k, i] * x[k, i]
-    basis, inverse, scratch = np.empty((K + 1, K + 1)), np.empty((K + 1, K + 1)), np.empty((K + 4, K + 1))
-    amount, value, price, column = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1), np.empty(K + 1)
-    gain, found, best = np.empty(K), np.empty((K, n)), np.empty((K, n))
-    members = np.zeros((K + 1, K, n))
-    begin(capacity, demand, total / scale, basis, inverse, amount, value, scratch)
-    keep(members, K, x, True)
+    gain, answer, best = np.empty(K), np.empty((K, n)), np.empty((K, n))
+    found = begin(capacity, demand, total / scale, x)
     bound = np.inf
     for _ in range(STEPS):
-        spare = prices(basis, inverse, value, price, scratch)
-        if spare >= 0:
-            for k in range(K + 1):
-                column[k] = 1.0 if k == spare else 0.0
-            out = enter(basis, inverse, amount, value, column, 0.0, scratch)
-            if out >= 0:
-                keep(members, out, x, False)
-                continue
-        one = price[K]
-        gained, total = _answer(worth, T, size, floor, capacity, scale, price, gain, found, demand)
+        if enter_unused(found, prices(found), x):
+            continue
+        one = found.price[K]
+        gained, total = _answer(worth, T, size, floor, capacity, scale, found.price, gain, answer, demand)
         paid = 0.0
         for k in range(K):
-            paid += price[k]
+            paid += found.price[k]
         bound = min(bound, (gained + paid) * scale)
-        if gained - one <= 1e-14:
+        if gained - one <= 1e-14 or not enter_answer(found, capacity, demand, total / scale, answer):
             break
-        for k in range(K):
-            column[k] = demand[k] / capacity[k]
-        column[K] = 1.0
-        out = enter(basis, inverse, amount, value, column, total / scale, scratch)
-        if out < 0:
-            break
-        keep(members, out, found, True)
-    mix(members, amount, best)
+    mix(found, best)
     total = 0.0
     for k in range(K):
         for i in range(n):

@@ -8,12 +8,25 @@ level that gains most is where the rise of the cost passes the rise of t. That i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.kernels import kernel
 from eunomia.model.arrays import Floats, Ints
 from eunomia.model.sorting import sort_into
-from eunomia.solvers.small_programs.simplex import STEPS, begin, enter, keep, mix, prices
+from eunomia.solvers.small_programs.simplex import STEPS, Basis, begin, enter_answer, enter_unused, mix, prices
+
+
+class _Level(NamedTuple):
+    """A program: T (column, row), size and needs a t + b (row,), capacity (column,), a level that no row exceeds."""
+
+    T: Floats
+    size: Floats
+    a: Floats
+    b: Floats
+    capacity: Floats
+    top: float
 
 
 @kernel(allocates=False)
@@ -73,17 +86,9 @@ def _gainful(
 
 @kernel(allocates=False)
 def _answer(
-    T: Floats,
-    size: Floats,
-    a: Floats,
-    b: Floats,
-    price: Floats,
-    t: float,
-    x: Floats,
-    demand: Floats,
-    floats: Floats,
+    T: Floats, size: Floats, a: Floats, b: Floats, price: Floats, t: float, x: Floats, demand: Floats, floats: Floats,
     ints: Ints,
-) -> float:
+) -> float:  # fmt: skip
     """Write the cheapest shares for level t (column, row) and their demand (column,); return what they cost."""
     K, n = T.shape
     order, cost = ints[0], floats[2]
@@ -157,67 +162,41 @@ def highest(
     found in a fair number of steps the bound is inf.
     """
     K, n = T.shape
-    x, demand = np.zeros((K, n)), np.zeros(K)
-    floats, ints = np.empty((3, n * (K + 1))), np.empty((3, n * (K + 1)), np.int64)
-    basis, inverse, scratch = np.empty((K + 1, K + 1)), np.empty((K + 1, K + 1)), np.empty((K + 4, K + 1))
-    amount, value, price, column = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1), np.empty(K + 1)
-    each, worths = np.empty(K), np.zeros(K)
-    members = np.zeros((K + 1, K, n))  # the answers in the basis; 0 for unused capacity
+    x, demand, worths = np.zeros((K, n)), np.zeros(K), np.zeros(K)
     low = _equal(T, size, a, b, capacity, top, x, demand)
-    begin(capacity, demand, low / top, basis, inverse, amount, value, scratch)
-    keep(members, K, x, True)
-    bound = _improve(
-        T, size, a, b, capacity, low, top, x, demand, floats, ints, basis, inverse, scratch, amount, value, price,
-        column, each, members,
-    )  # fmt: skip
-    mix(members, amount, x)
+    found = begin(capacity, demand, low / top, x)
+    bound = _improve(found, _Level(T, size, a, b, capacity, top), low, x, demand)
+    mix(found, x)
     reached = 0.0
     for j in range(K + 1):
-        if amount[j] > 0.0:
-            reached += amount[j] * value[j]
+        if found.amount[j] > 0.0:
+            reached += found.amount[j] * found.value[j]
     total = 0.0
     for k in range(K):
-        total += price[k]
+        total += found.price[k]
     for k in range(K):
-        worths[k] = price[k] / total if total > 0.0 else price[k]
+        worths[k] = found.price[k] / total if total > 0.0 else found.price[k]
     return x, reached * top, bound, worths
 
 
-@kernel(allocates=False)
-def _improve(
-    T: Floats, size: Floats, a: Floats, b: Floats, capacity: Floats, low: float, top: float, x: Floats, demand: Floats,
-    floats: Floats, ints: Ints, basis: Floats, inverse: Floats, scratch: Floats, amount: Floats, value: Floats,
-    price: Floats, column: Floats, each: Floats, members: Floats,
-) -> float:  # fmt: skip
-    """Let answers enter the basis until none gains; return a level that no x exceeds."""
-    K, high, bound = len(T), top, np.inf
+@kernel()
+def _improve(found: Basis, of: _Level, low: float, x: Floats, demand: Floats) -> float:
+    """Let answers enter the basis until none gains; return a level that no x exceeds. x and demand are overwritten."""
+    T, size, a, b, capacity, top = of
+    K, n, high, bound = len(T), len(size), top, np.inf
+    floats, ints, each = np.empty((3, n * (K + 1))), np.empty((3, n * (K + 1)), np.int64), np.empty(K)
     for _ in range(STEPS):
-        spare = prices(basis, inverse, value, price, scratch)
-        if spare >= 0:
-            for k in range(K + 1):
-                column[k] = 1.0 if k == spare else 0.0
-            out = enter(basis, inverse, amount, value, column, 0.0, scratch)
-            if out >= 0:
-                keep(members, out, x, False)
-                continue
-        one = price[K]
+        if enter_unused(found, prices(found), x):
+            continue
+        one, total = found.price[K], 0.0
         for k in range(K):
-            each[k] = price[k] * top / capacity[k]
+            each[k] = found.price[k] * top / capacity[k]
+            total += found.price[k]
         t = _gainful(T, size, a, b, each, low, high, floats, ints)
         paid = _answer(T, size, a, b, each, t, x, demand, floats, ints) / top
         worth = t / top
-        total = 0.0
-        for k in range(K):
-            total += price[k]
         bound = min(bound, (worth - paid + total) * top)
-        low, high = max(low, _worth(amount, value) * top), min(high, bound * (1 + 1e-12))
-        if worth - paid - one <= 1e-14:
+        low, high = max(low, _worth(found.amount, found.value) * top), min(high, bound * (1 + 1e-12))
+        if worth - paid - one <= 1e-14 or not enter_answer(found, capacity, demand, worth, x):
             break
-        for k in range(K):
-            column[k] = demand[k] / capacity[k]
-        column[K] = 1.0
-        out = enter(basis, inverse, amount, value, column, worth, scratch)
-        if out < 0:
-            break
-        keep(members, out, x, True)
     return bound

@@ -10,6 +10,8 @@ Wolfe, "Decomposition Principle for Linear Programs", Operations Research 8(1), 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eunomia.kernels import kernel
@@ -23,23 +25,28 @@ _ROUNDING = 1e-14  # of the largest worth
 _SINGULAR = 1e-14  # pivot below which a basis has no inverse worth having
 
 
-@kernel(allocates=False)
-def begin(
-    capacity: Floats,
-    demand: Floats,
-    worth: float,
-    basis: Floats,
-    inverse: Floats,
-    amount: Floats,
-    value: Floats,
-    scratch: Floats,
-) -> None:
-    """Write basis, its inverse, its members' amounts and worths: unused capacity, and one answer that fits.
+class Basis(NamedTuple):
+    """A row for each column of capacity, in parts of it, and one for Σ λ = 1; all sides are 1."""
 
-    The basis has a row for each column of capacity, in parts of it, and one for Σ λ = 1; all sides are 1. `scratch`
-    (3 + row, row) is overwritten here and by the functions below.
-    """
-    K = len(capacity)
+    matrix: Floats  # (row, member)
+    inverse: Floats
+    amount: Floats  # (member,) λ
+    value: Floats  # (member,)
+    price: Floats  # (row,) what each side is worth, the last one that of one answer
+    column: Floats  # (row,) what may enter: its parts of all capacity, and 1 for an answer or 0 for unused capacity
+    members: Floats  # (member, column, row of the problem) shares; 0 for unused capacity
+    scratch: Floats  # (3 + row, row)
+
+
+@kernel()
+def begin(capacity: Floats, demand: Floats, worth: float, x: Floats) -> Basis:
+    """Return the basis of unused capacity and one answer that fits: its demand (column,), worth and shares x."""
+    K, n = x.shape
+    square = np.empty((2, K + 1, K + 1))
+    each = np.zeros((4, K + 1))
+    scratch = np.empty((K + 4, K + 1))
+    found = Basis(square[0], square[1], each[0], each[1], each[2], each[3], np.zeros((K + 1, K, n)), scratch)
+    basis, value = found.matrix, found.value
     for i in range(K + 1):
         for j in range(K + 1):
             basis[i, j] = 1.0 if i == j else 0.0
@@ -47,14 +54,16 @@ def begin(
     for k in range(K):
         basis[k, K] = demand[k] / capacity[k]
     value[K] = worth
-    invert(basis, inverse, amount, scratch)
+    invert(found)
+    keep(found, K, x, True)
+    return found
 
 
 @kernel(allocates=False)
-def invert(basis: Floats, inverse: Floats, amount: Floats, scratch: Floats) -> bool:
+def invert(found: Basis) -> bool:
     """Write the inverse of the basis and the amounts that reach all sides; return whether there is one."""
-    size = len(basis)
-    work, left = scratch[3:], scratch[0]
+    basis, inverse, amount = found.matrix, found.inverse, found.amount
+    size, work, left = len(basis), found.scratch[3:], found.scratch[0]
     for i in range(size):
         for j in range(size):
             work[i, j] = basis[i, j]
@@ -93,12 +102,10 @@ def invert(basis: Floats, inverse: Floats, amount: Floats, scratch: Floats) -> b
 
 
 @kernel(allocates=False)
-def prices(basis: Floats, inverse: Floats, value: Floats, price: Floats, scratch: Floats) -> int:
-    """Write what each side of the basis is worth (row,), the last one that of one answer.
-
-    Returns the column whose unused capacity should re-enter the basis, because its price is below 0; -1 = none.
-    """
-    size, left = len(value), scratch[0]
+def prices(found: Basis) -> int:
+    """Write the prices; return the column whose unused capacity should re-enter, as its price is below 0; -1 = none."""
+    basis, inverse, value, price = found.matrix, found.inverse, found.value, found.price
+    size, left = len(value), found.scratch[0]
     for i in range(size):
         price[i] = 0.0
     for _ in range(_REFINED):
@@ -109,25 +116,38 @@ def prices(basis: Floats, inverse: Floats, value: Floats, price: Floats, scratch
         for i in range(size):
             for j in range(size):
                 price[i] += left[j] * inverse[j, i]
-    found, least, scale = -1, 0.0, 0.0
+    spare, least, scale = -1, 0.0, 0.0
     for j in range(size):
         scale = max(scale, abs(value[j]))
     for k in range(size - 1):
         if price[k] < min(least, -_ROUNDING * scale):
-            found, least = k, price[k]
+            spare, least = k, price[k]
         price[k] = max(price[k], 0.0)
-    return found
+    return spare
 
 
 @kernel(allocates=False)
-def enter(
-    basis: Floats, inverse: Floats, amount: Floats, value: Floats, column: Floats, worth: float, scratch: Floats
-) -> int:
-    """Put an answer, or unused capacity, into the basis; return the place that it takes, -1 = none.
+def enter_unused(found: Basis, k: int, x: Floats) -> bool:
+    """Put unused capacity of column k into the basis; False where it cannot, or k is -1."""
+    for i in range(len(found.column)):
+        found.column[i] = 1.0 if i == k else 0.0
+    return k >= 0 and _enter(found, 0.0, x, False)
 
-    column (row,): its parts of all capacity, and 1 for an answer or 0 for unused capacity.
-    """
-    size, step, before = len(value), scratch[1], scratch[2]
+
+@kernel(allocates=False)
+def enter_answer(found: Basis, capacity: Floats, demand: Floats, worth: float, x: Floats) -> bool:
+    """Put an answer into the basis, its demand (column,) and its shares x (column, row); False where it cannot."""
+    for k in range(len(capacity)):
+        found.column[k] = demand[k] / capacity[k]
+    found.column[len(capacity)] = 1.0
+    return _enter(found, worth, x, True)
+
+
+@kernel(allocates=False)
+def _enter(found: Basis, worth: float, x: Floats, is_answer: bool) -> bool:
+    """Put `column` into the basis in place of a member; False where that cannot be."""
+    basis, inverse, amount, value, column = found.matrix, found.inverse, found.amount, found.value, found.column
+    size, step, before = len(value), found.scratch[1], found.scratch[2]
     largest = 0.0
     for i in range(size):
         step[i] = 0.0
@@ -143,32 +163,33 @@ def enter(
         if step[i] > _STEEP * largest and max(amount[i], 0.0) <= least * step[i] and (out < 0 or step[i] > step[out]):
             out = i
     if out < 0:
-        return -1
+        return False
     for i in range(size):
         before[i] = basis[i, out]
         basis[i, out] = column[i]
-    if not invert(basis, inverse, amount, scratch):
+    if not invert(found):
         for i in range(size):
             basis[i, out] = before[i]
-        invert(basis, inverse, amount, scratch)
-        return -1
+        invert(found)
+        return False
     value[out] = worth
-    return out
+    keep(found, out, x, is_answer)
+    return True
 
 
 @kernel(allocates=False)
-def keep(members: Floats, place: int, x: Floats, is_answer: bool) -> None:
+def keep(found: Basis, place: int, x: Floats, is_answer: bool) -> None:
     """Write shares (column, row) into a place among the members of the basis: those of an answer, else 0."""
     K, n = x.shape
     for k in range(K):
         for i in range(n):
-            members[place, k, i] = x[k, i] if is_answer else 0.0
+            found.members[place, k, i] = x[k, i] if is_answer else 0.0
 
 
 @kernel(allocates=False)
-def mix(members: Floats, amount: Floats, x: Floats) -> None:
+def mix(found: Basis, x: Floats) -> None:
     """Write the shares of the mixture of all members, (column, row)."""
-    K, n = x.shape
+    members, amount, (K, n) = found.members, found.amount, x.shape
     for k in range(K):
         for i in range(n):
             x[k, i] = 0.0

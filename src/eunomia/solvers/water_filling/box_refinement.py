@@ -11,7 +11,7 @@ import numpy as np
 
 from eunomia.model.arrays import Array, Floats, Ints
 from eunomia.solvers.pricing.newton import widths
-from eunomia.solvers.pricing.rows import draw
+from eunomia.solvers.pricing.rows import draw_some
 from eunomia.solvers.water_filling.boxes import ROUNDING, BoxPass, MomentEstimate
 from eunomia.solvers.water_filling.cutting_planes import balance, errors, localise
 from eunomia.solvers.water_filling.large_instance import LargeInstance, last_moment
@@ -188,10 +188,8 @@ def rough_price(crowd: LargeInstance, moment: float, rng: np.random.Generator) -
 
 def _sample(crowd: LargeInstance, size: int, rng: np.random.Generator) -> LargeInstance:
     """Return about `size` rows that stand for all, drawn at even steps, half of them by load."""
-    rows, times = np.empty(2 * size + 4, dtype=np.int64), np.empty(2 * size + 4)
     even, by_load = 0.5 * size / len(crowd.load), 0.5 * size / float(crowd.load.sum())
-    found = draw(crowd.load, even, by_load, rng.random(size + 2), rows, times)
-    return crowd.gather(rows[:found], times[:found])
+    return crowd.gather(*draw_some(crowd.load, even, by_load, rng.random(size + 2)))
 
 
 def settle_few(crowd: LargeInstance, low: float, high: float) -> ResolvedRows:

@@ -79,16 +79,9 @@ def rise(room: Floats, weight: Floats, group: Ints, levels: Floats) -> Floats:
 
 @kernel()
 def stop(
-    rate: Floats,
-    need: Floats,
-    free: Ints,
-    got: Floats,
-    room: Floats,
-    own: Bools,
-    frozen_in: Array,
-    phase: int,
+    rate: Floats, need: Floats, free: Ints, got: Floats, room: Floats, own: Bools, frozen_in: Array, phase: int,
     after: tuple[Floats, Bools, Array],
-) -> None:
+) -> None:  # fmt: skip
     """Write room, own and frozen_in (row,) after a phase in which rows have got `got`, and `free` columns are left."""
     rooms, owns, frozen = after
     best = np.empty(_BLOCK)
@@ -115,26 +108,17 @@ def stop(
 
 @kernel()
 def serve(
-    rate: Floats,
-    load: Floats,
-    need: Floats,
-    got: Floats,
-    weight: Floats,
-    group: Ints,
-    waiting: Ints,
-    columns: Ints,
-    free: Ints,
-    ends: tuple[Array, Array, Array, Array],
-    used: Floats,
-    sums: tuple[Floats, Floats, Floats],
-    still: Ints,
-) -> int:
+    rows: tuple[Floats, Floats, Floats, Floats, Floats, Ints], waiting: Ints, columns: Ints, free: Ints,
+    ends: tuple[Array, Array, Array, Array], used: Floats, sums: tuple[Floats, Floats, Floats], still: Ints,
+) -> int:  # fmt: skip
     """Serve those of the waiting rows that pay and keep to an edge, and list in `still` those that do not pay.
 
-    columns: what the ends of edges, left and right (waiting row,), count; one after the last is the fastest of `free`
-    for the row. Writes lefts, rights (row,), adds to used (column,), and to full and full_weight (group + 1,) all
-    that pay; lost (group + 1,) is what rounding took from full. Returns how many are listed.
+    rows: rate (column, row), load, need, got, weight, group (row,). columns: what the ends of edges, left and right
+    (waiting row,), count; one after the last is the fastest of `free` for the row. Writes lefts, rights (row,), adds to
+    used (column,), and to full and full_weight (group + 1,) all that pay; lost (group + 1,) is what rounding took from
+    full. Returns how many are listed.
     """
+    rate, load, need, got, weight, group = rows
     left, right, lefts, rights = ends
     full, full_weight, lost = sums
     found = 0
@@ -171,15 +155,8 @@ def serve(
 
 @kernel()
 def _ends(
-    rate: Floats,
-    need: Floats,
-    got: Floats,
-    left: Array,
-    right: Array,
-    place: Ints,
-    column: Ints,
-    share: Floats,
-) -> int:
+    rate: Floats, need: Floats, got: Floats, left: Array, right: Array, place: Ints, column: Ints, share: Floats,
+) -> int:  # fmt: skip
     """Write the shares of the rows that have an edge, (2 · row,); return the number of entries."""
     found = 0
     for i in range(len(need)):
@@ -198,16 +175,9 @@ def _ends(
 
 @kernel()
 def _cut(
-    rate: Floats,
-    load: Floats,
-    need: Floats,
-    whole: Floats,
-    unsure: Floats,
-    got: Floats,
-    row: Ints,
-    column: Ints,
+    rate: Floats, load: Floats, need: Floats, whole: Floats, unsure: Floats, got: Floats, row: Ints, column: Ints,
     share: Floats,
-) -> float:
+) -> float:  # fmt: skip
     """Cut the entries (row, column, share) so that no row has more than got · need, its time or the capacity.
 
     got (row,) is lowered to what a row reaches where that is no more than `unsure` (row,) below. Returns by how much

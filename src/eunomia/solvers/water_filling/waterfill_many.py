@@ -117,10 +117,10 @@ class Serving:
         """Serve the waiting rows that pay where columns are `free`, by their edges, unless those are OPEN."""
         self.left, self.right, self.served = self.left.copy(), self.right.copy(), self.served.copy()
         used, still = np.zeros(len(self.rate)), np.empty(len(self.waiting), dtype=np.int64)
-        rows = self.rate, self.load, self.need, got, self.tree.row_weight, self.tree.group_of, self.waiting
+        rows = self.rate, self.load, self.need, got, self.tree.row_weight, self.tree.group_of
         full, full_weight, lost = self.served
         ends, sums = (left, right, self.left, self.right), (full, full_weight, lost)
-        found = serve(*rows, self.columns, free, ends, used, sums, still)
+        found = serve(rows, self.waiting, self.columns, free, ends, used, sums, still)
         self.waiting, self.capacity = still[:found].copy(), self.capacity - used
 
     def _note(self, rows: Ints, columns: Ints, share: Floats) -> None:

@@ -21,6 +21,8 @@ NODE_FORMATS = {  # name → module, loaded on use
     "partitions": "eunomia.traces.machine_lists.partitions",
     "switches": "eunomia.traces.machine_lists.switches",
     "daily": "eunomia.traces.machine_lists.daily",
+    "slurm-nodes": "eunomia.traces.machine_lists.slurm_nodes",
+    "kubernetes-nodes": "eunomia.traces.machine_lists.kubernetes_nodes",
 }
 
 

@@ -30,12 +30,12 @@ _SEATS = frozenset({"scale_factor", "on_type", "capacity", "topology", "holder"}
 def _info(name: str, needs: set[str], **more: dict[str, float]) -> PolicyInfo:
     return PolicyInfo(
         name=name,
-        door="grants",
+        answer_type="grants",
         objective="as in Pollux' artifact",
         technique="greedy",
         paper="Qiao et al., Pollux, OSDI 2021 (its simulator)",
         needs=_SEATS | needs,
-        remembers=more.get("remembers", {}),
+        memory_columns=more.get("remembers", {}),
     )
 
 
@@ -45,7 +45,7 @@ class TwoQueues:
 
     threshold: float = 16 * 3600.0
 
-    info: ClassVar[PolicyInfo] = _info("two_queues", {"service"}, remembers={"demoted": -1.0})
+    info: ClassVar[PolicyInfo] = _info("two_queues", {"service"}, memory_columns={"demoted": -1.0})
 
     def decide(self, view: View) -> Grants:
         """Return the jobs that start and stop this minute."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eunomia.backends.simulated.virtual_clock import VirtualClock
-from eunomia.model.decisions import Decision, Start, Stop, WakeAt
+from eunomia.model.decisions import Decision, SetTimer, Start, Stop
 from eunomia.model.events import Event, JobFinished
 from eunomia.model.job import Job
 from eunomia.model.topology import Topology
@@ -46,8 +46,8 @@ class MinuteWorld(VirtualClock):
 
     def carry_out(self, decision: Decision) -> None:
         """Apply a decision at once; a timer fires at the next whole minute."""
-        if isinstance(decision, WakeAt):
-            decision = WakeAt(max(_whole_minute(decision.at), self._at + MINUTE_S))
+        if isinstance(decision, SetTimer):
+            decision = SetTimer(max(_whole_minute(decision.at), self._at + MINUTE_S))
         super().carry_out(decision)
 
     def _stop(self, order: Stop) -> None:

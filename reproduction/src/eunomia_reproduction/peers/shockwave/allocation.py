@@ -21,7 +21,7 @@ def asking(policy: str, accelerator: str, capacity: int) -> Allocate:
     It hands the policy what its last answer asked to keep, and what it asked to keep of each job.
     """
     asked = build(policy)
-    by_job: dict[str, dict[str, float]] = {name: {} for name in asked.info.remembers}
+    by_job: dict[str, dict[str, float]] = {name: {} for name in asked.info.memory_columns}
     kept: dict[str, Array] = {}
 
     def allocate(trainings: Sequence[BatchScalingJob], now: float) -> Floats:
@@ -29,7 +29,7 @@ def asking(policy: str, accelerator: str, capacity: int) -> Allocate:
         names = [training.name for training in trainings]
         remembered = {
             column: np.array([by_job[column].get(name, new) for name in names])
-            for column, new in asked.info.remembers.items()
+            for column, new in asked.info.memory_columns.items()
         }
         view = View(
             at=now,
@@ -61,5 +61,5 @@ def _columns(trainings: Sequence[BatchScalingJob], capacity: float) -> dict[str,
         "submitted": np.array([training.submitted for training in trainings]),
         "remaining": np.array([float(max(training.total - training.done, 0)) for training in trainings]),
         "capacity": all_of_it,
-        "isolated": alone_throughput(throughput, size, all_of_it),
+        "equal_share_throughput": alone_throughput(throughput, size, all_of_it),
     }

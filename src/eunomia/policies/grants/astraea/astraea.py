@@ -38,7 +38,7 @@ import numpy as np
 
 from eunomia.model.answers import Grants, Rows
 from eunomia.model.arrays import NO_INTS, Floats, Ints
-from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs, promises
+from eunomia.model.policy import LeaseTerms, PolicyInfo, also_needs, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
@@ -89,7 +89,7 @@ class Astraea:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="astraea",
-        door="grants",
+        answer_type="grants",
         objective="fair accelerator-time over the long term, for tenants and their jobs",
         technique="two-phase max-min over leases",
         paper="Ye et al., ASTRAEA, TPDS 2022",
@@ -102,11 +102,12 @@ class Astraea:
         ),
         needs=frozenset(
             {
-                "scale_factor", "submitted", "throughput", "tenant", "tenants", "service", "deserved", "hourly",
-                "run_time", "wait", "until", "lease", "first_started", "on_type", "topology", "holder",
+                "scale_factor", "submitted", "throughput", "tenant", "tenants", "service", "fair_share_service",
+                "tenant_hourly_usage", "run_time", "waiting_time", "lease_end", "longest_lease", "first_started",
+                "on_type", "topology", "holder",
             }
         ),
-        remembers={"leased_at": NEVER},
+        memory_columns={"leased_at": NEVER},
         mechanism=LeaseTerms(length_s=LEASE_S),
     )  # fmt: skip
 
@@ -119,12 +120,12 @@ class Astraea:
                 raise ValueError(f"{name} is {getattr(self, name)}; it is at least {least}")
         also_needs(self, {"remaining"} if self.selection in ORACLE else ())
         also_needs(self, {"past_service"} if self.selection == "job_reward" else ())
-        promises(self, renews=self.quota == "fair")
+        set_promises(self, renews_leases=self.quota == "fair")
 
     def decide(self, view: View) -> Grants:
         """Return seats for jobs that start or continue, and the jobs to stop."""
         seen = TenantOrder.of(view, self.window_h)
-        starving = (view.on_type < 0) & (view.wait >= self.starvation_s)
+        starving = (view.on_type < 0) & (view.waiting_time >= self.starvation_s)
         leased_at = given_at(view)
         may_end = (
             fresh(view, seen, leased_at, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
@@ -162,8 +163,8 @@ class Astraea:
         known = SelectionInputs(
             submitted=view.submitted,
             size=view.scale_factor,
-            fairness=ratio(view.service, view.deserved, unknown=0.0),
-            is_new=view.deserved <= 0,
+            fairness=ratio(view.service, view.fair_share_service, unknown=0.0),
+            is_new=view.fair_share_service <= 0,
             ran=view.run_time,
             life=view.at - view.submitted,
             remaining=remaining,
@@ -175,7 +176,7 @@ class Astraea:
         """Return when a job begins to starve, a lease may end for a new job, or a preempted job is pending again."""
         waits = view.on_type < 0
         waits[seated] = False
-        coming: Floats = view.at - view.wait[waits] + self.starvation_s
+        coming: Floats = view.at - view.waiting_time[waits] + self.starvation_s
         new = waits & np.isinf(view.first_started)
         if self.delay_s > YOUNGEST_S and new.any():
             gives = ~waits & np.isin(view.tenant, view.tenant[new])
@@ -186,7 +187,7 @@ class Astraea:
 
 def _lease(view: View) -> float:
     """Return the seconds that a lease lasts; those of the paper where it has no end."""
-    return LEASE_S if math.isinf(view.lease) else view.lease
+    return LEASE_S if math.isinf(view.longest_lease) else view.longest_lease
 
 
 def _devices(view: View, seen: TenantOrder, rows: Rows, put_out: Ints, line: list[int]) -> tuple[Ints, Ints]:

@@ -95,7 +95,7 @@ class DecisionBudget:
         room = seen.quota if self.terms.quota == "fair" else seen.quota - seen.held
         waits = np.flatnonzero(self.starving & (view.scale_factor <= room[seen.tenant]))
         capacity = np.bincount(view.topology.type[view.holder != LOST], minlength=len(view.types))
-        for job in waits[np.argsort(-view.wait[waits], kind="stable")].tolist():
+        for job in waits[np.argsort(-view.waiting_time[waits], kind="stable")].tolist():
             able = (view.throughput[job] > 0) & (view.scale_factor[job] <= capacity)
             if able.any():
                 break

@@ -42,13 +42,17 @@ class TenantOrder:
     def of(cls, view: View, hours: int) -> TenantOrder:
         """Read a view."""
         said = view.tenants.quota(view.topology.devices).astype(np.int64)
-        sums = last_hours(view.hourly, view.at, hours) if len(view.hourly) else np.zeros((len(said), 3))
+        sums = (
+            last_hours(view.tenant_hourly_usage, view.at, hours)
+            if len(view.tenant_hourly_usage)
+            else np.zeros((len(said), 3))
+        )
         order = rising(ratio(sums[:, 0], sums[:, 2], unknown=1.0))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         running, never_ran = view.on_type >= 0, np.isinf(view.first_started)
         too_wide = never_ran & (view.scale_factor > said[view.tenant])
-        over = running & (view.until <= view.at)
+        over = running & (view.lease_end <= view.at)
         going_on = running & ~over
         tenant = place[view.tenant]
         held = np.bincount(tenant[going_on], view.scale_factor[going_on], len(order)).astype(np.int64)
@@ -61,10 +65,10 @@ class TenantOrder:
 def given_at(view: View) -> Floats:
     """Return when each job's present lease was given, (job,): as remembered, or later if it has run on since."""
     remembered = view.memory["leased_at"]
-    if np.isinf(view.lease):
+    if np.isinf(view.longest_lease):
         return remembered.copy()
-    runs_on = (view.on_type >= 0) & np.isfinite(view.until)
-    return np.where(runs_on, np.maximum(remembered, view.until - view.lease), remembered)
+    runs_on = (view.on_type >= 0) & np.isfinite(view.lease_end)
+    return np.where(runs_on, np.maximum(remembered, view.lease_end - view.longest_lease), remembered)
 
 
 def fresh(view: View, seen: TenantOrder, leased_at: Floats, delay: float) -> Ints:

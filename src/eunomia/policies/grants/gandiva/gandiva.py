@@ -57,7 +57,7 @@ class GandivaOriginal:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="gandiva_original",
-        door="grants",
+        answer_type="grants",
         objective="early feedback for everybody, full accelerators",
         technique="time slicing, packing, migration and grow-shrink",
         paper="Xiao et al., Gandiva, OSDI 2018",
@@ -70,10 +70,19 @@ class GandivaOriginal:
             preemptive=True,
         ),
         needs=frozenset(
-            {"scale_factor", "throughput", "capacity", "on_type", "started", "run_time", "kind", "paired"}
+            {
+                "scale_factor",
+                "throughput",
+                "capacity",
+                "on_type",
+                "started",
+                "run_time",
+                "job_class",
+                "packed_throughput",
+            }
             | {"shapes", "shape_throughput", "topology", "holder"}
         ),
-        remembers={"ahead": -1.0, **REMEMBERED},
+        memory_columns={"ahead": -1.0, **REMEMBERED},
         mechanism=ENDLESS,
     )
 

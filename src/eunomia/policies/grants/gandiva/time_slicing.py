@@ -42,7 +42,10 @@ class GangsAndPairs:
 
 def together(view: View, m: Ints, n: Ints) -> Floats:
     """Return (pair, type) the sum of the parts of their speeds that two jobs keep, 0 where they do not fit."""
-    mine, other = view.paired[view.kind[m], view.kind[n]], view.paired[view.kind[n], view.kind[m]]
+    mine, other = (
+        view.packed_throughput[view.job_class[m], view.job_class[n]],
+        view.packed_throughput[view.job_class[n], view.job_class[m]],
+    )
     fits = (mine > 0) & (other > 0) & _can(view)[m] & _can(view)[n]
     alone = np.where(fits, view.throughput[m], 1.0), np.where(fits, view.throughput[n], 1.0)
     return np.where(fits, mine / alone[0] + other / alone[1], 0.0)

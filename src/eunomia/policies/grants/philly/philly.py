@@ -43,7 +43,7 @@ import numpy as np
 
 from eunomia.model.answers import Grants
 from eunomia.model.arrays import Array, Bools, Floats, Ints
-from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs, promises
+from eunomia.model.policy import ENDLESS, PolicyInfo, also_needs, set_promises
 from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.grants_builder import FREE, LOST, held_by
@@ -84,18 +84,18 @@ class Philly:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="philly",
-        door="grants",
+        answer_type="grants",
         objective="quotas for virtual clusters, gangs close together",
         technique="queues with borrowing, held seats, relaxed locality and preemption",
         paper="Jeon et al., Philly, USENIX ATC 2019",
         taxonomy=Taxonomy(objectives=("jct",), heterogeneity="partial", placement=True, preemptive=True),
         needs=frozenset(
             {"scale_factor", "throughput", "on_type", "started", "first_started", "tenant", "tenants"}
-            | {"capacity", "topology", "holder", "until"}
+            | {"capacity", "topology", "holder", "lease_end"}
         ),
-        remembers={**REMEMBERS, "passed": 0.0},
+        memory_columns={**REMEMBERS, "passed": 0.0},
         mechanism=ENDLESS,
-        tells_waits=True,
+        explains_waits=True,
         reads_nested_quotas=False,
     )
 
@@ -113,7 +113,7 @@ class Philly:
         if not 0 < self.pool < 1:
             raise ValueError(f"pool is {self.pool}; it is a part of the cluster above 0 and below 1, for example 0.02")
         also_needs(self, NEEDS if self.prerun_s else ())
-        promises(self, renews=not self.prerun_s)
+        set_promises(self, renews_leases=not self.prerun_s)
 
     def decide(self, view: View) -> Grants:
         """Return seats for gangs that start or move, the jobs to stop, and why the others wait."""
@@ -166,7 +166,7 @@ class Philly:
         never = waits & clusters.never() & np.isinf(view.first_started)
         refuse = dict.fromkeys(np.flatnonzero(never).tolist(), NEVER)
         runs = (view.on_type >= 0) & (view.on_type < len(view.types))  # not in the pool
-        one_pass.renew(np.flatnonzero(runs & (view.until <= view.at)))
+        one_pass.renew(np.flatnonzero(runs & (view.lease_end <= view.at)))
         soon = tick(view.at + TICK_S) if one_pass.stopped else np.inf  # what was freed and not needed may fit others
         wait = np.flatnonzero(waits)
         cause = np.where(aside, 2, clusters.all_within())[wait].tolist()

@@ -51,7 +51,7 @@ class PreRun:
         holder, topology = view.holder, view.topology
         held = np.bincount(holder[holder >= 0], minlength=view.jobs)
         there = (held == 1) & (view.scale_factor > 1)  # no other job has less than it asked for
-        over = there & (view.until <= view.at)
+        over = there & (view.lease_end <= view.at)
         passed = (view.memory["passed"] > 0) | over
         by_there = held_by(holder, there)
         pool = _set_apart(view, part) & ((holder < 0) | by_there)  # less what gangs hold from when there was none

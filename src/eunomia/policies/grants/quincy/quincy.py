@@ -79,7 +79,7 @@ class Quincy:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="quincy",
-        door="grants",
+        answer_type="grants",
         objective="least cost of waiting, slow places and moves",
         technique="min-cost flow",
         paper="Isard et al., Quincy, SOSP 2009",

@@ -125,7 +125,7 @@ class AuctionState:
 
 def ended_leases(view: View) -> Bools:
     """Return the jobs that hold devices although their leases have ended, (job,)."""
-    return np.asarray((view.on_type >= 0) & (view.until <= view.at))
+    return np.asarray((view.on_type >= 0) & (view.lease_end <= view.at))
 
 
 def offers(view: View, ended: Bools) -> Bools:

@@ -78,7 +78,7 @@ class Themis:
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="themis",
-        door="grants",
+        answer_type="grants",
         objective="least worst finish-time fairness",
         technique="partial-allocation auctions among the worst-off, with leases",
         paper="Mahajan et al., Themis, NSDI 2020",
@@ -91,10 +91,10 @@ class Themis:
         ),
         needs=frozenset(
             {"app", "apps", "capacity", "holder", "on_type", "remaining", "scale_factor", "slowdown", "throughput",
-             "topology", "total", "until", "wait", "weight"}
+             "topology", "total", "lease_end", "waiting_time", "weight"}
         ),
         oracle=True,
-        remembers={"held_until": -HOLDS},
+        memory_columns={"held_until": -HOLDS},
         mechanism=LeaseTerms(length_s=1200.0),
     )  # fmt: skip
 

@@ -1,0 +1,378 @@
+"""The local world of a service: gangs whose supervisors outlive the service, and are found again by the next one.
+
+A supervisor holds a lease of its own, which this world renews; without renewals it saves and stops its gang when the
+lease ends. Orders reach it through the lease file, ends are seen by its process and read from its exit record, so a
+gang that an earlier service started is handled like one of this one. Locked files, one a seat and one a job, keep two
+gangs from the same seat whatever the services believe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from eunomia.backends.local.environment import environment_of
+from eunomia.backends.local.gang import SUPERVISOR, Ending, kill_processes
+from eunomia.backends.local.job_directory import JobFolder, folder_name
+from eunomia.backends.local.supervisor import start_time
+from eunomia.backends.reports import GangEnded, Launched, OrderTaken, Report, StepsSaved
+from eunomia.lease import CALLED_BACK, write_whole
+from eunomia.model.decisions import Start
+from eunomia.model.job import Job
+from eunomia.model.topology import Topology
+
+POLL_S = 0.5  # of progress files, and of ends where the system cannot wait for a process
+NO_SAVE_GRACE_S = 0.5
+_log = logging.getLogger(__name__)
+
+
+class LaunchOrder(Protocol):
+    """Start a gang, or adopt it if it runs; `adopt_only`: it was running, so do not start it again."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def seats(self) -> tuple[int, ...]: ...
+    @property
+    def spec(self) -> dict[str, Any]: ...
+    @property
+    def total_steps(self) -> float: ...
+    @property
+    def array_index(self) -> int | None: ...
+    @property
+    def shared(self) -> bool: ...
+    @property
+    def adopt_only(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EpochFolder(JobFolder):
+    """The files of one start of a job; log, progress and checkpoints are those of the job."""
+
+    epoch: int = 0
+
+    @property
+    def lease(self) -> Path:
+        return self.path / f"lease-{self.epoch}.json"
+
+    @property
+    def exit(self) -> Path:
+        return self.path / f"exit-{self.epoch}.json"
+
+    @property
+    def record(self) -> Path:
+        """Who supervises the gang."""
+        return self.path / f"supervisor-{self.epoch}.json"
+
+
+@dataclass(slots=True, eq=False)
+class _Gang:
+    job_id: str
+    epoch: int
+    folder: EpochFolder
+    grace_s: float
+    total_steps: float
+    pidfd: int = -1
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    launched: bool = False
+    stop_grace_s: float | None = None
+    steps: float | None = None
+    lease_end: float = 0.0
+
+    def write_lease(self, end_s: float) -> None:
+        self.lease_end = end_s
+        order = {} if self.stop_grace_s is None else {"stop": self.stop_grace_s}
+        write_whole(self.folder.lease, json.dumps({"end_s": end_s, **order}))
+
+
+class DetachedGangs:
+    """Carries out orders in a thread of its own, and hands every report to `report`, from that thread."""
+
+    def __init__(
+        self, workdir: Path, topology: Topology, *, lease_s: float, report: Callable[[Report], None],
+        forked: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._workdir, self._topology, self._lease_s, self._report = workdir.resolve(), topology, lease_s, report
+        self._forked = forked
+        self._inherited = dict(os.environ)
+        self._live: dict[tuple[str, int], _Gang] = {}
+        self._orders: deque[Any] = deque()
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+        self._closing, self._stops_jobs = False, False
+        self._renew_at = self._poll_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="local world", daemon=True)
+        (self._workdir / "seats").mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def start(self) -> None:
+        """Begin to carry out orders."""
+        self._thread.start()
+
+    def carry_out(self, orders: Iterable[Any]) -> None:
+        """Take orders; each is acknowledged with `OrderTaken`. An order that was taken before changes nothing."""
+        self._orders.extend(orders)
+        with contextlib.suppress(OSError):  # closed
+            os.write(self._wake_write, b"!")
+
+    def close(self, *, stop_jobs: bool = False, wait_s: float = 30.0) -> None:
+        """End the thread. The gangs go on under their supervisors, unless `stop_jobs` stops them with a checkpoint."""
+        self._closing, self._stops_jobs = True, stop_jobs
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b"!")
+        self._thread.join(wait_s)
+
+    # ---- the thread ------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._closing or (self._stops_jobs and self._live):
+            for key, _ in self._selector.select(self._wait_s()):
+                if key.data is None:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(self._wake_read, 4096)
+                else:
+                    kind, gang = key.data
+                    self._end(gang) if kind == "end" else self._read(gang)
+            while self._orders:
+                self._take(self._orders.popleft())
+            if self._closing and self._stops_jobs:
+                for gang in self._live.values():
+                    self._halt(gang, gang.grace_s)
+            now = time.monotonic()
+            if now >= self._poll_at:
+                self._poll_at = now + POLL_S
+                self._poll()
+            if now >= self._renew_at:
+                self._renew_at = now + self._lease_s / 3
+                for gang in self._live.values():
+                    gang.write_lease(now + self._lease_s)
+        for gang in self._live.values():
+            if gang.process is not None:
+                gang.process.returncode = 0  # it goes on without us, so its object must not wait for it
+            if gang.pidfd >= 0:
+                os.close(gang.pidfd)
+
+    def _wait_s(self) -> float:
+        due = min(self._renew_at, self._poll_at) if self._live else self._renew_at
+        return min(max(due - time.monotonic(), 0.0), self._lease_s / 3)
+
+    def _take(self, order: Any) -> None:
+        if hasattr(order, "spec"):
+            self._launch(order)
+        elif (gang := self._live.get((order.job_id, order.epoch))) is not None:
+            self._halt(gang, gang.grace_s if order.save else min(gang.grace_s, NO_SAVE_GRACE_S))
+        self._report(OrderTaken(order.number))
+
+    def _halt(self, gang: _Gang, grace_s: float) -> None:
+        if gang.stop_grace_s is None or grace_s < gang.stop_grace_s:
+            gang.stop_grace_s = grace_s
+            gang.write_lease(gang.lease_end)
+
+    def _launch(self, order: LaunchOrder) -> None:
+        key = order.job_id, order.epoch
+        if key in self._live:
+            return
+        path = self._workdir / folder_name(order.job_id)
+        folder = EpochFolder(path, path / "checkpoint", order.epoch)
+        grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))
+        gang = _Gang(order.job_id, order.epoch, folder, grace_s, order.total_steps or float("inf"))
+        if folder.exit.exists():
+            self._report_end(gang)
+        elif (record := _supervisor(folder)) is not None:
+            self._adopt(gang, record)
+        elif order.adopt_only:
+            kill_processes(folder)
+            self._report(GangEnded(*key, "lost", "its supervisor was killed"))
+        else:
+            try:
+                self._spawn(gang, order)
+            except OSError as error:
+                self._report(GangEnded(*key, "failed", f"its supervisor cannot be started: {error}"))
+
+    def _adopt(self, gang: _Gang, record: dict[str, Any]) -> None:
+        self._live[gang.job_id, gang.epoch] = gang
+        gang.write_lease(time.monotonic() + self._lease_s)
+        gang.launched = bool(record["launched"])
+        self._watch(gang, int(record["pid"]))
+        if gang.launched:
+            self._report(Launched(gang.job_id, gang.epoch))
+        if not _is_alive(record):
+            self._end(gang)
+
+    def _spawn(self, gang: _Gang, order: LaunchOrder) -> None:
+        folder = gang.folder
+        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.checkpoints.mkdir(exist_ok=True, mode=0o700)
+        gang.write_lease(time.monotonic() + self._lease_s)
+        cwd = order.spec.get("cwd") or str(folder.path)
+        with open(folder.log, "ab") as log:
+            log.write(f"--- epoch {gang.epoch}\n".encode())
+            log.flush()
+            gang.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(SUPERVISOR)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
+                env=self._environment(order, folder), cwd=cwd, start_new_session=True,
+            )  # fmt: skip
+        self._forked()
+        self._live[gang.job_id, gang.epoch] = gang
+        assert gang.process.stdin is not None
+        assert gang.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended; see `_end`
+            gang.process.stdin.write(json.dumps(self._spec(gang, order)).encode() + b"\n")
+        gang.process.stdin.close()
+        os.set_blocking(gang.process.stdout.fileno(), False)
+        self._selector.register(gang.process.stdout, selectors.EVENT_READ, ("output", gang))
+        self._watch(gang, gang.process.pid)
+
+    def _spec(self, gang: _Gang, order: LaunchOrder) -> dict[str, Any]:
+        first, *rest = order.spec["command"]
+        folder = gang.folder
+        seats = [(str(self._workdir / "seats" / f"{seat}.lock"), order.shared) for seat in sorted(order.seats)]
+        return {
+            "command": [sys.executable if first == "python" else first, *rest],
+            "lease": str(folder.lease),
+            "progress": str(folder.progress),
+            "exit": str(folder.exit),
+            "record": str(folder.record),
+            "finished": str(folder.path / "finished.json"),
+            "epoch": gang.epoch,
+            "grace_s": gang.grace_s,
+            "detached": True,
+            "locks": [(str(folder.path / "job.lock"), False), *seats],
+        }
+
+    def _environment(self, order: LaunchOrder, folder: EpochFolder) -> dict[str, str]:
+        job = Job(job_id=order.job_id, total_steps=order.total_steps or 1.0)
+        start = Start(order.job_id, order.epoch, order.seats, 0.0)
+        ours = environment_of(job, start, self._topology, self._inherited)
+        ours["EUNOMIA_TOTAL_STEPS"] = repr(order.total_steps) if order.total_steps else ""
+        if order.array_index is not None:
+            ours["EUNOMIA_ARRAY_INDEX"] = str(order.array_index)
+        files: Mapping[str, str] = {
+            "EUNOMIA_LEASE_FILE": str(folder.lease),
+            "EUNOMIA_PROGRESS_FILE": str(folder.progress),
+            "EUNOMIA_CHECKPOINT_DIR": str(folder.checkpoints),
+        }
+        return {**ours, **order.spec.get("env", {}), **files}
+
+    def _watch(self, gang: _Gang, pid: int) -> None:
+        """Be woken when the process ends; where the system cannot, the exit record is polled."""
+        if hasattr(os, "pidfd_open"):
+            try:
+                gang.pidfd = os.pidfd_open(pid)
+            except OSError:
+                return
+            self._selector.register(gang.pidfd, selectors.EVENT_READ, ("end", gang))
+
+    def _read(self, gang: _Gang) -> None:
+        assert gang.process is not None
+        assert gang.process.stdout is not None
+        try:
+            said = os.read(gang.process.stdout.fileno(), 4096)
+        except BlockingIOError:
+            return
+        if not said:
+            self._selector.unregister(gang.process.stdout)
+            gang.process.stdout.close()
+            if gang.pidfd < 0:
+                self._end(gang)
+            return
+        if b"L" in said:
+            self._launched(gang)
+        self._read_steps(gang)
+
+    def _launched(self, gang: _Gang) -> None:
+        if not gang.launched:
+            gang.launched = True
+            self._report(Launched(gang.job_id, gang.epoch))
+
+    def _read_steps(self, gang: _Gang) -> None:
+        steps = gang.folder.read_progress(gang.total_steps)
+        if steps is not None and steps != gang.steps:
+            gang.steps = steps
+            self._report(StepsSaved(gang.job_id, gang.epoch, steps))
+
+    def _poll(self) -> None:
+        """Look after adopted gangs, which no pipe connects with this process."""
+        for gang in list(self._live.values()):
+            if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
+                continue
+            record = _read_json(gang.folder.record)
+            if record is not None and record["launched"]:
+                self._launched(gang)
+            self._read_steps(gang)
+            if gang.pidfd < 0 and (record is None or not _is_alive(record)):
+                self._end(gang)
+
+    def _end(self, gang: _Gang) -> None:
+        """Report the end of a gang whose supervisor has ended."""
+        if self._live.pop((gang.job_id, gang.epoch), None) is None:
+            return
+        if gang.pidfd >= 0:
+            self._selector.unregister(gang.pidfd)
+            os.close(gang.pidfd)
+            gang.pidfd = -1
+        if gang.process is not None:
+            if gang.process.stdout is not None and not gang.process.stdout.closed:
+                self._selector.unregister(gang.process.stdout)
+                gang.process.stdout.close()
+            gang.process.wait()
+        record = _read_json(gang.folder.record)
+        if not gang.launched and record is not None and record["launched"]:
+            self._launched(gang)
+        self._read_steps(gang)
+        self._report_end(gang)
+
+    def _report_end(self, gang: _Gang) -> None:
+        key, found = (gang.job_id, gang.epoch), gang.folder.read_exit()
+        if found is None:
+            kill_processes(gang.folder)
+            self._report(GangEnded(*key, "lost", "its supervisor was killed"))
+            return
+        code, cause, _ = found
+        ending = Ending(code, cause)
+        if ending.finished:
+            self._report(GangEnded(*key, "finished"))
+        elif cause == "asked" or (code == CALLED_BACK and gang.stop_grace_s is not None):
+            self._report(GangEnded(*key, "stopped"))
+        elif cause != "exited" or (code == CALLED_BACK and time.monotonic() >= gang.lease_end):
+            self._report(GangEnded(*key, "stopped", "its lease ended while no service renewed it"))
+        else:
+            line = gang.folder.last_line()
+            self._report(GangEnded(*key, "failed", ending.reason("" if line.startswith("--- epoch ") else line)))
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    return dict(found)
+
+
+def _supervisor(folder: EpochFolder) -> dict[str, Any] | None:
+    """Return the record of the supervisor of an epoch; None if there was none."""
+    return _read_json(folder.record)
+
+
+def _is_alive(record: Mapping[str, Any]) -> bool:
+    """Say whether the very process of a record still runs."""
+    started = start_time(int(record["pid"]))
+    return bool(started) and started == record["start"]

@@ -1,0 +1,71 @@
+"""`eunomia calibrate`: a user's few measurements become a table of throughputs for all types and sizes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eunomia.cli.errors import handle_errors
+from eunomia.cli.options import JsonOption
+from eunomia.inputs.problems import refused
+
+
+def calibrate(
+    measured: Annotated[
+        Path, typer.Argument(metavar="MEASURED.csv", help="Long table: type, job_type, scale_factor, steps_per_s.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="Table to write, for [throughputs] source.")],
+    types: Annotated[
+        str, typer.Option("--types", metavar="A,B", help="Accelerator types of the catalogue to estimate for, too.")
+    ] = "",
+    sizes: Annotated[str, typer.Option("--sizes", metavar="1,2", help="Sizes of gangs to estimate for.")] = "1,2,4,8",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.csv.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate throughputs on all types and sizes from your own few measurements.
+
+    The measurements are placed beside the catalogue's analytic model; the table has the median and both ends of the
+    80 % interval.
+
+    Example: eunomia calibrate measured.csv --types v100,a100-80gb,h100 --out throughputs.csv
+    """
+    with handle_errors(as_json):
+        import numpy as np
+
+        from eunomia.inputs.atomic_write import check_place, write_output
+        from eunomia.throughputs import read_table
+        from eunomia.throughputs.estimators.calibration import as_csv, interval_width
+        from eunomia.throughputs.estimators.calibration import calibrate as estimate
+
+        check_place(out, force=force, endings=(".csv",), column="--out")
+        found = read_table(str(measured))
+        rows = estimate(found, [name.strip() for name in types.split(",") if name.strip()], _sizes(sizes))
+        write_output(out, as_csv(rows).encode(), column="--out")
+        widths = interval_width(rows)
+        summary = {
+            "measurements": len(found.alone),
+            "rows": len(rows),
+            "cannot_run": len(rows) - len(widths),
+            "median_p90_over_p10": round(float(np.median(widths)), 4) if len(widths) else None,
+            "out": str(out),
+        }
+        if as_json:
+            print(json.dumps(summary))
+        else:
+            print(
+                f"{summary['rows']} rows from {summary['measurements']} measurements, "
+                f"{summary['cannot_run']} cannot run"
+            )
+            print(f"p90 / p10 is {summary['median_p90_over_p10']} in the median")
+            print(f"written: {out}")
+
+
+def _sizes(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and 0 < int(word) < 10**6 for word in words):
+        rule = "a size is a whole number of accelerators, at least 1"
+        raise refused("command line", "--sizes", text, rule, "write it as 1,2,4,8")
+    return [int(word) for word in words]

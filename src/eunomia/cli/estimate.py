@@ -1,0 +1,105 @@
+"""`eunomia estimate`: judges an estimator of throughputs on a measured table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import process_time
+from typing import Annotated, Any
+
+import typer
+
+from eunomia.cli.errors import handle_errors
+from eunomia.cli.options import JsonOption
+from eunomia.inputs.problems import refused
+
+
+def estimate(
+    table: Annotated[
+        Path,
+        typer.Option("--table", metavar="TABLE", help="Measured throughputs with pairs: Gavel's JSON or a long CSV."),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder for summary.json, cells.csv and truth.svg.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="best (ours), match (Gavel's matrix completion), or column_mean.")
+    ] = "best",
+    references: Annotated[int, typer.Option(metavar="R", help="Reference jobs, drawn by the seed.")] = 16,
+    profiled: Annotated[
+        float,
+        typer.Option(
+            metavar="Q", min=0.0, max=1.0, help="Share of a new job's pairs with references that are measured."
+        ),
+    ] = 0.2,
+    solver: Annotated[str, typer.Option(metavar="NAME", help="Of match: als, soft_impute or svt.")] = "als",
+    noise: Annotated[
+        float, typer.Option(metavar="SIGMA", min=0.0, help="Standard deviation of measured pair rates.")
+    ] = 0.0,
+    legacy_indexing: Annotated[
+        bool, typer.Option("--legacy-indexing", help="Of match: read fingerprints as the public code of Gavel does.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Draws references and profiled pairs.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing DIR.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge how well pair throughputs are estimated from few measurements.
+
+    Some job types of the table are references, whose pairs are all known; of the others a few pairs are measured, and
+    the rest is compared with the truth.
+
+    Example: eunomia estimate --table simulation_throughputs.json.gz --profiled 0.2 --out estimate-out
+    """
+    with handle_errors(as_json):
+        from eunomia.throughputs import read_table
+        from eunomia.throughputs.estimators.completion import SOLVERS
+        from eunomia.throughputs.estimators.judging import METHODS, JudgeSettings, judge
+        from eunomia.throughputs.estimators.pair_table import PairTable
+
+        _check_name("--method", method, METHODS)
+        _check_name("--solver", solver, tuple(SOLVERS))
+        settings = JudgeSettings(
+            references=references, profiled=profiled, method=method, solver=solver,
+            legacy_indexing=legacy_indexing, noise=noise, seed=seed,
+        )  # fmt: skip
+        measured = PairTable.of(read_table(str(table)))
+        begun = process_time()
+        found = judge(measured, settings)
+        summary: dict[str, Any] = {
+            "table": str(table), "method": method, "references": references, "profiled": profiled, "seed": seed,
+            **found.summary(),
+        }  # fmt: skip
+        summary["seconds"] = round(process_time() - begun, 3)
+        if out is not None:
+            from eunomia.report.estimate_page import write_judgement
+            from eunomia.runs.results_dir import whole_folder
+
+            with whole_folder(out, force=force) as folder:
+                write_judgement(found, summary, folder)
+        if as_json:
+            print(json.dumps(summary, allow_nan=False))
+        else:
+            _show(summary, out)
+
+
+def _check_name(option: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise refused("command line", option, name, "there is none of this name", f"choose one of {', '.join(known)}")
+
+
+def _show(summary: dict[str, Any], out: Path | None) -> None:
+    print(
+        f"{summary['method']}: {summary['references']} reference jobs, {summary['measurements']} pairs measured, "
+        f"{summary['hidden']} hidden pairs judged"
+    )
+    for key, text in (
+        ("mae_hidden", "mean absolute error of the normalised rate"),
+        ("median_relative_hidden", "median relative error"),
+        ("coverage80_hidden", "share inside the 80 % interval"),
+        ("rmse", "root mean square error over all ordered pairs"),
+        ("matched_family_rate", "new jobs matched with their own model, where a reference has it"),
+    ):
+        if summary[key] is not None:
+            print(f"  {summary[key]:8.4f}  {text}")
+    if out is not None:
+        print(f"written: {out}")

@@ -1,0 +1,224 @@
+"""`eunomia import`: accounting of a cluster manager → a scenario, with a report on the quality of the history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eunomia.cli.errors import handle_errors
+from eunomia.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from eunomia.history.importing import Imported
+    from eunomia.traces.import_findings import History
+    from eunomia.traces.machine_lists.named_nodes import NamedNode
+
+app = typer.Typer(
+    help="Turn a cluster's own accounting into a scenario: see docs/history.md.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the scenario; whole or not at all.")]
+NodesOption = Annotated[
+    Path | None,
+    typer.Option("--nodes", metavar="FILE", help="The machines; without it they are guessed from the jobs."),
+]
+TypeOption = Annotated[
+    str,
+    typer.Option("--type", metavar="NAME", help="Accelerator type where the history names none, such as a100-80gb."),
+]
+KeepOption = Annotated[
+    bool, typer.Option("--keep-types", help="A job that asked for an accelerator type runs on no other.")
+]
+MixOption = Annotated[
+    str, typer.Option("--mix", metavar="NAME", help="Jobs of the catalogue whose median speed a type has.")
+]
+SpeedOption = Annotated[
+    list[str] | None,
+    typer.Option("--speed", metavar="TYPE=X", help="Speed of a type, relative to a v100. May be repeated."),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier import.")]
+ORDER = ("left out", "missing", "assumed", "repaired")
+
+
+@app.command()
+def slurm(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Output of sacct --parsable2.")],
+    out: OutOption,
+    nodes: NodesOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[
+        str, typer.Option(metavar="FIELD", help="What is a tenant: account, user, partition or qos.")
+    ] = "account",
+    requeues: Annotated[
+        str, typer.Option(metavar="HOW", help="Duration of a requeued job: sum of its runs, or the last.")
+    ] = "sum",
+    gres: Annotated[str, typer.Option(metavar="NAME", help="The generic resource that is an accelerator.")] = "gpu",
+    keep_types: KeepOption = False,
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read Slurm's accounting.
+
+    FILE is the output of sacct --allusers --allocations --duplicates --parsable2; --nodes that of scontrol show nodes
+    --oneliner, or of sinfo. Several files, as of several months, are read as one.
+    """
+    with handle_errors(as_json):
+        from eunomia.traces.machine_lists.slurm_nodes import read_named
+        from eunomia.traces.slurm import read_history
+
+        _import(
+            "slurm",
+            files,
+            lambda: read_history(files, tenant=tenant, requeues=requeues, gres=gres),
+            () if nodes is None else read_named(nodes, gres=gres),
+            out,
+            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            force=force,
+            as_json=as_json,
+        )
+
+
+@app.command()
+def kubernetes(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="Output of kubectl get jobs,pods,nodes -o json.")
+    ],
+    out: OutOption,
+    nodes: NodesOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[str, typer.Option(metavar="NAME", help="What is a tenant: namespace, or queue.")] = "namespace",
+    keep_types: KeepOption = False,
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read Jobs and Pods of Kubernetes.
+
+    FILE is the output of kubectl get jobs,pods,nodes --all-namespaces -o json; nodes may be in it, or in --nodes.
+    Kubernetes deletes its objects after a while: list often enough that pods are still there, and name all the files.
+    """
+    with handle_errors(as_json):
+        from eunomia.traces.kubernetes import read_history
+        from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+
+        _import(
+            "kubernetes",
+            files,
+            lambda: read_history(files, tenant=tenant),
+            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            out,
+            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            force=force,
+            as_json=as_json,
+        )
+
+
+@app.command()
+def ray(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Lists of jobs and of placement groups, JSON.")],
+    out: OutOption,
+    nodes: NodesOption = None,
+    type_: TypeOption = "",
+    tenant: Annotated[str, typer.Option(metavar="KEY", help="Key of a job's metadata that names its tenant.")] = "user",
+    keep_types: KeepOption = False,
+    mix: MixOption = "mix:default",
+    speed: SpeedOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read jobs and placement groups of Ray.
+
+    FILE is the output of ray list jobs --detail --format json, and of ray list placement-groups likewise: name both.
+    The output of ray list nodes may be a further one, or --nodes.
+    """
+    with handle_errors(as_json):
+        from eunomia.traces.machine_lists.kubernetes_nodes import read_named
+        from eunomia.traces.ray import read_history
+
+        _import(
+            "ray",
+            files,
+            lambda: read_history(files, tenant=tenant),
+            read_named(files if nodes is None else [nodes], needed=nodes is not None),
+            out,
+            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            force=force,
+            as_json=as_json,
+        )
+
+
+def _import(
+    engine: str,
+    files: Sequence[Path],
+    read: Callable[[], History],
+    nodes: Sequence[NamedNode],
+    out: Path,
+    options: Mapping[str, Any],
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Read, write the folder, and print the quality report."""
+    from eunomia.history.importing import QUALITY, SCENARIO, build_import
+    from eunomia.runs.results_dir import check_free, whole_folder
+    from eunomia.scenario import load_scenario
+
+    check_free(out, force=force)
+    history = read()
+    imported = build_import(engine, tuple(map(str, files)), history, nodes=nodes, **options)
+    with whole_folder(out, force=force) as folder:
+        imported.write(folder)
+        load_scenario(folder / SCENARIO)  # what was written is a scenario, whatever the names in it
+    if as_json:
+        print(json.dumps({**imported.quality(), "scenario": str(out / SCENARIO)}, allow_nan=False))
+        return
+    _show(imported)
+    print(f"quality report: {out / QUALITY}")
+    print(f"scenario: {out / SCENARIO}")
+    print(f"next: eunomia compare {out / SCENARIO} --out compared")
+
+
+def _show(imported: Imported) -> None:
+    """Print the quality report."""
+    from eunomia.cli.live import printable
+
+    found = imported.quality()
+    cluster = ", ".join(f"{count:,} {kind}" for kind, count in found["accelerators"].items())
+    print(f"{found['jobs']:,} jobs of {found['tenants']:,} tenants in {found['days']:.1f} days, {cluster}")
+    for kind in ORDER:
+        for finding in imported.findings:
+            if finding.kind == kind:
+                print(f"{kind}: {printable(str(finding))}")
+                place = ":".join(str(part) for part in (finding.file, finding.line) if part)
+                if finding.example:
+                    print(printable(f"    such as {place}  {finding.example}"))
+    for sentence in imported.assumed:
+        print(f"assumed: {printable(sentence)}")
+    if imported.unread:
+        print(f"fields not read: {printable(', '.join(imported.unread))}")
+
+
+def _speeds(options: Sequence[str]) -> dict[str, float]:
+    """Return the speeds that `--speed h100=3` gives. Raises InvalidInput for anything else."""
+    from eunomia.inputs.problems import refused
+
+    speeds = {}
+    for option in options:
+        name, _, number = option.rpartition("=")
+        try:
+            speeds[name] = float(number)
+        except ValueError:
+            speeds[name] = 0.0
+        if not name or not 0 < speeds[name] < 1e6:
+            rule, fix = "must be TYPE=X with X above 0 and below a million", "write for example --speed h100=3"
+            raise refused("command line", "--speed", option, rule, fix)
+    return speeds

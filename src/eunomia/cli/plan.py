@@ -1,0 +1,117 @@
+"""`eunomia plan`: which accelerators to buy for a budget."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
+from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.whatif import JobsOption, RunLines, cores
+
+if TYPE_CHECKING:
+    from eunomia.history.purchase import Purchase
+
+
+def plan(
+    scenario: ScenarioArgument,
+    budget_usd: Annotated[float, typer.Option("--budget-usd", metavar="N", help="What the accelerators may cost.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report; resumes a plan in it.")],
+    months: Annotated[
+        float, typer.Option(metavar="N", min=0.1, max=1200, help="Months for which prices of an hour are paid.")
+    ] = 36.0,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=USD", help="Price of one accelerator, bought, such as h100=32000. May be repeated."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE", help="Consider this type and no other. May be repeated.")
+    ] = None,
+    weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history on which to judge.")] = 4,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which accelerators to buy for a budget.
+
+    Judges purchases by playing weeks of the scenario's history: all of them on the busiest week, the better half on
+    two, and so on. Writes report.html, plan.svg, plan.csv and plan.json into DIR. After an interruption, type the same
+    command again: finished runs are not repeated.
+    """
+    with handle_errors(as_json):
+        from eunomia.history.paired_runs import opened
+        from eunomia.history.plan_page import PAGE, write_plan
+        from eunomia.history.purchase import plan_purchase
+        from eunomia.inputs.problems import refused
+        from eunomia.scenario import load_scenario
+        from eunomia.sweeps import RunsFailed
+
+        if not 0 < budget_usd < 1e12:
+            raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
+        today, prices = load_scenario(scenario), _prices(price or [])
+        try:
+            with opened(out, jobs or cores(), RunLines()) as runs:
+                found = plan_purchase(
+                    today,
+                    budget_usd,
+                    months=months,
+                    prices=prices,
+                    only=only or (),
+                    weeks=weeks,
+                    folder=out / "weeks",
+                    runs=runs,
+                    tell=lambda text: typer.echo(text, err=True),
+                )
+                write_plan(found, out)
+        except RunsFailed as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise typer.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            typer.echo(f"interrupted; finished runs are in {out}, and the same command continues from there", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            _show(found)
+            print(f"report: {out / PAGE}")
+
+
+def _prices(options: Sequence[str]) -> dict[str, float]:
+    """Return the prices that `--price h100=32000` gives. Raises InvalidInput for anything else."""
+    from eunomia.inputs.problems import refused
+
+    prices = {}
+    for option in options:
+        name, _, number = option.rpartition("=")
+        try:
+            prices[name] = float(number)
+        except ValueError:
+            prices[name] = 0.0
+        if not name or not 0 < prices[name] < 1e12:
+            rule, fix = "must be TYPE=USD, above 0", "write for example --price h100=32000"
+            raise refused("command line", "--price", option, rule, fix)
+    return prices
+
+
+def _show(found: Purchase) -> None:
+    """Print the candidates and the recommendation."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from eunomia.history.plan_page import HEADINGS, row_of
+    from eunomia.history.purchase import recommend
+
+    console = Console(highlight=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == HEADINGS[0] else "right", no_wrap=True)
+    for one in found.ranked:
+        table.add_row(*row_of(one))
+    console.print(table)
+    for sentence in found.assumed:
+        console.print(f"assumed: {sentence}", markup=False, soft_wrap=True)
+    console.print(recommend(found), markup=False, soft_wrap=True)

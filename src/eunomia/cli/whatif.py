@@ -1,0 +1,119 @@
+"""`eunomia whatif`: today's cluster beside a changed one, on the weeks of the same history."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eunomia.cli.errors import FAILED, handle_errors
+from eunomia.cli.options import JsonOption, ScenarioArgument
+
+if TYPE_CHECKING:
+    from eunomia.history.whatif import WhatIf
+
+LINE_EVERY_S = 5.0
+SHOWN_TENANTS = 10
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Processes at a time; without it, one a core.")
+]
+
+
+def whatif(
+    scenario: ScenarioArgument,
+    add: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE=N", help='Accelerators more, such as "h100=16". May be repeated.')
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE=N", help="Accelerators fewer. May be repeated.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another policy: NAME or 'NAME?key=value'.")
+    ] = None,
+    weeks: Annotated[int, typer.Option(metavar="N", min=1, help="Weeks of the history that are compared.")] = 4,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a change of the cluster would do.
+
+    Plays weeks of the scenario's history on today's cluster and on the changed one, and says what changes for which
+    tenants, with an interval over the weeks.
+    """
+    with handle_errors(as_json):
+        from eunomia.history.cluster_change import ClusterChange, parse_counts
+        from eunomia.history.paired_runs import opened
+        from eunomia.history.whatif import what_if
+        from eunomia.inputs.problems import refused
+        from eunomia.scenario import load_scenario
+        from eunomia.sweeps import RunsFailed
+
+        today = load_scenario(scenario)
+        change = ClusterChange(
+            add=parse_counts(add or [], "--add"), remove=parse_counts(remove or [], "--remove"), policy=policy
+        )
+        if not change.add and not change.remove and policy is None:
+            fix = 'say what, such as --add "h100=16"'
+            raise refused("command line", None, None, "a change needs --add, --remove or --policy", fix)
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            try:
+                with opened(place / "store", jobs or cores(), RunLines()) as runs:
+                    found = what_if(today, change, weeks=weeks, folder=place / "weeks", runs=runs)
+            except RunsFailed as error:
+                print(f"error: {error}", file=sys.stderr)
+                raise typer.Exit(FAILED) from None
+        if as_json:
+            print(json.dumps(found.as_dict(), allow_nan=False))
+        else:
+            _show(found)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class RunLines:
+    """Prints how many runs are done on stderr, every few seconds."""
+
+    def __init__(self) -> None:
+        self._printed_s = time.monotonic()
+
+    def __call__(self, done: int, runs: int) -> None:
+        if time.monotonic() - self._printed_s >= LINE_EVERY_S:
+            self._printed_s = time.monotonic()
+            typer.echo(f"{done:,} of {runs:,} runs", err=True)
+
+
+def _show(found: WhatIf) -> None:
+    """Print the weeks, the tenants and the sentence."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from eunomia.cli.output import span
+    from eunomia.history.whatif import sooner
+
+    console = Console(highlight=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("from", "jobs", "mean JCT", "then", "waited", "then", "95 % waited less than", "then"):
+        table.add_column(name, justify="left" if name == "from" else "right")
+    for period, one, two in zip(found.periods, found.before, found.after, strict=True):
+        pairs = [(run.all.jct_mean_s, run.all.wait_mean_s, run.all.wait_p95_s) for run in (one, two)]
+        cells = [span(value) for both in zip(*pairs, strict=True) for value in both]
+        table.add_row(period.name, f"{one.all.jobs:,}", *cells)
+    console.print(table)
+    for tenant in found.tenants[:SHOWN_TENANTS]:
+        sure = "" if tenant.jct.is_real else " (within what weeks differ by)"
+        text = f"  {tenant.tenant}: {sooner(tenant.jct.mean)}{sure}, {tenant.jobs:,} jobs"
+        console.print(text, markup=False, soft_wrap=True)
+    if len(found.tenants) > SHOWN_TENANTS:
+        console.print(f"  … and {len(found.tenants) - SHOWN_TENANTS:,} tenants more; --json has all")
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
+    console.print(found.sentence(), markup=False, soft_wrap=True)

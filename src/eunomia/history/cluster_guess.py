@@ -1,0 +1,100 @@
+"""The cluster that a history shows: the machines on which its jobs ran, and what they held at the same time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.topology import Node
+from eunomia.scenario.schema_models import whole_nodes
+from eunomia.traces.import_findings import History
+
+PER_NODE = 8  # accelerators of a machine where the history names no machines
+SIZES = (1, 2, 4, 8, 10, 16)  # usual numbers of accelerators of a machine
+
+
+def guess_nodes(history: History, types: Sequence[str]) -> tuple[tuple[Node, ...], tuple[str, ...]]:
+    """Return machines that can hold what ran at the same time, and notes; `types` (job,) are accelerator types."""
+    named = np.array([bool(hosts) for hosts in history.machines], dtype=np.bool_)
+    known = ~np.isnan(history.started_s)
+    rows = np.flatnonzero(known)
+    nodes: list[Node] = []
+    notes: list[str] = []
+    seen = named & known
+    if seen.any():
+        nodes, notes = _of_machines(history, types, np.flatnonzero(seen))
+        rows = np.flatnonzero(known & ~named)
+    for kind in dict.fromkeys(types):
+        own = rows[[types[m] == kind for m in rows.tolist()]] if len(rows) else rows
+        if not len(own) or any(node.type == kind for node in nodes):
+            continue
+        _, peaks = _peaks(
+            np.zeros(len(own), dtype=np.int64), *_intervals(history, own), history.trace.scale_factor[own]
+        )
+        peak = int(peaks[0])
+        groups = whole_nodes(peak, PER_NODE)
+        nodes += [Node(type=kind, accelerators=size) for count, size in groups for _ in range(count)]
+        notes.append(
+            f"the history names no machines of {kind}: at most {peak:,} were in use at the same time, taken as "
+            f"machines of {PER_NODE}"
+        )
+    if not known.any():  # no start times at all: as many as the widest job
+        widest = int(history.trace.scale_factor.max())
+        nodes = [Node(type=types[0], accelerators=widest)]
+        notes.append(f"the history has no start times: the cluster is one machine as wide as the widest job ({widest})")
+    return tuple(sorted(nodes, key=lambda node: (node.type, -node.accelerators))), tuple(notes)
+
+
+def _of_machines(history: History, types: Sequence[str], rows: Ints) -> tuple[list[Node], list[str]]:
+    """Return the machines that these jobs name: the type seen most, and the accelerators in use at the same time."""
+    counts = np.array([len(history.machines[m]) for m in rows.tolist()])
+    places = {
+        name: k for k, name in enumerate(dict.fromkeys(host for m in rows.tolist() for host in history.machines[m]))
+    }
+    host = np.array([places[name] for m in rows.tolist() for name in history.machines[m]])
+    job = np.repeat(rows, counts)
+    held = np.repeat(-(-history.trace.scale_factor[rows] // counts), counts)  # an even split, rounded up
+    peak = np.zeros(len(places), dtype=np.int64)
+    np.maximum.at(peak, host, held)
+    alone = np.repeat(counts == 1, counts)  # how gangs on several machines were split is not known: not summed
+    if alone.any():
+        own, levels = _peaks(host[alone], *_intervals(history, job[alone]), held[alone])
+        peak[own] = np.maximum(peak[own], levels)
+    kinds: list[Counter[str]] = [Counter() for _ in places]
+    for place, m in zip(host.tolist(), job.tolist(), strict=True):
+        kinds[place][types[m]] += 1
+    nodes = [
+        Node(type=kinds[k].most_common(1)[0][0], accelerators=_usual_size(int(peak[k]))) for k in range(len(places))
+    ]
+    note = (
+        f"the cluster is the {len(nodes):,} machines on which jobs ran, each with the accelerators that were in use at "
+        "the same time by jobs on one machine, rounded up to a usual number; machines that no job used are not in it"
+    )
+    return nodes, [note]
+
+
+def _usual_size(peak: int) -> int:
+    return next((size for size in SIZES if size >= peak), peak)
+
+
+def _intervals(history: History, job: Ints) -> tuple[Floats, Floats]:
+    """Return start and end of the time that jobs held their accelerators."""
+    start = history.started_s[job]
+    logged = history.ended_s[job]
+    end = np.where(np.isnan(logged), start + history.trace.duration_s[job], logged)
+    return start, np.maximum(end, start)
+
+
+def _peaks(place: Ints, start: Floats, end: Floats, held: Ints) -> tuple[Ints, Ints]:
+    """Return the places and the most that was held there at a time; what ends at an instant is given back first."""
+    at = np.concatenate([start, end])
+    change = np.concatenate([held, -held])
+    where = np.concatenate([place, place])
+    order = np.lexsort((change, at, where))
+    level = np.cumsum(change[order])  # each place ends at 0, so places do not add up
+    where = where[order]
+    first = np.flatnonzero(np.diff(where, prepend=-1))
+    return where[first], np.maximum.reduceat(level, first)

@@ -1,0 +1,203 @@
+"""Compares today's cluster with a changed one on the same weeks of a history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eunomia.history.cluster_change import ClusterChange, can_run, changed
+from eunomia.history.paired_runs import ALL, PeriodRun, PeriodRuns, on_period
+from eunomia.history.weeks import Period, choose_periods, described, write_periods
+from eunomia.inputs.problems import refused
+from eunomia.metrics.statistics import PairedDifference, paired
+from eunomia.model import elementary
+from eunomia.report.number_format import duration, plural, shown
+from eunomia.scenario import Scenario
+from eunomia.setup.workload import read_trace
+from eunomia.traces import Trace
+
+CONFIDENCE = 0.95
+WEEKS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The relative change of a mean, −0.2 for a fifth less, with its interval over periods; None with one period."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TenantChange:
+    """The change of one tenant's mean completion time."""
+
+    tenant: str
+    jobs: int
+    jct: Change
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """The answer: both clusters on the same periods."""
+
+    change: str
+    periods: tuple[Period, ...]
+    before: tuple[PeriodRun, ...]
+    after: tuple[PeriodRun, ...]
+    jct: Change
+    tenants: tuple[TenantChange, ...]  # those that have jobs in two periods, the largest gain first
+    never: int  # jobs of the history that do not fit one of the clusters, and were left out
+    notes: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Return what changes, and for which tenants."""
+        return describe(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "change": self.change,
+            "sentence": self.sentence(),
+            "jct_change": asdict(self.jct),
+            "confidence": CONFIDENCE,
+            "periods": [
+                {"from": period.name, "jobs": period.jobs, "before": _run_dict(one), "after": _run_dict(two)}
+                for period, one, two in zip(self.periods, self.before, self.after, strict=True)
+            ],
+            "tenants": [{"tenant": t.tenant, "jobs": t.jobs, **asdict(t.jct)} for t in self.tenants],
+            "jobs_that_never_fit": self.never,
+            "notes": list(self.notes),
+        }
+
+
+def _run_dict(run: PeriodRun) -> dict[str, Any]:
+    return {**asdict(run.all), "utilization": run.utilization, "jobs_unfinished": run.unfinished}
+
+
+def prepare(
+    scenarios: Sequence[Scenario], weeks: int, folder: Path
+) -> tuple[Trace, tuple[Period, ...], tuple[Path, ...], int]:
+    """Return the jobs that fit all the scenarios, their periods and files in `folder`, and how many do not fit.
+
+    The jobs are those of the first scenario. Raises InvalidInput if none fits all.
+    """
+    trace = read_trace(scenarios[0])
+    fits = np.logical_and.reduce([can_run(scenario, trace) for scenario in scenarios])
+    if not fits.any():
+        raise refused(trace.source, None, None, "no job fits the changed cluster", "remove fewer accelerators")
+    kept = trace if fits.all() else trace.take(np.flatnonzero(fits))
+    periods = choose_periods(kept, weeks)
+    return kept, periods, write_periods(kept, periods, folder), int((~fits).sum())
+
+
+def what_if(scenario: Scenario, change: ClusterChange, *, weeks: int, folder: Path, runs: PeriodRuns) -> WhatIf:
+    """Return the answer. Weeks are written into `folder`. Raises InvalidInput for a change that cannot be made."""
+    other = changed(scenario, change)
+    _, periods, files, never = prepare((scenario, other), weeks, folder)
+    pairs = [
+        on_period(one, period, file) for one in (scenario, other) for period, file in zip(periods, files, strict=True)
+    ]
+    done = runs.run(pairs)
+    before, after = tuple(done[: len(periods)]), tuple(done[len(periods) :])
+    return WhatIf(
+        change=str(change),
+        periods=periods,
+        before=before,
+        after=after,
+        jct=jct_change(before, after),
+        tenants=_tenants(before, after),
+        never=never,
+        notes=_notes(before, after),
+    )
+
+
+def jct_change(
+    before: Sequence[PeriodRun], after: Sequence[PeriodRun], tenant: str = ALL, confidence: float = CONFIDENCE
+) -> Change:
+    """Return the relative change of the mean completion time, of one tenant or all, over the periods of both."""
+    difference = paired(_jct(after, tenant), _jct(before, tenant), confidence)
+    assert difference is not None and difference.log_ratio is not None  # times are above 0
+    return _relative(difference)
+
+
+def _jct(runs: Sequence[PeriodRun], tenant: str) -> dict[int, float]:
+    return {k: run.by_tenant[tenant].jct_mean_s for k, run in enumerate(runs) if tenant in run.by_tenant}
+
+
+def _relative(difference: PairedDifference) -> Change:
+    ratio = difference.log_ratio
+    assert ratio is not None
+    low, high = (None if end is None else elementary.expm1(end) for end in (ratio.low, ratio.high))
+    return Change(mean=elementary.expm1(ratio.mean), low=low, high=high)
+
+
+def _tenants(before: Sequence[PeriodRun], after: Sequence[PeriodRun]) -> tuple[TenantChange, ...]:
+    """Return the change for each tenant that has jobs in two periods.
+
+    The confidence is raised with the number of tenants, so that all intervals hold together.
+    """
+    jobs: dict[str, list[int]] = {}
+    for run in before:
+        for name, numbers in run.by_tenant.items():
+            jobs.setdefault(name, []).append(numbers.jobs)
+    names = [name for name, counts in jobs.items() if name != ALL and len(counts) > 1]
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(names))
+    changes = [
+        TenantChange(tenant=name, jobs=sum(jobs[name]), jct=jct_change(before, after, name, confidence))
+        for name in names
+    ]
+    return tuple(sorted(changes, key=lambda one: one.jct.mean))
+
+
+def _notes(before: Sequence[PeriodRun], after: Sequence[PeriodRun]) -> tuple[str, ...]:
+    left = [sum(run.unfinished for run in runs) for runs in (before, after)]
+    if not any(left):
+        return ()
+    return (
+        f"{left[0]:,} jobs are unfinished at the end of the runs of today's cluster, {left[1]:,} of the changed one",
+    )
+
+
+def describe(found: WhatIf) -> str:
+    """Return the answer in one sentence: what changes, for which tenants, and how sure that is."""
+    jct, weeks = found.jct, described(found.periods)
+    waits = [float(np.mean([run.all.wait_mean_s for run in runs])) for runs in (found.before, found.after)]
+    wait = f"the mean wait is {duration(waits[1])} instead of {duration(waits[0])}"
+    if jct.low is None or jct.high is None:
+        head = f"jobs are done {sooner(jct.mean)} on average (one period, so no interval)"
+    elif jct.is_real:
+        ends = " to ".join(sooner(end) for end in sorted((jct.low, jct.high), key=abs))
+        head = f"jobs are done {sooner(jct.mean)} on average ({100 * CONFIDENCE:g} % interval over {weeks}: {ends})"
+    else:
+        ends = f"{sooner(jct.low)} to {sooner(jct.high)}"
+        head = f"the mean time to completion does not change by more than weeks differ (over {weeks}: {ends})"
+    never = f"; {plural(found.never, 'job')} would not fit one of the two clusters and are left out" * bool(found.never)
+    return f"With {found.change}, {head}, {wait}{_by_tenant(found.tenants)}{never}."
+
+
+def _by_tenant(tenants: Sequence[TenantChange]) -> str:
+    """Return who gains most and who loses, of the tenants whose intervals exclude 0."""
+    real = [one for one in tenants if one.jct.is_real]
+    gain = [one for one in real if one.jct.mean < 0]
+    lose = [one for one in reversed(real) if one.jct.mean > 0]
+    parts = [f"{gain[0].tenant} gains most ({sooner(gain[0].jct.mean)})"] if gain else []
+    parts += [f"{', '.join(f'{one.tenant} ({sooner(one.jct.mean)})' for one in lose[:3])} lose"] if lose else []
+    if parts and not lose:
+        parts.append("no tenant loses for certain")
+    return "".join(f"; {part}" for part in parts)
+
+
+def sooner(change: float) -> str:
+    """Return "23 % sooner" for −0.23."""
+    return f"{shown(abs(change), 'share')} {'sooner' if change < 0 else 'later'}"

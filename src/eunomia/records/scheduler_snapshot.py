@@ -1,0 +1,278 @@
+"""The whole state of a scheduler as bytes, to restart without handling all earlier moments again; and its digest.
+
+The graph of objects is written as JSON with one binary part for arrays. Only instances of this package's own classes,
+arrays and plain values can be written or read: classes are found by name below `eunomia.`, and no constructor or other
+code is called. Functions and methods are not state: a restored object keeps those of the fresh scheduler, which must
+have been built from the same inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+import types
+import zlib
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.arrays import Array
+from eunomia.model.job import Job
+from eunomia.records.record import from_json, to_json
+
+ROOM = "eunomia."
+_SKIPPED = frozenset({"_history"})  # of the scheduler: for messages only
+_PLAIN = (str, bool, int, type(None))
+_PLAIN_TYPES = {kind.__name__: kind for kind in (np.int64, np.float64, np.bool_, int, float, bool)}  # of columns
+
+
+class CannotSnapshot(ValueError):
+    """The state holds something that a snapshot cannot; the whole log is replayed instead."""
+
+
+def digest(scheduler: Scheduler) -> str:
+    """Return a digest of all that decides: jobs, seats, ledger, belief, and what was asked of the policy."""
+    state, ledger, belief, asks = scheduler.state, scheduler.ledger, scheduler.belief, scheduler.asks
+    n = len(state.jobs)
+    found = hashlib.sha256()
+    for table in (state.jobs, ledger, belief):
+        for part in (table.ints, table.floats, table.flags):
+            found.update(np.ascontiguousarray(part[:, :n]).tobytes())
+    for array in (ledger.received[:n], state.active, state.holder, state.floor.up, state.floor.free, state.capacity):
+        found.update(np.ascontiguousarray(array).tobytes())
+    pending = None if asks.pending is None else asks.pending.asked
+    found.update(repr((n, state.ids[-1:], asks.count, asks.last_at, asks.again_at, pending)).encode())
+    return found.hexdigest()[:32]
+
+
+def capture(scheduler: Scheduler) -> bytes:
+    """Return the state. Raises CannotSnapshot for a mechanism or policy whose state it cannot write."""
+    writer = _Writer()
+    root = writer.value(scheduler)
+    text = json.dumps({"root": root, "objects": writer.objects, "arrays": writer.arrays}, separators=(",", ":"))
+    head = text.encode()
+    return zlib.compress(len(head).to_bytes(8, "big") + head + b"".join(writer.blobs), 1)
+
+
+def restore(fresh: Scheduler, content: bytes) -> None:
+    """Give a fresh scheduler, built from the same inputs, the captured state. Raises ValueError for anything else."""
+    body = zlib.decompress(content)
+    size = int.from_bytes(body[:8], "big")
+    _Reader(json.loads(body[8 : 8 + size]), body[8 + size :]).fill(fresh)
+
+
+class _Writer:
+    """Writes values; each object and array once, by number."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.arrays: list[Any] = []
+        self.blobs: list[bytes] = []
+        self._size = 0
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []  # so that no id is used twice
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, Enum):
+            return {"e": [_path(type(value)), value.value]}
+        if type(value) in _PLAIN:
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"f": str(value)}
+        if isinstance(value, np.generic):
+            return {"s": [value.dtype.str, self.value(value.item())]}
+        if isinstance(value, np.ndarray):
+            return {"a": self._array(value)}
+        if isinstance(value, Job):
+            return {"j": to_json(value)}
+        if isinstance(value, type):
+            return {"c": _path(value)}
+        if callable(value) and isinstance(
+            value, types.FunctionType | types.MethodType | types.BuiltinFunctionType | types.LambdaType
+        ):
+            return {"k": 1}
+        return {"o": self._object(value)}
+
+    def _object(self, value: Any) -> int:
+        number = self._seen.get(id(value))
+        if number is not None:
+            return number
+        number = self._seen[id(value)] = len(self.objects)
+        self._kept.append(value)
+        self.objects.append(None)
+        self.objects[number] = self._written(value)
+        return number
+
+    def _written(self, value: Any) -> Any:
+        match value:
+            case list():
+                if all(type(part) in _PLAIN for part in value):
+                    return ["L", value]
+                return ["l", [self.value(part) for part in value]]
+            case tuple() if type(value) is tuple:
+                return ["t", [self.value(part) for part in value]]
+            case tuple():
+                return ["n", _path(type(value)), [self.value(part) for part in value]]
+            case deque():
+                return ["d", value.maxlen, [self.value(part) for part in value]]
+            case set() | frozenset():
+                parts = sorted(value, key=repr)
+                return ["S" if isinstance(value, set) else "z", [self.value(part) for part in parts]]
+            case Mapping():
+                return ["m", [[self.value(key), self.value(part)] for key, part in value.items()]]
+        if not type(value).__module__.startswith(ROOM):
+            raise CannotSnapshot(f"a snapshot cannot hold a {_path(type(value))}")
+        return ["i", _path(type(value)), {name: self.value(part) for name, part in _attributes(value).items()}]
+
+    def _array(self, array: Array) -> int:
+        number = self._seen.get(id(array))
+        if number is not None:
+            return number
+        base = array.base
+        if isinstance(base, np.ndarray) and base.flags.c_contiguous and base.dtype == array.dtype:
+            owner = self._array(base)
+            offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+            entry = {"of": owner, "at": offset, "shape": list(array.shape), "strides": list(array.strides)}
+        else:
+            if array.dtype.hasobject:
+                raise CannotSnapshot("a snapshot cannot hold an array of objects")
+            raw = np.ascontiguousarray(array).tobytes()
+            entry = {"dtype": array.dtype.str, "shape": list(array.shape), "from": self._size, "size": len(raw)}
+            self._size += len(raw)
+            self.blobs.append(raw)
+        number = self._seen[id(array)] = len(self.arrays)
+        self._kept.append(array)
+        self.arrays.append(entry)
+        return number
+
+
+class _Reader:
+    """Reads what `_Writer` wrote into the objects of a fresh scheduler, and makes those that it lacks."""
+
+    def __init__(self, data: dict[str, Any], blob: bytes) -> None:
+        self._objects, self._entries, self._blob = data["objects"], data["arrays"], blob
+        self._root = data["root"]
+        self._made: dict[int, Any] = {}
+        self._arrays: dict[int, Array] = {}
+
+    def fill(self, fresh: Scheduler) -> None:
+        if self._value(self._root, fresh) is not fresh:
+            raise ValueError("the snapshot is of something else than a scheduler")
+
+    def _value(self, written: Any, fresh: Any) -> Any:
+        if not isinstance(written, dict):
+            return written
+        ((kind, body),) = written.items()
+        match kind:
+            case "f":
+                return float(body)
+            case "s":
+                return np.dtype(body[0]).type(self._value(body[1], None))
+            case "a":
+                return self._array(body)
+            case "j":
+                return from_json(body)
+            case "c":
+                return _found(body)
+            case "e":
+                return _found(body[0])(body[1])
+            case "k":
+                return fresh
+        return self._object(body, fresh)
+
+    def _object(self, number: int, fresh: Any) -> Any:
+        if number in self._made:
+            return self._made[number]
+        kind, *body = self._objects[number]
+        made: Any
+        if kind == "i":
+            cls = _found(body[0])
+            made = self._made[number] = fresh if type(fresh) is cls else object.__new__(cls)
+            for name, part in body[1].items():
+                object.__setattr__(made, name, self._value(part, getattr(fresh, name, None)))
+            return made
+        if kind == "L":
+            made = self._made[number] = list(body[0])
+        elif kind == "l":
+            made = self._made[number] = []
+            made += [self._value(part, None) for part in body[0]]
+        elif kind == "m":
+            made = self._made[number] = {}
+            known = fresh if isinstance(fresh, dict) else {}
+            for key, part in body[0]:
+                name = self._value(key, None)
+                made[name] = self._value(part, known.get(name))
+        elif kind == "S":
+            made = self._made[number] = set()
+            made.update(self._value(part, None) for part in body[0])
+        elif kind == "d":
+            made = self._made[number] = deque(maxlen=body[0])
+            made.extend(self._value(part, None) for part in body[1])
+        elif kind == "t":
+            parts = fresh if isinstance(fresh, tuple) and len(fresh) == len(body[0]) else (None,) * len(body[0])
+            made = tuple(self._value(part, old) for part, old in zip(body[0], parts, strict=True))
+        elif kind == "n":
+            old = fresh if type(fresh) is _found(body[0]) else (None,) * len(body[1])
+            values = [self._value(part, one) for part, one in zip(body[1], old, strict=True)]
+            made = tuple.__new__(_found(body[0]), values)
+        elif kind == "z":
+            made = frozenset(self._value(part, None) for part in body[0])
+        else:
+            raise ValueError(f"a snapshot has no objects of kind {kind!r}")
+        self._made[number] = made
+        return made
+
+    def _array(self, number: int) -> Array:
+        if number not in self._arrays:
+            entry = self._entries[number]
+            if "of" in entry:
+                base = self._array(entry["of"])
+                made: Array = np.ndarray(
+                    tuple(entry["shape"]),
+                    base.dtype,
+                    base,
+                    entry["at"],
+                    tuple(entry["strides"]),
+                )
+            else:
+                raw = self._blob[entry["from"] : entry["from"] + entry["size"]]
+                made = np.frombuffer(raw, np.dtype(entry["dtype"])).reshape(entry["shape"]).copy()
+            self._arrays[number] = made
+        return self._arrays[number]
+
+
+def _path(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _found(path: str) -> Any:
+    """Return a class of this package by its name. Raises ValueError for any other."""
+    module, _, name = path.partition(":")
+    if module in ("numpy", "builtins") and name in _PLAIN_TYPES:
+        return _PLAIN_TYPES[name]
+    if not module.startswith(ROOM):
+        raise ValueError(f"a snapshot names {path!r}, which is not ours")
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, type):
+        raise ValueError(f"a snapshot names {path!r}, which is no class")
+    return found
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, of its dictionary and its slots."""
+    found = dict(getattr(value, "__dict__", {}))
+    for cls in type(value).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            name = f"_{cls.__name__.lstrip('_')}{slot}" if slot.startswith("__") and not slot.endswith("__") else slot
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return {name: part for name, part in found.items() if name not in _SKIPPED}

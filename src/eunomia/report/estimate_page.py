@@ -1,0 +1,68 @@
+"""Files of a judged estimator: cells, summary, and a picture of truth against estimate."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from eunomia.inputs.atomic_write import write_whole
+from eunomia.report.image_export import COLOURS, STYLE, encode
+from eunomia.throughputs.estimators.judging import Judgement
+
+COLUMNS = ("job_type", "type", "partner_job_type", "role", "truth", "estimate", "p10", "p90", "error")
+
+
+def write_judgement(found: Judgement, summary: dict[str, Any], folder: Path) -> None:
+    """Write summary.json, cells.csv and truth.svg and .png into a folder."""
+    write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    write_whole(folder / "cells.csv", cells(found).encode())
+    with mpl.rc_context(STYLE):
+        figure = draw_truth(found)
+        for form in ("svg", "png"):
+            write_whole(folder / f"truth.{form}", encode(figure, form))
+
+
+def cells(found: Judgement) -> str:
+    """Return one row a measured pair: normalised throughput, estimate and interval.
+
+    The role is "reference" for a pair of references, "hidden" for one that is judged, "profiled" for a measured one,
+    and "other" for pairs of two new jobs and for those that do not fit.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    table, refs = found.table, set(found.references.tolist())
+    estimate = np.where(np.isnan(found.hidden_median), found.median, found.hidden_median)
+    for i, w, k in zip(*np.nonzero(~np.isnan(found.truth)), strict=True):
+        role = "reference" if {int(i), int(k)} <= refs else "hidden" if found.hidden[i, w, k] else "other"
+        if role == "other" and int(k) in refs and found.truth[i, w, k] > 0:
+            role = "profiled"
+        truth, guess = float(found.truth[i, w, k]), float(estimate[i, w, k])
+        ends = ["" if np.isnan(each[i, w, k]) else f"{each[i, w, k]:.6f}" for each in (found.low, found.high)]
+        row = [table.job_types[i], table.types[w], table.job_types[k], role, f"{truth:.6f}", f"{guess:.6f}", *ends]
+        writer.writerow([*row, f"{guess - truth:.6f}"])
+    return text.getvalue()
+
+
+def draw_truth(found: Judgement) -> Figure:
+    """Return the figure of hidden pairs: truth against estimate, with the 80 % interval where there is one."""
+    figure = Figure(figsize=(5.2, 5.0), layout="constrained")
+    pane = figure.subplots()
+    truth, guess = found.truth[found.hidden], found.hidden_median[found.hidden]
+    low, high = found.low[found.hidden], found.high[found.hidden]
+    pane.plot([0, 1], [0, 1], color="#57606a", linewidth=1)
+    if len(low) and not np.isnan(low).any():
+        pane.vlines(truth, low, high, color=COLOURS[0], alpha=0.25, linewidth=1)
+    pane.plot(truth, guess, ".", color=COLOURS[0], markersize=4)
+    pane.set(
+        xlim=(0, 1.02), ylim=(0, 1.02), xlabel="measured: rate beside the partner / rate alone", ylabel="estimated"
+    )
+    pane.set_title(f"{found.settings.method}: {len(truth)} hidden pairs", fontsize=10, loc="left")
+    return figure

@@ -1,0 +1,63 @@
+"""A backend that reports estimated run times of submitted jobs as events, so that records hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eunomia.backends.protocol import Backend
+from eunomia.model.decisions import Decision, GiveUp, Refuse
+from eunomia.model.events import Estimated, Event, JobCancelled, JobFinished, JobSubmitted, Moment
+from eunomia.model.job import Job
+from eunomia.model.speeds import Speeds
+from eunomia.throughputs.durations.run_time_history import RunTimeEstimate, RunTimeHistory
+
+UNKNOWN = RunTimeEstimate(3600.0, 120.0, 108_000.0, 0)  # without a history: any job
+
+
+class RunTimeEstimating:
+    """Adds an `Estimated` to the moment in which a job is submitted.
+
+    Run times count as on the job's fastest type, whatever type it ran on. Without `learns` every job gets the same
+    estimate, `UNKNOWN`. Jobs that did not complete say nothing of their run times.
+    """
+
+    def __init__(self, world: Backend, believed: Speeds, *, learns: bool):
+        self._world, self._believed, self._learns = world, believed, learns
+        self._history = RunTimeHistory()
+        self._running: dict[str, tuple[Job, float]] = {}  # job and its run time on its fastest type
+        self._at = 0.0
+
+    def moments(self) -> Iterator[Moment]:
+        """Yield the moments of the world with the estimates in them."""
+        for moment in self._world.moments():
+            self._at = moment.at
+            estimates: list[Event] = []
+            for event in moment.events:
+                match event:
+                    case JobFinished(name):
+                        self._end(name, ran=True)
+                    case JobCancelled(name):
+                        self._end(name, ran=False)
+                    case JobSubmitted(job):
+                        estimates.append(self._submit(job))
+            yield Moment.of(moment.at, (*moment.events, *estimates)) if estimates else moment
+
+    def carry_out(self, decision: Decision) -> None:
+        """Forward the decision; a refused or abandoned job has ended."""
+        match decision:
+            case Refuse(name) | GiveUp(name):
+                self._end(name, ran=False)
+        self._world.carry_out(decision)
+
+    def _submit(self, job: Job) -> Estimated:
+        run_s = job.total_steps / float(self._believed.solo_throughput(job.job_type, job.scale_factor).max())
+        found = UNKNOWN
+        if self._learns and job.job_id not in self._running:
+            found = self._history.submit(job.job_id, job.tenant, job.scale_factor, job.app, self._at)
+            self._running[job.job_id] = (job, run_s)
+        return Estimated(job.job_id, found.median_s, found.low_s, found.high_s, found.measurements)
+
+    def _end(self, name: str, *, ran: bool) -> None:
+        job, run_s = self._running.pop(name, (None, 0.0))
+        if job is not None:
+            self._history.end(name, run_s if ran else 0.0, self._at)

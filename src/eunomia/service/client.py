@@ -1,0 +1,204 @@
+"""The client of the service: standard library only, over HTTP or the unix socket of the state folder."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import socket
+import ssl
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+SETTINGS = Path("~/.config/eunomia/client.toml")
+TIMEOUT_S = 60.0
+
+
+class Unreachable(ConnectionError):
+    """The service does not answer, or it is not known where it is."""
+
+
+class ServiceRefusal(ValueError):
+    """The service answered with a problem document."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status, self.problem = status, dict(problem)
+        super().__init__(str(problem.get("title", f"status {status}")))
+
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """What is wrong, field by field."""
+        found: list[dict[str, Any]] = self.problem.get("problems", [])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the service is, and the token for it; no token on its own machine's socket."""
+
+    url: str  # http://host:port, https://host:port or unix:/path
+    token: str = ""
+
+
+def find_service(url: str | None = None, token_file: Path | None = None) -> Address:
+    """Return the address from options, environment, settings, or a state folder. Raises Unreachable without any."""
+    settings = _settings()
+    found = url or os.environ.get("EUNOMIA_URL") or ""
+    token = token_file.read_text().strip() if token_file is not None else os.environ.get("EUNOMIA_TOKEN", "")
+    if not found:
+        for folder in (os.environ.get("EUNOMIA_STATE"), "state"):
+            path = Path(folder) / "service.sock" if folder else None
+            if path is not None and path.is_socket():
+                return Address(f"unix:{path}", token)
+        found = settings.get("url", "")
+    if not found:
+        raise Unreachable(
+            "it is not known where the service is: give --url, set EUNOMIA_URL and EUNOMIA_TOKEN, "
+            "set EUNOMIA_STATE to its state folder, or type eunomia login URL"
+        )
+    return Address(found.rstrip("/"), token or (settings.get("token", "") if found == settings.get("url") else ""))
+
+
+def _settings() -> dict[str, str]:
+    path = SETTINGS.expanduser()
+    try:
+        data = tomllib.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return {key: value for key, value in data.items() if isinstance(value, str)}
+
+
+def write_settings(url: str, token: str) -> Path:
+    """Remember where the service is, readable by this user only."""
+    path = SETTINGS.expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(f"url = {json.dumps(url)}\ntoken = {json.dumps(token)}\n")
+    os.replace(draft, path)
+    return path
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Client:
+    """One service. Raises ServiceRefusal for what it refuses, Unreachable if it does not answer."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def get(self, path: str, **query: Any) -> dict[str, Any]:
+        """Return the JSON of a page."""
+        given = {key: value for key, value in query.items() if value not in (None, "")}
+        found: dict[str, Any] = self._json("GET", path + (f"?{urlencode(given)}" if given else ""))
+        return found
+
+    def text(self, path: str, **query: Any) -> tuple[str, dict[str, str]]:
+        """Return the text and the headers of a page."""
+        response, raw = self._answer("GET", f"{path}?{urlencode(query)}", None, {})
+        return raw.decode(errors="replace"), {key.lower(): value for key, value in response.getheaders()}
+
+    def send(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Send JSON and return the answer."""
+        found: dict[str, Any] = self._json(method, path, body, headers)
+        return found
+
+    def submit(self, jobs: Any, key: str | None = None) -> dict[str, Any]:
+        """Submit a job or a list; a repetition with the same key gives the same ids, so it is safe to try again."""
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        try:
+            return self.send("POST", "/v1/jobs", jobs, headers)
+        except Unreachable:
+            return self.send("POST", "/v1/jobs", jobs, headers)
+
+    def events(self, path: str, after: int | None = None) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Yield number, kind and data of server-sent events until the stream ends."""
+        connection = self._connect()
+        ends = contextlib.ExitStack()
+        headers = self._headers() | ({} if after is None else {"Last-Event-ID": str(after)})
+        try:
+            connection.request("GET", path, headers=headers)
+            response = connection.getresponse()
+            if response.status >= 300:
+                raise _refusal(response.status, response.read())
+            ends.callback(response.close)
+            event: dict[str, str] = {}
+            while line := response.readline():
+                text = line.decode().rstrip("\n")
+                if not text and "data" in event:
+                    yield int(event.get("id", "0")), event.get("event", ""), json.loads(event["data"])
+                    event = {}
+                elif text and not text.startswith(":"):
+                    key, _, value = text.partition(": ")
+                    event[key] = value
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{self.address.url}: {error}") from error
+        finally:
+            ends.close()
+            connection.close()
+
+    def job_path(self, job_id: str) -> str:
+        """Return the path of a job."""
+        return f"/v1/jobs/{quote(job_id, safe='')}"
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.address.token}"} if self.address.token else {}
+
+    def _connect(self) -> http.client.HTTPConnection:
+        url = self.address.url
+        if url.startswith("unix:"):
+            return _UnixConnection(url.removeprefix("unix:"))
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_S, context=ssl.create_default_context())
+        return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_S)
+
+    def _answer(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = self._connect()
+        try:
+            connection.request(method, path, body, {**self._headers(), **headers, "Connection": "close"})
+            response = connection.getresponse()
+            raw = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(
+                f"the service at {self.address.url} does not answer ({error or type(error).__name__})"
+            ) from error
+        finally:
+            connection.close()
+        if response.status >= 300:
+            raise _refusal(response.status, raw)
+        return response, raw
+
+    def _json(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        raw = None if body is None else json.dumps(body, allow_nan=False).encode()
+        kind = {} if raw is None else {"Content-Type": "application/json"}
+        _, answer = self._answer(method, path, raw, {**kind, **(headers or {})})
+        return json.loads(answer)
+
+
+def _refusal(status: int, raw: bytes) -> ServiceRefusal:
+    try:
+        problem = json.loads(raw)
+    except ValueError:
+        problem = {"title": f"status {status}"}
+    return ServiceRefusal(status, problem if isinstance(problem, dict) else {"title": str(problem)})

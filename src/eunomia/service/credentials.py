@@ -1,0 +1,81 @@
+"""Tokens: made at random, stored as digests, shown once."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from eunomia.service.messages import Principal
+from eunomia.service.store.sqlite import SqliteStore, StoreProblem, Token
+
+PREFIX = "eun_"
+TOKEN_FILE = "operator.token"
+
+
+def digest_of(secret: str) -> str:
+    """Return what is stored of a secret; it has full entropy, so one hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_token(user: str, tenant: str, role: str, now: float, expires: float | None = None) -> tuple[Token, str]:
+    """Return a new token as it is stored, and the text that its user gets."""
+    number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    return Token(number, digest_of(secret), user, tenant, role, now, expires, None), f"{PREFIX}{number}.{secret}"
+
+
+def write_token(store: SqliteStore, token: Token) -> None:
+    """Store a token, or what changed of it."""
+    with store.transaction() as db:
+        db.execute(
+            "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (token.id, token.hash, token.user, token.tenant, token.role, token.created, token.expires, token.revoked),
+        )
+
+
+class TokenRegistry:
+    """All tokens by id; replaced as a whole when one changes."""
+
+    def __init__(self, tokens: Iterable[Token]) -> None:
+        self.by_id = {token.id: token for token in tokens}
+
+    def principal(self, text: str) -> tuple[Principal, str] | None:
+        """Return who has this token, and its id; None for one that is unknown, expired or revoked."""
+        number, _, secret = text.removeprefix(PREFIX).partition(".")
+        token = self.by_id.get(number)
+        known = token.hash if token is not None else digest_of("")
+        matches = hmac.compare_digest(known, digest_of(secret))
+        if token is None or not matches or not text.startswith(PREFIX) or token.revoked is not None:
+            return None
+        if token.expires is not None and token.expires <= time.time():
+            return None
+        return Principal(token.user, token.tenant, token.role), token.id
+
+
+def ensure_operator_token(store: SqliteStore, tenant: str = "operators") -> tuple[Path, bool]:
+    """Return the file of the operator's token, and whether it was made now; never the token itself.
+
+    Raises StoreProblem where other users may read the file, or where it is no plain file.
+    """
+    path = store.folder / TOKEN_FILE
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise StoreProblem.of(path, "the operator's token is no plain file", "remove it, and start again")
+    if path.exists():
+        if path.stat().st_mode & 0o077:
+            raise StoreProblem.of(path, "other users may read the operator's token", f"type: chmod 600 {path}")
+        if store.tokens():
+            return path, False
+        path.unlink()
+    token, text = new_token("operator", tenant, "operator", time.time())
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, f"{text}\n".encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    write_token(store, token)
+    return path, True

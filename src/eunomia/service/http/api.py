@@ -1,0 +1,341 @@
+"""The ASGI application: who may do what, limits, and errors as problem documents; the routes are in `routes`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from eunomia.service.credentials import TokenRegistry
+from eunomia.service.http import strict_json
+from eunomia.service.job_document import FieldProblem, InvalidRequest
+from eunomia.service.messages import ROLES, Principal, Reply
+from eunomia.service.site import LOOPBACK, Site
+from eunomia.service.store.sqlite import Reader
+from eunomia.service.writer import Writer
+
+BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20
+BODY_S = 30.0  # longest time to receive a body
+QUEUED = 5_000  # requests that wait for the writer before new work is refused
+SPARE_BYTES = 16 * 2**20  # of the disk: below, new jobs are refused
+COOKIE = "eunomia"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+}
+_log = logging.getLogger("eunomia.service")
+
+
+class Refused(Exception):
+    """A request that is answered with a problem document."""
+
+    def __init__(
+        self, status: int, title: str, problems: tuple[FieldProblem, ...] = (), *, code: str = "", retry_s: int = 0,
+        more: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(title)
+        self.status, self.title, self.problems, self.code, self.retry_s = status, title, problems, code, retry_s
+        self.more = more or {}
+
+    def response(self) -> Response:
+        """Return it as RFC 9457 says."""
+        body = {
+            "type": f"urn:eunomia:{self.code or self.status}",
+            "title": self.title,
+            "status": self.status,
+            "problems": [asdict(problem) for problem in self.problems],
+            **self.more,
+        }
+        headers = {"Retry-After": str(self.retry_s)} if self.retry_s else {}
+        if self.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse(body, self.status, headers, media_type="application/problem+json")
+
+
+class Notifier:
+    """Wakes those who wait for the next commit."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._event = asyncio.Event()
+        self._pending = False
+        self.closing = False
+
+    def bind(self) -> None:
+        """Use the loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+
+    def notify(self) -> None:
+        """Wake all; from any thread."""
+        if self._loop is not None and not self._pending and not self._loop.is_closed():
+            self._pending = True
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def close(self) -> None:
+        """Let all streams end."""
+        self.closing = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._pending = False
+        event, self._event = self._event, asyncio.Event()
+        event.set()
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Wait for the next commit; False when none came in time."""
+        try:
+            await asyncio.wait_for(self._event.wait(), timeout_s)
+        except TimeoutError:
+            return False
+        return True
+
+
+@dataclass(slots=True)
+class Bucket:
+    """A token bucket."""
+
+    rate: float
+    burst: float
+    level: float
+    at: float
+
+    def take(self, now: float) -> float:
+        """Take one; return 0, or the seconds until there is one."""
+        self.level = min(self.burst, self.level + (now - self.at) * self.rate)
+        self.at = now
+        if self.level < 1.0:
+            return (1.0 - self.level) / self.rate
+        self.level -= 1.0
+        return 0.0
+
+
+@dataclass(slots=True)
+class Service:
+    """All that handlers need."""
+
+    site: Site
+    writer: Writer
+    reader: Reader
+    tokens: TokenRegistry
+    jobs: Path  # the folder of the jobs' folders
+    hosts: frozenset[str]
+    notifier: Notifier = field(default_factory=Notifier)
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    ready: bool = False
+    refused: int = 0
+
+    async def ask(self, action: Any, who: Principal, source: str) -> Reply:
+        """Hand an action to the writer; return the reply after the commit. Raises Refused for what it refuses."""
+        from eunomia.service.messages import Request as Asked
+
+        reply = await asyncio.wrap_future(self.writer.ask(Asked(action, who, source)))
+        if reply.status >= 300:
+            body = dict(reply.body)
+            title, code = str(body.pop("title", "refused")), str(body.pop("code", ""))
+            raise Refused(reply.status, title, reply.problems, code=code, more=body)
+        return reply
+
+    def admit(self, tenant: str) -> None:
+        """Refuse new work that is too much for the tenant's rate, the writer or the disk."""
+        now, rate = time.monotonic(), self.site.service.submit_per_second
+        bucket = self.buckets.setdefault(tenant, Bucket(rate, 10 * rate, 10 * rate, now))
+        if (wait_s := bucket.take(now)) > 0:
+            raise Refused(429, f"tenant {tenant!r} submits more than {rate:g} times a second",
+                          retry_s=max(int(wait_s + 0.999), 1), code="too_many_requests")  # fmt: skip
+        if self.writer.waiting > QUEUED:
+            raise Refused(503, "the service has more requests than it can store; try again", retry_s=1, code="overload")
+        if shutil.disk_usage(self.site.state).free < SPARE_BYTES:
+            raise Refused(
+                507, "the disk of the state folder is full; no job is accepted", code="storage_full", retry_s=30
+            )
+
+
+Handler = Callable[[Service, Request, Principal], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRoute:
+    """One route: its least role ("" = anyone), what it is about ("job" = ids of others answer 404), its schema."""
+
+    method: str
+    path: str
+    role: str
+    about: str
+    summary: str
+    handler: Handler
+    answers: tuple[int, ...] = (200,)
+    query: tuple[str, ...] = ()
+    body: str = ""  # name of the schema of the body
+    media: str = "application/json"
+
+
+async def read_json(request: Request, limit: int = BODY_BYTES) -> Any:
+    """Return the body of a request as strict JSON. Raises Refused for one that is too long, too slow, or no JSON."""
+    raw = await read_body(request, limit)
+    try:
+        return strict_json.parse(raw)
+    except strict_json.NotJson as error:
+        problem = FieldProblem("body", None, str(error), "send strict JSON: UTF-8, no NaN, no key twice")
+        raise Refused(400, "the body is not JSON", (problem,), code="not_json") from None
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body of a request; see `read_json`."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Refused(415, "bodies are sent without Content-Encoding")
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > limit:
+        raise Refused(413, f"the body has at most {limit:,} bytes", code="too_large")
+    raw = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                raw += chunk
+                if len(raw) > limit:
+                    raise Refused(413, f"the body has at most {limit:,} bytes", code="too_large")
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive within {BODY_S:g} s") from None
+    return bytes(raw)
+
+
+def authenticate(service: Service, request: Request) -> tuple[Principal, str] | None:
+    """Return who asks, and the id of the token; by Authorization, by the cookie of the pages, or by the unix socket."""
+    header = request.headers.get("authorization", "")
+    if header:
+        scheme, _, text = header.partition(" ")
+        return service.tokens.principal(text.strip()) if scheme.lower() == "bearer" else None
+    if cookie := request.cookies.get(COOKIE):
+        return service.tokens.principal(cookie)
+    uid = request.scope.get("state", {}).get("peer_uid")
+    return None if uid is None else (principal_of(uid), "")
+
+
+def principal_of(uid: int) -> Principal:
+    """Return who a user of this machine is: the operator, if the service runs as that user; else a tenant."""
+    import pwd
+
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = f"uid{uid}"
+    is_operator = uid in (0, os.getuid())
+    return Principal(name, "operators" if is_operator else name, "operator" if is_operator else "submitter")
+
+
+def allows(role: str, least: str) -> bool:
+    """Say whether a role is at least another one."""
+    return ROLES.index(role) >= ROLES.index(least)
+
+
+def endpoint(service: Service, route: ApiRoute) -> Callable[[Request], Awaitable[Response]]:
+    """Return the Starlette endpoint of a route: credentials and role first, then the handler."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            who = Principal("", "", "viewer")
+            if route.role:
+                found = authenticate(service, request)
+                if found is None:
+                    raise Refused(401, "a valid token is needed: Authorization: Bearer TOKEN", code="unauthenticated")
+                who, request.state.token_id = found
+                if not allows(who.role, route.role):
+                    raise Refused(
+                        403, f"the role {who.role!r} may not do that; it takes {route.role!r}", code="forbidden"
+                    )
+            body = await route.handler(service, request, who)
+            return body if isinstance(body, Response) else JSONResponse(body)
+        except Refused as refusal:
+            service.refused += 1
+            return refusal.response()
+        except InvalidRequest as error:
+            return Refused(422, "the request cannot be accepted", error.problems, code="invalid").response()
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except Exception:  # the log has it; the client learns nothing of our insides
+            _log.exception("%s %s failed", request.method, route.path)
+            return Refused(500, "the service failed; its log says why").response()
+
+    return answer
+
+
+class Guard:
+    """Checks Host and Origin of every request, whatever its method, and adds the security headers."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *((k.lower().encode(), v.encode()) for k, v in HEADERS.items() if k.lower().encode() not in given),
+                ]
+            await send(message)
+
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await refusal.response()(scope, receive, guarded)
+            return
+        await self._app(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> Refused | None:
+        is_local = scope.get("state", {}).get("peer_uid") is not None
+        host = headers.get(b"host", "")
+        if not is_local and host.lower() not in self._service.hosts:
+            return Refused(421, "this service has another name; see allowed_hosts in [service]", code="wrong_host")
+        origin = headers.get(b"origin")
+        if origin is not None and origin.partition("://")[2].lower() not in self._service.hosts:
+            return Refused(403, "requests of other sites are refused", code="wrong_origin")
+        return None
+
+
+def hosts_of(site: Site, port: int) -> frozenset[str]:
+    """Return the values of Host that are answered."""
+    names = {*LOOPBACK, "[::1]", *site.service.allowed_hosts}
+    if not isinstance(site.address, Path):
+        names.add(site.address[0])
+    return frozenset({*names, *(f"{name}:{port}" for name in names)})
+
+
+def application(service: Service, routes: tuple[ApiRoute, ...]) -> ASGIApp:
+    """Return the application with its routes."""
+
+    async def on_missing(request: Request, error: Exception) -> Response:
+        status = getattr(error, "status_code", 404)
+        titles = {404: "there is no such page", 405: "this page has no such method"}
+        return Refused(status, titles.get(status, "refused")).response()
+
+    starlette = Starlette(
+        routes=[Route(route.path, endpoint(service, route), methods=[route.method]) for route in routes],
+        exception_handlers={404: on_missing, 405: on_missing},
+    )
+    return Guard(starlette, service)
+
+
+def as_event(number: int, kind: str, data: dict[str, Any]) -> str:
+    """Return one server-sent event."""
+    return f"id: {number}\nevent: {kind}\ndata: {json.dumps(data)}\n\n"

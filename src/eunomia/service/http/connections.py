@@ -1,0 +1,90 @@
+"""Connections with deadlines of our own: uvicorn has none for the head of a request.
+
+A connection has 10 s for each head. When there are more connections than descriptors allow, the one that has waited
+longest without sending a head is closed, so that idle ones cannot keep others out. On a unix socket the user of the
+other end is noted: it is the credential.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import struct
+from typing import Any, ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_S = 10.0
+SPARE_DESCRIPTORS = 96  # for the store, logs and supervisors
+
+
+def most_connections() -> int:
+    """Return how many connections the descriptors of this process allow."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max((min(soft, 65_536) - SPARE_DESCRIPTORS) if soft > 0 else 4096, 16)
+
+
+class DeadlineProtocol(H11Protocol):
+    """One connection."""
+
+    waiting: ClassVar[dict[DeadlineProtocol, None]] = {}  # without a whole head, the oldest first
+    open_count = 0
+    app_state: dict[str, Any]  # of each request; begins as that of the server
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin the deadline; close the connection that waited longest if there are too many."""
+        super().connection_made(transport)
+        peer = _peer_uid(transport.get_extra_info("socket"))
+        if peer is not None:
+            self.app_state = {**self.app_state, "peer_uid": peer}
+        DeadlineProtocol.open_count += 1
+        self._deadline: asyncio.TimerHandle | None = None
+        self._await_head()
+        if DeadlineProtocol.open_count > most_connections():
+            oldest = next(iter(DeadlineProtocol.waiting), None)
+            if oldest is not None:
+                oldest._close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        DeadlineProtocol.open_count -= 1
+        self._has_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a whole head ends the deadline."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._has_head()
+
+    def on_response_complete(self) -> None:
+        """Begin the deadline of the next request."""
+        super().on_response_complete()
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self._await_head()
+
+    def _await_head(self) -> None:
+        self._has_head()
+        DeadlineProtocol.waiting[self] = None
+        self._deadline = self.loop.call_later(HEAD_S, self._close)
+
+    def _has_head(self) -> None:
+        DeadlineProtocol.waiting.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _close(self) -> None:
+        DeadlineProtocol.waiting.pop(self, None)
+        if not self.transport.is_closing():
+            self.transport.abort()
+
+
+def _peer_uid(sock: Any) -> int | None:
+    """Return the user at the other end of a unix socket; None for other connections."""
+    if sock is None or sock.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+        return None
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(uid)

@@ -1,0 +1,50 @@
+"""Figures of the service in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eunomia.service import living_state
+from eunomia.service.job_row import STATES
+
+if TYPE_CHECKING:
+    from eunomia.service.http.api import Service
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+def metrics_text(service: Service) -> str:
+    """Return all figures."""
+    writer, counts = service.writer, service.reader.counts()
+    lines = ["# TYPE eunomia_jobs gauge"]
+    lines += [f'eunomia_jobs{{state="{state}"}} {counts.get(state, 0)}' for state in STATES]
+    with writer.lock:
+        types = living_state.cluster(writer.controller)["types"]
+    lines.append("# TYPE eunomia_accelerators gauge")
+    for name, found in types.items():
+        for state in ("free", "busy"):
+            lines.append(f'eunomia_accelerators{{type="{_escaped(name)}",state="{state}"}} {found[state]}')
+    lines += _summary("eunomia_decision_seconds", writer.turn_s) + _summary("eunomia_commit_seconds", writer.commit_s)
+    for name, value in (
+        ("eunomia_commits_total", writer.store.commits),
+        ("eunomia_moments_total", writer.controller.moments),
+        ("eunomia_stale_writes_refused_total", writer.controller.stale_reports),
+        ("eunomia_requests_refused_total", service.refused),
+        ("eunomia_generation", writer.store.generation),
+    ):
+        lines += [f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}", f"{name} {value}"]
+    return "\n".join([*lines, ""])
+
+
+def _summary(name: str, seconds: list[float]) -> list[str]:
+    """Return quantiles over the last turns."""
+    found = sorted(seconds)
+    lines = [f"# TYPE {name} summary"]
+    for q in QUANTILES:
+        value = found[min(int(q * len(found)), len(found) - 1)] if found else 0.0
+        lines.append(f'{name}{{quantile="{q}"}} {value:.6f}')
+    return [*lines, f"{name}_count {len(found)}", f"{name}_sum {sum(found):.6f}"]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

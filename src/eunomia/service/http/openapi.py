@@ -1,0 +1,126 @@
+"""The OpenAPI 3.1 document, made from the table of routes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from eunomia import __version__
+from eunomia.service.http.api import ApiRoute
+from eunomia.service.job_document import JobDocument
+from eunomia.service.job_row import STATES
+from eunomia.service.living_state import REASON_CODES
+from eunomia.service.messages import ROLES
+
+_QUERY = {
+    "state": ("string", f"states, separated by commas: {', '.join(STATES)}"),
+    "tenant": ("string", "of one tenant; only operators see others"),
+    "label": ("string", "key=value"),
+    "limit": ("integer", "entries of a page"),
+    "cursor": ("string", "`next` of the page before"),
+    "from": ("integer", "byte to begin at"),
+    "follow": ("boolean", "go on as server-sent events until the job is over"),
+    "dry_run": ("boolean", "only show what would change"),
+    "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
+}
+
+
+def document(routes: tuple[ApiRoute, ...]) -> dict[str, Any]:
+    """Return the document."""
+    paths: dict[str, Any] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Eunomia", "version": __version__, "description": "The scheduler of a shared cluster."},
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": _schemas(),
+        },
+    }
+
+
+def _operation(route: ApiRoute) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{(\w+)\}", route.path)
+    ]
+    parameters += [
+        {"name": name, "in": "query", "description": _QUERY[name][1], "schema": {"type": _QUERY[name][0]}}
+        for name in route.query
+    ]
+    if route.body == "Submission":
+        schema = {"type": "string", "minLength": 8, "maxLength": 128}
+        parameters.append({"name": "Idempotency-Key", "in": "header", "schema": schema})
+    answers: dict[str, Any] = {str(status): _answer(route) for status in route.answers}
+    answers["default"] = {
+        "description": "refused, with the fields that are wrong",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    operation: dict[str, Any] = {
+        "operationId": route.handler.__name__,
+        "summary": route.summary,
+        "description": f"Role: {route.role or 'none'}.",
+        "parameters": parameters,
+        "responses": answers,
+        "security": [{"token": []}] if route.role else [],
+    }
+    if route.body:
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.body}"}}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _answer(route: ApiRoute) -> dict[str, Any]:
+    schema = {"type": "object"} if route.media == "application/json" else {"type": "string"}
+    return {"description": route.summary, "content": {route.media: {"schema": schema}}}
+
+
+def _schemas() -> dict[str, Any]:
+    job = JobDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+    inner = job.pop("$defs", {})
+    text = {"type": "string"}
+    return {
+        "Job": job,
+        **inner,
+        "Submission": {
+            "oneOf": [
+                {"$ref": "#/components/schemas/Job"},
+                {"type": "array", "items": {"$ref": "#/components/schemas/Job"}, "minItems": 1, "maxItems": 10_000},
+            ]
+        },
+        "Change": {"type": "object", "minProperties": 1},
+        "NodeChange": {
+            "type": "object",
+            "properties": {"action": {"enum": ["drain", "resume"]}, "reason": text},
+            "required": ["action"],
+        },
+        "NewToken": {
+            "type": "object",
+            "properties": {
+                "user": text,
+                "tenant": text,
+                "role": {"enum": [*ROLES]},
+                "expires_days": {"type": "number"},
+            },
+        },
+        "State": {"enum": [*STATES]},
+        "ReasonCode": {"enum": [*REASON_CODES]},
+        "Problem": {
+            "type": "object",
+            "properties": {
+                "type": text,
+                "title": text,
+                "status": {"type": "integer"},
+                "problems": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"field": text, "value": {"type": ["string", "null"]}, "rule": text, "fix": text},
+                    },
+                },
+            },
+            "required": ["title", "status", "problems"],
+        },
+    }

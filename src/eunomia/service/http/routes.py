@@ -1,0 +1,467 @@
+"""The routes of the API, one table: the application, OpenAPI and the matrix of roles are made from it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+
+from eunomia import __version__
+from eunomia.backends.local.job_directory import folder_name
+from eunomia.service import living_state
+from eunomia.service.credentials import TokenRegistry, new_token, write_token
+from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json
+from eunomia.service.http.metrics import metrics_text
+from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
+from eunomia.service.job_row import STATES, JobRow, iso
+from eunomia.service.messages import ROLES, Cancel, Change, ChangeNode, Hold, Principal, Release, Submit
+
+PAGE, MOST_PAGE = 100, 1000
+MOST_JOBS = 10_000  # in one list
+LOG_BYTES = 2**20  # of one answer
+KEEP_ALIVE_S = 15.0
+SUBMITTED = ("id", "state", "spec", "submitted_at", "name", "tenant")
+
+
+def _source(request: Request) -> str:
+    return request.client.host if request.client else "unix socket"
+
+
+# ---- jobs ------------------------------------------------------------------------------------------------------------
+
+
+async def submit(service: Service, request: Request, who: Principal) -> Response:
+    """Accept one job, an array, or a list, whole or not at all; the answer leaves after the commit."""
+    service.admit(who.tenant)
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (8 <= len(key) <= 128 and key.isascii() and key.isprintable()):
+        problem = FieldProblem("Idempotency-Key", key[:40], "has 8 to 128 printable characters", "send a UUID")
+        raise Refused(400, "the Idempotency-Key cannot be used", (problem,))
+    data = await read_json(request, LIST_BYTES)
+    several = isinstance(data, list)
+    if not several and len(json.dumps(data)) > 2**20:
+        raise Refused(413, "one job has at most 1 MiB", code="too_large")
+    jobs = _parsed(data) if several else (parse_job(data),)
+    digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    action = Submit(jobs, key or secrets.token_hex(16), digest, several or jobs[0].array is not None)
+    reply = await service.ask(action, who, _source(request))
+    body = reply.body
+    if "job" in body:
+        body = {name: body["job"][name] for name in SUBMITTED}
+    return JSONResponse(body, reply.status)
+
+
+def _parsed(data: list[Any]) -> tuple[JobDocument, ...]:
+    """Return the jobs of a list. Raises InvalidRequest with the problems of all of them."""
+    if not 1 <= len(data) <= MOST_JOBS:
+        rule = f"a list has 1 to {MOST_JOBS:,} jobs"
+        raise InvalidRequest([FieldProblem("body", str(len(data)), rule, "send several lists")])
+    jobs: list[JobDocument] = []
+    problems: list[FieldProblem] = []
+    for place, each in enumerate(data):
+        try:
+            jobs.append(parse_job(each, f"[{place}]."))
+        except InvalidRequest as error:
+            problems += error.problems
+            if len(problems) > 100:
+                break
+    if problems:
+        raise InvalidRequest(problems)
+    if sum(len(job.indices()) for job in jobs) > MOST_JOBS:
+        raise InvalidRequest([FieldProblem("array", None, f"a list makes at most {MOST_JOBS:,} jobs", "send several")])
+    return tuple(jobs)
+
+
+async def list_jobs(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """List jobs, the newest first, a page at a time."""
+    query = request.query_params
+    states = [state for state in query.get("state", "").split(",") if state]
+    wrong = [state for state in states if state not in STATES]
+    if wrong:
+        raise Refused(400, "no such state", (FieldProblem("state", wrong[0], "no such state", ", ".join(STATES)),))
+    key, _, value = query.get("label", "").partition("=")
+    tenant = query.get("tenant") if who.is_operator else who.tenant
+    limit = _number(query.get("limit"), "limit", PAGE, MOST_PAGE)
+    before = _number(query.get("cursor"), "cursor", 0, 2**62) or None
+    rows = service.reader.jobs(
+        tenant=tenant, states=states, label=(key, value) if key else None, before=before, limit=limit + 1
+    )
+    page, more = rows[:limit], len(rows) > limit
+    return {"jobs": [_shown(service, row) for row in page], "next": str(page[-1].number) if more else None}
+
+
+def _number(text: str | None, field: str, default: int, most: int) -> int:
+    if text is None or text == "":
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > 18 or not 1 <= int(text) <= most:
+        problem = FieldProblem(field, text[:40], f"is a whole number from 1 to {most}", "send one, or leave it out")
+        raise Refused(400, "a parameter cannot be used", (problem,))
+    return int(text)
+
+
+def _shown(service: Service, row: JobRow) -> dict[str, Any]:
+    return row.shown(service.writer.origin, service.writer.controller.device_types)
+
+
+def visible(service: Service, request: Request, who: Principal) -> JobRow:
+    """Return the job of the path. Raises Refused for an unknown id and for one of another tenant alike."""
+    row = service.reader.job(request.path_params["id"])
+    if row is None or not who.may_see(row.tenant):
+        raise Refused(404, "there is no such job", code="no_such_job")
+    return row
+
+
+def owned(service: Service, request: Request, who: Principal) -> JobRow:
+    """Return the job of the path if the principal may read its output; see `visible`."""
+    row = visible(service, request, who)
+    if not who.owns(row.owner, row.tenant):
+        raise Refused(403, "only its submitter, an administrator of its tenant or an operator may do that")
+    return row
+
+
+async def show_job(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show one job with its history."""
+    row = visible(service, request, who)
+    history = [
+        {"at": iso(service.writer.origin + at), "kind": kind, **json.loads(detail)}
+        for _, at, kind, detail in service.reader.job_news(row.id)
+    ]
+    return {**_shown(service, row), "history": history}
+
+
+async def _act(service: Service, request: Request, who: Principal, action: Any) -> dict[str, Any]:
+    reply = await service.ask(action, who, _source(request))
+    shown: dict[str, Any] = reply.body["job"]
+    return shown
+
+
+async def cancel(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Cancel a job; once this is answered it never starts again."""
+    return await _act(service, request, who, Cancel(request.path_params["id"]))
+
+
+async def hold(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Hold a job; a running one saves and stops."""
+    return await _act(service, request, who, Hold(request.path_params["id"]))
+
+
+async def release(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Release a held job."""
+    return await _act(service, request, who, Release(request.path_params["id"]))
+
+
+async def change(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Change weight, deadline_s, name, labels or max_run_s of a job."""
+    data = await read_json(request)
+    if not isinstance(data, dict) or not data:
+        raise Refused(422, "the body is an object with the keys to change")
+    return await _act(service, request, who, Change(request.path_params["id"], data))
+
+
+async def log(service: Service, request: Request, who: Principal) -> Response:
+    """Return the output of a job from a byte on; with `follow` as server-sent events until the job is over."""
+    row = owned(service, request, who)
+    start = _number(request.query_params.get("from"), "from", 0, 2**62)
+    if request.query_params.get("follow") in ("1", "true"):
+        return StreamingResponse(_follow(service, row.id, start), media_type="text/event-stream")
+    raw, size = await asyncio.to_thread(_read_log, service, row.id, start)
+    headers = {"X-Next-Offset": str(start + len(raw)), "X-Size": str(size)}
+    return PlainTextResponse(raw.decode("utf-8", "replace"), headers=headers)
+
+
+def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int]:
+    """Return a part of the log and its size. The folder's name comes from the id, which the service made."""
+    path = service.jobs / folder_name(job_id) / "log"
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b"", 0
+    except OSError:
+        raise Refused(409, "the log is no plain file") from None
+    with os.fdopen(handle, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(min(start, size))
+        return file.read(LOG_BYTES), size
+
+
+async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[str]:
+    quiet_s = 0.0
+    while not service.notifier.closing:
+        row = service.reader.job(job_id)
+        raw, _ = await asyncio.to_thread(_read_log, service, job_id, start)
+        if raw:
+            start += len(raw)
+            quiet_s = 0.0
+            yield as_event(start, "log", {"text": raw.decode("utf-8", "replace")})
+        elif row is None or not row.is_live:
+            yield as_event(start, "end", {"state": "" if row is None else row.state})
+            return
+        else:
+            await asyncio.sleep(0.25)
+            quiet_s += 0.25
+            if quiet_s >= KEEP_ALIVE_S:
+                quiet_s = 0.0
+                yield ": waiting\n\n"
+
+
+async def why(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Say why a job does not run."""
+    row = visible(service, request, who)
+
+    def ask() -> dict[str, Any]:
+        with service.writer.lock:
+            return living_state.why(service.writer.controller, row, service.writer.origin)
+
+    found = await asyncio.to_thread(ask)
+    if not who.is_operator:  # ids of other tenants' jobs are not shown
+        for name in ("behind", "held_by"):
+            if name in found:
+                found[name] = [job for job in found[name] if _is_mine(service, job, who)]
+        found["reasons"] = [{**one, "text": _without_others(service, one["text"], who)} for one in found["reasons"]]
+        found["would_run_if"] = [_without_others(service, text, who) for text in found["would_run_if"]]
+    return found
+
+
+def _is_mine(service: Service, job_id: str, who: Principal) -> bool:
+    row = service.reader.job(job_id)
+    return row is not None and who.may_see(row.tenant)
+
+
+def _without_others(service: Service, text: str, who: Principal) -> str:
+    """Replace ids of other tenants' jobs in a text."""
+    ending = f"-{service.writer.controller.incarnation}"
+    words = text.replace("(", "( ").replace(")", " )").replace(",", " ,").split(" ")
+    shown = [
+        word if "-" not in word or not word[0].isdigit() or _is_mine(service, word, who) else "another tenant's job"
+        for word in words
+    ]
+    return " ".join(shown).replace("( ", "(").replace(" )", ")").replace(" ,", ",") if ending else text
+
+
+# ---- cluster ---------------------------------------------------------------------------------------------------------
+
+
+async def _living(service: Service, read: Any, *more: Any) -> Any:
+    def locked() -> Any:
+        with service.writer.lock:
+            return read(service.writer.controller, *more)
+
+    return await asyncio.to_thread(locked)
+
+
+async def show_cluster(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show free and busy accelerators by type, and jobs by state."""
+    found: dict[str, Any] = await _living(service, living_state.cluster)
+    return {**found, "jobs": service.reader.counts(), "version": __version__}
+
+
+async def show_nodes(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show the nodes; operators see their jobs."""
+    found = await _living(service, living_state.nodes)
+    if not who.is_operator:
+        found = [{**node, "jobs": [job for job in node["jobs"] if _is_mine(service, job, who)]} for node in found]
+    return {"nodes": found}
+
+
+async def change_node(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Drain a node, whose jobs save and move, or resume it; `dry_run=true` only shows which jobs would move."""
+    data = await read_json(request)
+    action = data.get("action") if isinstance(data, dict) else None
+    if action not in ("drain", "resume") or set(data) - {"action", "reason"}:
+        problem = FieldProblem("action", None, "is drain or resume", 'send {"action": "drain", "reason": "…"}')
+        raise Refused(422, "the node cannot be changed so", (problem,))
+    name = request.path_params["name"]
+    if request.query_params.get("dry_run") == "true":
+        found = {node["name"]: node for node in await _living(service, living_state.nodes)}
+        if name not in found:
+            raise Refused(404, "there is no such node")
+        return {"name": name, "would_move": found[name]["jobs"] if action == "drain" else []}
+    reply = await service.ask(ChangeNode(name, action, str(data.get("reason", ""))[:200]), who, _source(request))
+    return reply.body
+
+
+async def show_tenants(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show what each tenant received and holds; its own, unless an operator asks."""
+    found = await _living(service, living_state.tenants, service.writer.clock.now())
+    return {"tenants": [one for one in found if who.may_see(one["tenant"])]}
+
+
+async def show_policy(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show the policy and the certificate of its last answer."""
+    found: dict[str, Any] = await _living(service, living_state.policy)
+    return found
+
+
+async def show_decisions(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Show the last moments and what was decided; operators only see jobs of others."""
+    origin, shown = service.writer.origin, []
+    for at, lines in service.reader.decisions(_number(request.query_params.get("limit"), "limit", 20, 200)):
+        events, *decisions = (json.loads(line) for line in lines.splitlines())
+        kinds = [event["is"] for event in events["events"]]
+        decided = [one["decision"] for one in decisions if one["decision"]["is"] != "Ask"]
+        if not who.is_operator:
+            decided = [{"is": one["is"]} for one in decided]
+        shown.append({"at": iso(origin + at), "events": kinds, "decisions": decided})
+    return {"decisions": shown}
+
+
+async def events(service: Service, request: Request, who: Principal) -> Response:
+    """Stream what happens to the jobs that the caller may see, gapless from `Last-Event-ID` on, else from now on."""
+    oldest, newest = service.reader.news_range()
+    text = request.headers.get("last-event-id") or request.query_params.get("after")
+    after = newest
+    if text is not None:
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise Refused(400, "Last-Event-ID is the number of an event")
+        after = int(text)
+        if oldest and after < oldest - 1:
+            raise Refused(
+                410, f"events before {oldest} are no longer kept; list the jobs, then begin again", code="gone"
+            )
+    return StreamingResponse(_stream(service, who, after), media_type="text/event-stream")
+
+
+async def _stream(service: Service, who: Principal, after: int) -> AsyncIterator[str]:
+    tenant = None if who.is_operator else who.tenant
+    yield ": connected\n\n"
+    while not service.notifier.closing:
+        found = service.reader.news(after, tenant)
+        for number, at, job, kind, detail in found:
+            after = number
+            yield as_event(number, kind, {"id": job, "at": iso(service.writer.origin + at), **json.loads(detail)})
+        if not found and not await service.notifier.wait(KEEP_ALIVE_S):
+            yield ": waiting\n\n"
+
+
+# ---- tokens ----------------------------------------------------------------------------------------------------------
+
+
+async def create_token(service: Service, request: Request, who: Principal) -> Response:
+    """Create a token, whose secret is shown once; only operators make some for others."""
+    data = await read_json(request)
+    known = {"user", "tenant", "role", "expires_days"}
+    if not isinstance(data, dict) or set(data) - known:
+        raise Refused(422, "a token has user, tenant, role and expires_days")
+    user, tenant, role = (str(data.get(key) or getattr(who, key)) for key in ("user", "tenant", "role"))
+    days = data.get("expires_days")
+    if role not in ROLES or not 0 < len(user) <= 200 or not 0 < len(tenant) <= 200:
+        raise Refused(422, "no such role", (FieldProblem("role", role, f"is one of {', '.join(ROLES)}", "choose one"),))
+    if days is not None and not (isinstance(days, int | float) and not isinstance(days, bool) and 0 < days < 36_500):
+        raise Refused(422, "expires_days is a number above 0")
+    if not who.is_operator and ((user, tenant) != (who.user, who.tenant) or not allows(who.role, role)):
+        raise Refused(403, "only an operator makes tokens for others, or with a higher role", code="forbidden")
+    now = time.time()
+    token, text = new_token(user, tenant, role, now, None if days is None else now + days * 86_400)
+    await _change_token(service, request, who, token, "create token")
+    return JSONResponse({"id": token.id, "token": text, "user": user, "tenant": tenant, "role": role}, 201)
+
+
+async def list_tokens(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """List tokens without their secrets: all for an operator, else the caller's own."""
+    mine = [t for t in service.tokens.by_id.values() if who.is_operator or (t.user, t.tenant) == (who.user, who.tenant)]
+    return {
+        "tokens": [
+            {
+                "id": token.id, "user": token.user, "tenant": token.tenant, "role": token.role,
+                "created_at": iso(token.created), "expires_at": None if token.expires is None else iso(token.expires),
+                "revoked": token.revoked is not None,
+            }
+            for token in mine
+        ]
+    }  # fmt: skip
+
+
+async def revoke_token(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Revoke a token at once."""
+    token = service.tokens.by_id.get(request.path_params["id"])
+    if token is None or not (who.is_operator or (token.user, token.tenant) == (who.user, who.tenant)):
+        raise Refused(404, "there is no such token")
+    await _change_token(service, request, who, replace(token, revoked=time.time()), "revoke token")
+    return {"id": token.id, "revoked": True}
+
+
+async def _change_token(service: Service, request: Request, who: Principal, token: Any, action: str) -> None:
+    def store(writer: Any) -> TokenRegistry:
+        write_token(writer.store, token)
+        with writer.store.transaction() as db:
+            entry = (who.user, who.role, _source(request), action, token.id)
+            writer.store.write_audit(db, writer.controller.at, [entry])
+        return TokenRegistry(writer.store.tokens())
+
+    service.tokens = await asyncio.wrap_future(service.writer.change(store))
+
+
+# ---- the service itself ----------------------------------------------------------------------------------------------
+
+
+async def health(service: Service, request: Request, who: Principal) -> Response:
+    """Say that the process answers, and nothing else."""
+    return PlainTextResponse("ok\n")
+
+
+async def ready(service: Service, request: Request, who: Principal) -> Response:
+    """Say whether the service accepts work."""
+    if not service.ready or service.writer.failure is not None:
+        raise Refused(503, "the service is not ready", retry_s=1)
+    return PlainTextResponse("ready\n")
+
+
+async def metrics(service: Service, request: Request, who: Principal) -> Response:
+    """Return figures for Prometheus; with a token, or from this machine."""
+    from eunomia.service.http.api import authenticate
+    from eunomia.service.site import LOOPBACK
+
+    is_local = request.client is None or request.client.host in LOOPBACK
+    if not is_local and authenticate(service, request) is None:
+        raise Refused(401, "a valid token is needed", code="unauthenticated")
+    text = await asyncio.to_thread(metrics_text, service)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+async def openapi(service: Service, request: Request, who: Principal) -> dict[str, Any]:
+    """Return the description of this API."""
+    from eunomia.service.http.openapi import document
+
+    return document(ROUTES)
+
+
+_JOB = "/v1/jobs/{id}"
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("POST", "/v1/jobs", "submitter", "", "Submit one job, an array, or a list of jobs", submit, (200, 201),
+             body="Submission"),
+    ApiRoute("GET", "/v1/jobs", "viewer", "", "List jobs, the newest first", list_jobs,
+             query=("state", "tenant", "label", "limit", "cursor")),
+    ApiRoute("GET", _JOB, "viewer", "job", "Show a job with its history", show_job),
+    ApiRoute("DELETE", _JOB, "submitter", "owned job", "Cancel a job", cancel),
+    ApiRoute("PATCH", _JOB, "submitter", "owned job", "Change keys of a job", change, body="Change"),
+    ApiRoute("POST", f"{_JOB}/hold", "submitter", "owned job", "Hold a job", hold),
+    ApiRoute("POST", f"{_JOB}/release", "submitter", "owned job", "Release a held job", release),
+    ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log, query=("from", "follow"),
+             media="text/plain"),
+    ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why),
+    ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
+    ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
+    ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain or resume a node", change_node, query=("dry_run",),
+             body="NodeChange"),
+    ApiRoute("GET", "/v1/tenants", "viewer", "", "Show what tenants received and hold", show_tenants),
+    ApiRoute("GET", "/v1/policy", "viewer", "", "Show the policy and its last certificate", show_policy),
+    ApiRoute("GET", "/v1/decisions", "viewer", "", "Show the last decisions", show_decisions, query=("limit",)),
+    ApiRoute("GET", "/v1/events", "viewer", "", "Stream what happens, gapless", events, query=("after",),
+             media="text/event-stream"),
+    ApiRoute("POST", "/v1/tokens", "viewer", "", "Create a token", create_token, (201,), body="NewToken"),
+    ApiRoute("GET", "/v1/tokens", "viewer", "", "List tokens", list_tokens),
+    ApiRoute("DELETE", "/v1/tokens/{id}", "viewer", "token", "Revoke a token", revoke_token),
+    ApiRoute("GET", "/metrics", "", "", "Figures for Prometheus", metrics, media="text/plain"),
+    ApiRoute("GET", "/healthz", "", "", "Liveness", health, media="text/plain"),
+    ApiRoute("GET", "/readyz", "", "", "Readiness", ready, media="text/plain"),
+    ApiRoute("GET", "/openapi.json", "", "", "This description", openapi),
+)  # fmt: skip

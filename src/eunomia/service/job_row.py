@@ -1,0 +1,132 @@
+"""The row of a job: its document, its state in the words that users know, and what the controller must remember."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+# The states of a job, in the order in which lists count them.
+STATES = {
+    "pending": "it waits for accelerators",
+    "held": "its user holds it: it asks for nothing until it is released",
+    "starting": "it has accelerators, and its processes are being started",
+    "running": "its processes run",
+    "stopping": "it has been called back: it saves and stops",
+    "preempted": "it waits for accelerators, and goes on from a checkpoint",
+    "unknown": "it has accelerators, but its processes cannot be reached",
+    "succeeded": "it ended by itself with exit code 0",
+    "failed": "it ended otherwise, and is not tried again",
+    "cancelled": "its user cancelled it",
+    "rejected": "the policy refused it before it ran",
+}
+TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rejected"})
+WAITING = frozenset({"pending", "held", "preempted"})
+SEATED = frozenset({"starting", "running"})
+
+
+@dataclass(slots=True, kw_only=True)
+class JobRow:
+    """One job. Times are seconds of the service's time; nan = not yet."""
+
+    id: str
+    number: int  # of all jobs ever submitted: the order of submission
+    tenant: str
+    owner: str
+    name: str
+    spec: dict[str, Any]
+    submitted: float
+    state: str = "pending"
+    since: float = 0.0  # when it came into this state
+    epoch: int = 0  # number of the last start
+    ended_epoch: int = 0  # the last epoch whose processes are known to have ended
+    launched_epoch: int = 0  # the last epoch whose processes are known to have begun
+    seats: tuple[int, ...] = ()  # devices, while the scheduler gives it some
+    shared: bool = False  # a partner has the same ones
+    total_steps: float = 1.0  # declared or estimated
+    estimated: bool = False
+    other_shapes: tuple[int, ...] = ()  # further gang sizes at which it may run
+    steps: float = 0.0  # in a checkpoint
+    reason: str = ""
+    failures: int = 0
+    losses: int = 0  # starts whose supervisor died
+    first_started: float = math.nan
+    started: float = math.nan  # of the last start
+    ended: float = math.nan
+    run_s: float = 0.0  # with processes running, over all starts
+    array_index: int | None = None
+    holds: list[str] = field(default_factory=list)  # why it asks for nothing: user, after, backoff
+    backoff_until: float = math.nan
+    finished_early: bool = False  # its processes finished while they were being stopped
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its state is final."""
+        return self.state in TERMINAL
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the controller still has to do with it: it is not over, or its processes may still run."""
+        return not self.is_over or self.ended_epoch < self.epoch
+
+    def body(self) -> str:
+        """Return all fields as JSON, without those that have their default."""
+        return json.dumps({name: _plain(value) for name, value in asdict(self).items() if not _is_default(name, value)})
+
+    @classmethod
+    def of(cls, body: str) -> JobRow:
+        """Return the row of a body."""
+        data = json.loads(body)
+        for name in ("seats", "other_shapes"):
+            data[name] = tuple(data.get(name, ()))
+        return cls(**data)
+
+    def shown(self, origin: float, types: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Return what users see of it; `origin` is the wall-clock time of second 0, `types` that of each device."""
+
+        def when(at: float) -> str | None:
+            return None if math.isnan(at) else iso(origin + at)
+
+        return {
+            "id": self.id,
+            "name": self.name,
+            "tenant": self.tenant,
+            "owner": self.owner,
+            "state": self.state,
+            "since": when(self.since),
+            "reason": self.reason or None,
+            "submitted_at": when(self.submitted),
+            "started_at": when(self.first_started),
+            "ended_at": when(self.ended),
+            "epoch": self.epoch,
+            "accelerators": self.spec.get("accelerators", 1),
+            "seats": list(self.seats),
+            "type": types[self.seats[0]] if self.seats and types else None,
+            "steps": self.steps,
+            "total_steps": None if self.estimated else self.total_steps,
+            "estimated_total_steps": self.total_steps if self.estimated else None,
+            "failures": self.failures,
+            "array_index": self.array_index,
+            "labels": self.spec.get("labels", {}),
+            "spec": {key: value for key, value in self.spec.items() if key != "env"}
+            | ({"env": dict.fromkeys(self.spec["env"], "***")} if self.spec.get("env") else {}),
+        }
+
+
+_DEFAULTS = {one.name: one.default for one in fields(JobRow)} | {"holds": []}
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = _DEFAULTS.get(name)
+    return value == default or (isinstance(value, float) and math.isnan(value))
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def iso(wall: float) -> str:
+    """Return a wall-clock time in UTC as text."""
+    return datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,153 @@
+"""What the service says of its living state: why a job waits, what is free, who received what. Read under the lock."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from eunomia.model.job_lifecycle import Stage
+from eunomia.records.explain import diagnose
+from eunomia.service.controller import Controller
+from eunomia.service.job_row import JobRow, iso
+
+# The published codes, by those of `records.explain`, whose words both commands show.
+CODES = {
+    "no_capacity": "no_capacity",
+    "fragmentation": "fragmentation",
+    "behind": "behind",
+    "share_exhausted": "share_used",
+    "cannot_run": "types_absent",
+    "paused": "held",
+}
+REASON_CODES = (
+    "no_capacity", "fragmentation", "behind", "quota", "share_used", "held", "after", "types_absent", "policy",
+    "world_unknown", "backoff",
+)  # fmt: skip
+
+
+def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
+    """Return why a job does not run, as the API shows it."""
+    shown: dict[str, Any] = {"id": row.id, "state": row.state, "since": iso(origin + row.since)}
+    live = controller.rows.get(row.id)
+    if live is None or live.is_over:
+        reasons = [{"code": "policy", "text": row.reason, "until": None}] if row.state == "rejected" else []
+        return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": [], "outcome": row.reason or None}
+    row, scheduler = live, controller.scheduler
+    number = scheduler.state.row_of[row.id]
+    if row.holds:
+        reasons = [_hold(row, cause, origin) for cause in row.holds]
+        return {**shown, "reasons": reasons, "ahead": 0, "would_run_if": []}
+    if scheduler.state.jobs.stage[number] != Stage.WAITING:
+        text = "it has accelerators, and its processes are being started" if row.state == "starting" else "it runs"
+        return {**shown, "reasons": [], "ahead": 0, "would_run_if": [], "note": text}
+    wait = diagnose(scheduler, number, controller.at)
+    code = CODES.get(wait.reason, "policy")
+    reasons = [{"code": code, "text": wait.text, "until": None}]
+    return {
+        **shown,
+        "reasons": reasons,
+        "ahead": wait.behind_count,
+        "behind": list(wait.behind),
+        "held_by": list(wait.held_by),
+        "free": wait.free,
+        "would_run_if": _would_run_if(code, row, wait),
+    }
+
+
+def _hold(row: JobRow, cause: str, origin: float) -> dict[str, Any]:
+    match cause:
+        case "user":
+            return {"code": "held", "text": row.reason or "its user holds it until it is released", "until": None}
+        case "after":
+            earlier = ", ".join(row.spec.get("after", ())[:3])
+            return {"code": "after", "text": f"it waits until {earlier} has succeeded", "until": None}
+    return {"code": "backoff", "text": row.reason, "until": iso(origin + row.backoff_until)}
+
+
+def _would_run_if(code: str, row: JobRow, wait: Any) -> list[str]:
+    size = row.spec.get("accelerators", 1)
+    if code == "fragmentation":
+        return [f"{size} accelerators of one type were free close together"]
+    if code in ("no_capacity", "behind") and wait.held_by:
+        return [f"{wait.held_by[0]} ended", f"it asked for at most {max(wait.free.values(), default=0)} accelerators"]
+    if code == "types_absent":
+        return ["it named a type that the cluster has, or asked for fewer accelerators"]
+    return []
+
+
+def cluster(controller: Controller) -> dict[str, Any]:
+    """Return accelerators by type and what they do."""
+    state, topology = controller.scheduler.state, controller.site.setup.topology
+    up = state.floor.up[topology.node]
+    shown = {}
+    for j, name in enumerate(topology.types):
+        mine = topology.type == j
+        shown[name] = {
+            "total": int(mine.sum()),
+            "in_service": int((mine & up).sum()),
+            "free": int(state.floor.free[j]),
+            "busy": int((mine & up).sum() - state.floor.free[j]),
+        }
+    return {"types": shown, "nodes": topology.nodes, "policy": controller.scheduler.info.name}
+
+
+def nodes(controller: Controller) -> list[dict[str, Any]]:
+    """Return each node with its jobs."""
+    topology, state = controller.site.setup.topology, controller.scheduler.state
+    jobs: defaultdict[int, list[str]] = defaultdict(list)
+    for row in controller.rows.values():
+        for node in sorted({int(topology.node[seat]) for seat in row.seats}):
+            jobs[node].append(row.id)
+    return [
+        {
+            "name": name,
+            "type": topology.types[int(topology.node_type[n])],
+            "accelerators": int(topology.size[n]),
+            "free": int(state.floor.free_by_node[n]) if state.floor.up[n] else 0,
+            "state": "drained" if n in controller.drained else "up",
+            "reason": controller.drained.get(n),
+            "jobs": jobs[n],
+        }
+        for n, name in enumerate(controller.site.node_names())
+    ]
+
+
+def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
+    """Return what each tenant has received so far and holds now, in accelerator-seconds and accelerators."""
+    scheduler = controller.scheduler
+    state, n = scheduler.state, len(scheduler.state.jobs)
+    rows = np.arange(n)
+    service, width = scheduler.ledger.service_at(at, rows), scheduler.ledger.width[rows]
+    owner = state.jobs.owner[:n]
+    tree, declared = state.owners.tree, controller.site.setup.tenants
+    shown = []
+    for number, name in enumerate(tree.names):
+        mine = owner == number
+        said = declared.get(name)
+        shown.append(
+            {
+                "tenant": name,
+                "weight": said.weight if said else 1.0,
+                "quota": said.quota if said else None,
+                "received_accelerator_s": float(service[mine].sum()),
+                "holds": int(width[mine].sum()),
+            }
+        )
+    return shown
+
+
+def policy(controller: Controller) -> dict[str, Any]:
+    """Return the policy, its parameters, and the certificate of its last answer where it was optimised."""
+    setup, proof = controller.site.setup, controller.scheduler.certificate
+    certificate = None if proof is None else {"objective": proof.objective, "bound": proof.bound, "gap": proof.gap}
+    return {
+        "name": setup.policy.info.name,
+        "door": setup.policy.info.answer_type,
+        "objective": setup.policy.info.objective,
+        "parameters": setup.scenario.policy.parameters,
+        "lease_s": None if np.isinf(setup.mechanism.lease_s) else setup.mechanism.lease_s,
+        "asked": controller.scheduler.asks.count,
+        "certificate": certificate,
+    }

@@ -1,0 +1,135 @@
+"""What goes into the controller and what comes out: requests, reports of the world, replies and orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from eunomia.backends.reports import Report
+from eunomia.service.job_document import FieldProblem, JobDocument
+
+ROLES = ("viewer", "submitter", "tenant-admin", "operator")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: a user of a tenant, with a role."""
+
+    user: str
+    tenant: str
+    role: str
+
+    @property
+    def is_operator(self) -> bool:
+        return self.role == "operator"
+
+    def may_see(self, tenant: str) -> bool:
+        """Say whether jobs of a tenant are visible."""
+        return self.is_operator or tenant == self.tenant
+
+    def owns(self, owner: str, tenant: str) -> bool:
+        """Say whether a job may be changed: by its submitter, the tenant's administrator, or an operator."""
+        if self.is_operator:
+            return True
+        return tenant == self.tenant and (self.role == "tenant-admin" or (self.role != "viewer" and owner == self.user))
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Submit jobs, all or none. `key` makes a repetition return the same ids; `digest` is that of the body."""
+
+    jobs: tuple[JobDocument, ...]
+    key: str
+    digest: str
+    several: bool = False  # the body was a list or an array
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel a job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Hold a job: it keeps its progress and asks for nothing until it is released."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Release a held job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Change keys of a job: weight, deadline_s, name, labels, max_run_s."""
+
+    job_id: str
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNode:
+    """Drain a node, after its jobs saved, or resume it."""
+
+    node: str
+    action: str  # drain, resume
+    reason: str = ""
+
+
+Action: TypeAlias = Submit | Cancel | Hold | Release | Change | ChangeNode
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An action of a user. `source` is where it came from, for the audit log."""
+
+    action: Action
+    who: Principal
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a request: an HTTP status and a body; it leaves after the commit."""
+
+    status: int
+    body: dict[str, Any]
+    problems: tuple[FieldProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start a gang on these seats, or adopt it if it runs. `number` orders the outbox."""
+
+    number: int
+    job_id: str
+    epoch: int
+    seats: tuple[int, ...]
+    spec: dict[str, Any] = field(hash=False)
+    total_steps: float = 0.0  # 0 = not declared
+    array_index: int | None = None
+    shared: bool = False  # a partner has the same seats
+    adopt_only: bool = False  # it was running: do not start it again
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Stop a gang, after a checkpoint with `save`."""
+
+    number: int
+    job_id: str
+    epoch: int
+    save: bool = True
+
+
+Order: TypeAlias = Launch | Halt
+Input: TypeAlias = Request | Report
+
+__all__ = ["Action", "Cancel", "Change", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order", "Principal",
+           "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip

@@ -1,0 +1,235 @@
+"""Starts the service: store, controller, local world, HTTP; and ends it so that nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eunomia.backends.local.detached_gangs import DetachedGangs
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.records.run import InlinePolicyRunner
+from eunomia.service.credentials import TokenRegistry, ensure_operator_token
+from eunomia.service.fault_points import faultpoint
+from eunomia.service.site import Site
+from eunomia.service.store import SqliteStore
+from eunomia.service.store.sqlite import Reader
+from eunomia.service.writer import MonotonicClock, Writer, recover
+
+PIP = 'pip install "eunomia[service]"'
+SOCKET = "service.sock"
+JOBS = "jobs"  # folder of the jobs' folders
+SWEEP_S = 3600.0  # between removals of old jobs
+_log = logging.getLogger("eunomia.service")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line = {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+        }
+        line |= {"logger": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+@dataclass(slots=True)
+class RunningService:
+    """The parts of a service that runs."""
+
+    site: Site
+    store: SqliteStore
+    writer: Writer
+    world: DetachedGangs
+    thread: threading.Thread
+
+
+def check_extra() -> None:
+    """Raise InvalidInput if the extra is not installed."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        rule = f"the service needs {error.name}, which is not installed"
+        raise InvalidInput([Problem(file="command line", rule=rule, fix=PIP)]) from None
+
+
+def start(site: Site) -> RunningService:
+    """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
+    store = SqliteStore.open(site.state)
+    try:
+        clock = MonotonicClock(store.clock())
+        controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
+        writer = Writer(controller, store, clock)
+        world = DetachedGangs(
+            site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
+            forked=lambda: faultpoint("launch.forked"),
+        )  # fmt: skip
+        writer.world = world
+        thread = threading.Thread(target=writer.run, name="writer", daemon=True)
+    except BaseException:
+        store.close()
+        raise
+    world.carry_out(orders)
+    world.start()
+    thread.start()
+    return RunningService(site, store, writer, world, thread)
+
+
+def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = False) -> int:
+    """Run the service until SIGTERM or SIGINT; return the exit code. `announce` gets one line when it is ready."""
+    check_extra()
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    os.umask(0o077)
+    running = start(site)
+    token_file, is_new = ensure_operator_token(running.store)
+    try:
+        asyncio.run(_listen(running, token_file, is_new, announce))
+    finally:
+        running.writer.stop()
+        running.thread.join(60.0)
+        running.world.close(stop_jobs=stop_jobs)
+        running.store.close()
+    if running.writer.failure is not None:
+        _log.error("the service failed: %s", running.writer.failure)
+        return 1
+    return 0
+
+
+async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
+    import uvicorn
+
+    from eunomia.service.http.api import Service, application, hosts_of
+    from eunomia.service.http.connections import DeadlineProtocol
+    from eunomia.service.http.routes import ROUTES
+
+    site = running.site
+    sockets = open_sockets(site)
+    port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
+    service = Service(
+        site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
+        jobs=site.state / JOBS, hosts=hosts_of(site, port),
+    )  # fmt: skip
+    service.notifier.bind()
+    running.writer.on_commit = service.notifier.notify
+    tls: dict[str, Any] = {}
+    if site.service.tls_cert and site.service.tls_key:
+        base = site.path.resolve().parent
+        tls = {"ssl_certfile": base / site.service.tls_cert, "ssl_keyfile": base / site.service.tls_key}
+    config = uvicorn.Config(
+        application(service, ROUTES), http=DeadlineProtocol, ws="none", lifespan="off", log_config=None,
+        access_log=False, server_header=False, date_header=False, h11_max_incomplete_event_size=65_536,
+        timeout_graceful_shutdown=5, backlog=1024, **tls,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        service.ready = False
+        service.notifier.close()
+        server.should_exit = True
+
+    serving = asyncio.create_task(_run_server(server, sockets))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
+    if not serving.done():
+        service.ready = True
+        url = _url(site, sockets[0], bool(tls))
+        if is_new:
+            _welcome(url, token_file, site)
+        announce(f"listening on {url}")
+    sweep_at = time.monotonic() + SWEEP_S
+    while not serving.done():
+        await asyncio.sleep(0.2)
+        if running.writer.failure is not None or not running.thread.is_alive():
+            stop()
+        if time.monotonic() >= sweep_at:
+            sweep_at = time.monotonic() + SWEEP_S
+            running.writer.change(_prune)
+    await serving
+    with contextlib.suppress(OSError):
+        (site.state / SOCKET).unlink()
+
+
+def _prune(writer: Writer) -> int:
+    """Remove the jobs that ended long ago."""
+    return writer.store.prune(writer.clock.now() - writer.controller.site.service.history_days * 86_400)
+
+
+async def _run_server(server: Any, sockets: list[socket.socket]) -> None:
+    """Serve without uvicorn's own signal handlers."""
+    with contextlib.suppress(asyncio.CancelledError):
+        await server._serve(sockets)
+
+
+def open_sockets(site: Site) -> list[socket.socket]:
+    """Return the listening sockets: the site's address, and the unix socket in the state folder."""
+    address, found = site.address, []
+    try:
+        if isinstance(address, Path):
+            found.append(_unix(address, 0o666))
+        else:
+            family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+            tcp = socket.socket(family, socket.SOCK_STREAM)
+            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tcp.bind(address)
+            found.append(tcp)
+        found.append(_unix(site.state / SOCKET, 0o600))
+    except OSError as error:
+        for each in found:
+            each.close()
+        rule = f"the address {site.service.listen} cannot be listened on ({error.strerror or error})"
+        fix = "stop what listens there, or give another address in [service] listen"
+        raise InvalidInput([Problem(file=str(site.path), column="service.listen", rule=rule, fix=fix)]) from error
+    return found
+
+
+def _unix(path: Path, mode: int) -> socket.socket:
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()  # of a service that was killed; the store's lock says that none runs
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.bind(str(path))
+    os.chmod(path, mode)
+    return made
+
+
+def _url(site: Site, first: socket.socket, has_tls: bool) -> str:
+    if first.family == socket.AF_UNIX:
+        return f"unix:{site.address}"
+    host, port = first.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if has_tls else 'http'}://{shown}:{port}"
+
+
+def _welcome(url: str, token_file: Path, site: Site) -> None:
+    lines = (
+        f"the operator's token is in {token_file} (readable by you only)",
+        f"the dashboard is at {url}/",
+        "next, in another terminal on this machine:",
+        f"  export EUNOMIA_STATE={site.state}",
+        "  eunomia submit --gpus 1 -- python train.py",
+        "  eunomia jobs",
+        "  eunomia token create --user ann --tenant lab --role submitter",
+    )
+    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,244 @@
+"""The site file: a scenario without a workload, and a [service] table. The jobs come from users."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.mechanisms import DEFAULT
+from eunomia.model.arrays import Floats
+from eunomia.model.speeds import LEVELS, Speeds, by_level, spread_throughput
+from eunomia.model.spelling_suggestions import nearest
+from eunomia.scenario import toml
+from eunomia.scenario.load import scenario_from_parts
+from eunomia.scenario.model import Scenario
+from eunomia.scenario.schema_models import Finite, Section
+from eunomia.scenario.source_locations import SourceLocations, shown
+from eunomia.setup.run_config import RunConfig, set_up
+from eunomia.setup.workload import Workload
+
+USERS = "jobs of users"  # stands for the trace of a scenario
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+Positive = Annotated[Finite, Field(gt=0)]
+
+
+class ServiceSection(Section):
+    """How the service listens, stores and limits."""
+
+    state: Annotated[str, Field(min_length=1)] = Field(default="state", description="folder of the store, made 0700")
+    listen: Annotated[str, Field(min_length=1)] = Field(
+        default="127.0.0.1:8642", description="host:port, or unix:/path; port 0 picks a free one"
+    )
+    tls_cert: str | None = Field(default=None, description="certificate chain, PEM; needed beyond loopback")
+    tls_key: str | None = Field(default=None, description="its private key, PEM")
+    tls: Literal["elsewhere"] | None = Field(default=None, description="elsewhere: a proxy before it terminates TLS")
+    allowed_hosts: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        default=(), description="further names by which it may be addressed, in Host and Origin"
+    )
+    history_days: Positive = Field(default=90.0, description="days for which ended jobs are kept")
+    max_pending_per_tenant: Annotated[int, Field(ge=1)] = Field(default=100_000, description="jobs that wait")
+    submit_per_second: Positive = Field(default=200.0, description="submissions of a tenant; a list counts as one")
+    solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
+    drain_timeout_s: Positive = Field(default=600.0, description="longest wait for jobs of a drained node")
+    supervisor_lease_s: Annotated[Finite, Field(ge=2)] = Field(
+        default=120.0, description="how long jobs run on without the service before they save and stop"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A checked site: its [service] table, and the objects of its scheduler."""
+
+    path: Path
+    service: ServiceSection
+    setup: RunConfig
+
+    @property
+    def state(self) -> Path:
+        """The folder of the store."""
+        return self.path.resolve().parent / Path(self.service.state).expanduser()
+
+    @property
+    def address(self) -> tuple[str, int] | Path:
+        """Host and port, or the path of a unix socket."""
+        listen = self.service.listen
+        if listen.startswith("unix:"):
+            return self.path.resolve().parent / listen.removeprefix("unix:")
+        host, _, port = listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    def node_names(self) -> tuple[str, ...]:
+        """Return the name of each node: its type and its number among all."""
+        return tuple(f"{node.type}-{n}" for n, node in enumerate(self.setup.nodes))
+
+
+class TypedSpeeds:
+    """Throughputs of jobs that may run on some types only: their kind is `job type|type,type`.
+
+    A job that names no job type runs at speed 1 on every type.
+    """
+
+    def __init__(self, speeds: Speeds) -> None:
+        self._speeds = speeds
+        self.types = speeds.types
+
+    def _allowed(self, kind: str) -> tuple[str, Floats]:
+        name, _, types = kind.partition("|")
+        names = types.split(",") if types else self.types
+        return name, np.array([float(each in names) for each in self.types])
+
+    def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s of a gang on each type, (type,)."""
+        name, allowed = self._allowed(job_type)
+        return allowed if not name else np.asarray(self._speeds.solo_throughput(name, scale_factor) * allowed)
+
+    def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> Floats:
+        """Return steps/s of a gang beside another one, (type,); 0 where a type is not known."""
+        (mine, allowed), (other, also) = self._allowed(job_type), self._allowed(partner)
+        if not mine or not other:
+            return np.zeros(len(self.types))
+        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also)
+
+    def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
+        """Return steps/s of a gang spread over machines, (type,)."""
+        name, allowed = self._allowed(job_type)
+        return allowed if not name else np.asarray(spread_throughput(self._speeds, name, scale_factor) * allowed)
+
+    def by_level(self, job_type: str, scale_factor: int) -> Floats:
+        """Return the slowdown at each level, (LEVELS,)."""
+        name, _ = self._allowed(job_type)
+        return by_level(self._speeds, name, scale_factor) if name else np.ones(LEVELS)
+
+
+def kind_of(job_type: str, types: tuple[str, ...] | list[str]) -> str:
+    """Return the kind under which `TypedSpeeds` knows a job."""
+    return f"{job_type}|{','.join(types)}" if types else job_type
+
+
+def load_site(path: Path | str) -> Site:
+    """Read and check a site file. Raises InvalidInput with the line and key of every problem."""
+    path = Path(path)
+    data, places = toml.read_file(path, "site")
+    problems: list[Problem] = []
+    service = _service(data.pop("service", {}), places, problems)
+    if "workload" in data:
+        file, row = places.where(("workload",))
+        rule, fix = "a site has no workload: its users submit the jobs", "remove the table"
+        problems.append(Problem(file=file, row=row, column="workload", rule=rule, fix=fix))
+    data["workload"] = {"trace": USERS}
+    world = data.setdefault("world", {"backend": "local"})
+    if isinstance(world, dict) and world.get("backend", "local") != "local":
+        file, row = places.where(("world", "backend"))
+        rule, fix = "the service runs jobs on this machine only", 'set backend = "local"'
+        problems.append(
+            Problem(file=file, row=row, column="world.backend", value=str(world["backend"]), rule=rule, fix=fix)
+        )
+    elif isinstance(world, dict):
+        world.setdefault("backend", "local")
+    _discover(data, places, problems)
+    data.setdefault("throughputs", {"source": "uniform"})
+    scenario: Scenario | None = None
+    try:
+        scenario = scenario_from_parts(data, places, path.resolve().parent, path.stem)
+    except InvalidInput as error:
+        problems += error.problems
+    if problems or scenario is None or service is None:
+        raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
+    setup = set_up(scenario, Workload(jobs=(), notes=()))
+    if setup.mechanism.name != DEFAULT:
+        rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
+        raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
+    setup = replace(setup, believed=TypedSpeeds(setup.believed))
+    return Site(path=path, service=service, setup=setup)
+
+
+def _service(data: Any, places: SourceLocations, problems: list[Problem]) -> ServiceSection | None:
+    def add(key: str, value: Any, rule: str, fix: str) -> None:
+        file, row = places.where(("service", key) if key else ("service",))
+        column = f"service.{key}" if key else "service"
+        problems.append(Problem(file=file, row=row, column=column, value=shown(value), rule=rule, fix=fix))
+
+    if not isinstance(data, dict):
+        add("", data, "must be a table", "write [service] and its keys below it")
+        return None
+    try:
+        service = ServiceSection.model_validate(data)
+    except ValidationError as error:
+        for details in error.errors(include_url=False):
+            key = str(details["loc"][0])
+            unknown = details["type"] == "extra_forbidden"
+            rule = "is no key of [service]" if unknown else details["msg"]
+            add(key, details["input"], rule, nearest(key, ServiceSection.model_fields) if unknown else "change it")
+        return None
+    _check_listen(service, add)
+    return service
+
+
+def _check_listen(service: ServiceSection, add: Any) -> None:
+    if service.listen.startswith("unix:"):
+        return
+    match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):([0-9]{1,5})", service.listen)
+    if match is None or int(match[2]) > 65535:
+        add("listen", service.listen, "must be host:port or unix:/path", 'write listen = "127.0.0.1:8642"')
+        return
+    has_tls = service.tls_cert is not None and service.tls_key is not None
+    if match[1].strip("[]") not in LOOPBACK and not has_tls and service.tls != "elsewhere":
+        rule = "is reachable from other machines, and tokens would cross the network unencrypted"
+        fix = 'give tls_cert and tls_key, or say tls = "elsewhere" if a proxy terminates TLS, or listen on 127.0.0.1'
+        add("listen", service.listen, rule, fix)
+
+
+def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Problem]) -> None:
+    """Replace `discover = true` by the accelerators that the driver of this machine reports."""
+    cluster = data.get("cluster")
+    if not isinstance(cluster, dict) or cluster.pop("discover", False) is not True:
+        return
+    from eunomia.backends.local.discovery import discovered
+
+    try:
+        cluster["nodes"] = discovered()
+    except InvalidInput as error:
+        file, row = places.where(("cluster", "discover"))
+        first = error.problems[0]
+        problems.append(
+            Problem(file=file, row=row, column="cluster.discover", value="true", rule=first.rule, fix=first.fix)
+        )
+        cluster["nodes"] = [{"type": "cpu", "accelerators": 1}]
+
+
+def plan(site: Site) -> list[str]:
+    """Return in words who may connect, what would run where, and what is missing."""
+    setup, service = site.setup, site.service
+    address = site.address
+    where = f"unix socket {address}" if isinstance(address, Path) else f"http://{address[0]}:{address[1]}"
+    capacity = ", ".join(
+        f"{int(count)} {name}" for name, count in zip(setup.topology.types, setup.topology.capacity(), strict=True)
+    )
+    lease = setup.mechanism.lease_s
+    cut = "until a job ends" if math.isinf(lease) else f"for {lease:g} s at a time"
+    is_new = not (site.state / "store.db").exists()
+    return [
+        f"state:     {site.state} ({'new: would be made with mode 0700' if is_new else 'exists'})",
+        f"listens:   {where}, and the unix socket {site.state / 'service.sock'} for this machine's operator",
+        "access:    bearer tokens with a role; there is no switch for off",
+        f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
+        f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
+        f"jobs:      as processes of user {_user()}; they outlive the service by {service.supervisor_lease_s:g} s",
+        *(f"note:      {note}" for note in setup.notes),
+    ]
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "of this process"

@@ -1,0 +1,110 @@
+"""Backup, restore and export of a store."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.records.record import header_line
+from eunomia.service.store.schema import APPLICATION_ID, VERSION
+from eunomia.service.store.sqlite import FILE, SqliteStore, StoreProblem, lock_folder
+
+
+def _must_be_free(target: Path) -> None:
+    if target.exists():
+        rule, fix = "there is a file already, which is not overwritten", "give another name"
+        raise InvalidInput([Problem(file=str(target), rule=rule, fix=fix)])
+
+
+def back_up(folder: Path, target: Path) -> None:
+    """Copy the store of a folder, whole, also while a service writes. Raises InvalidInput if there is none."""
+    _must_be_free(target)
+    path = folder / FILE
+    if not path.exists():
+        raise StoreProblem.of(path, "there is no store here", "give the state folder of a service")
+    draft = target.with_name(f".{target.name}.draft")
+    draft.unlink(missing_ok=True)
+    source, copy = sqlite3.connect(f"file:{path}?mode=ro", uri=True), sqlite3.connect(draft)
+    try:
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.DatabaseError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreProblem.of(path, f"the store cannot be copied ({error})", "check the disk") from error
+    finally:
+        source.close()
+        copy.close()
+    os.chmod(draft, 0o600)
+    os.replace(draft, target)
+
+
+def put_back(source: Path, folder: Path) -> Path | None:
+    """Put a backup in place of the store of a stopped service; return where the old store is kept.
+
+    The generation goes on counting at the next start, and ids get a new ending, so none is used twice.
+    """
+    _check_backup(source)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = lock_folder(folder)
+    try:
+        path, kept = folder / FILE, None
+        if path.exists():
+            kept = next(p for n in range(1, 10_000) if not (p := folder / f"store.replaced-{n}.db").exists())
+            for ending in ("", "-wal", "-shm"):
+                if (old := folder / f"{FILE}{ending}").exists():
+                    os.replace(old, kept.with_name(kept.name + ending))
+        draft = folder / f".{FILE}.draft"
+        with open(source, "rb") as file, open(draft, "wb") as copy:
+            os.fchmod(copy.fileno(), 0o600)
+            while chunk := file.read(2**20):
+                copy.write(chunk)
+            copy.flush()
+            os.fsync(copy.fileno())
+        os.replace(draft, path)
+    finally:
+        os.close(lock)
+    return kept
+
+
+def _check_backup(source: Path) -> None:
+    if not source.is_file():
+        raise StoreProblem.of(source, "there is no such file", "give a file that `eunomia store backup` wrote")
+    db = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+    try:
+        ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+    except sqlite3.DatabaseError as error:
+        raise StoreProblem.of(source, f"this is no store ({error})", "give another backup") from error
+    finally:
+        db.close()
+    if not ours or not sound or version > VERSION:
+        raise StoreProblem.of(source, "this is no sound store of this version", "give another backup")
+
+
+def export(site: object, target: Path) -> int:
+    """Write the moments of a stopped service, since the site was last changed, as a record; return how many."""
+    import gzip
+
+    from eunomia.service.site import Site
+    from eunomia.service.writer import record_header
+
+    assert isinstance(site, Site)
+    _must_be_free(target)
+    store = SqliteStore.open(site.state, must_exist=True)
+    draft = target.with_name(f".{target.name}.draft")
+    try:
+        header, first = record_header(store, site)
+        count = 0
+        with draft.open("wb") as raw, gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+            packed.write(header_line(header).encode())
+            for _, lines, _ in store.moments(first):
+                packed.write(lines.encode())
+                count += 1
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+        store.close()
+    return count

@@ -1,0 +1,37 @@
+"""The tables of the store, and how a store of an earlier version becomes one of this version."""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x45554E4F  # "EUNO" in the header of the file
+
+BASE = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE clock (one INTEGER PRIMARY KEY CHECK (one = 1), at REAL NOT NULL, boot TEXT NOT NULL,
+    monotonic REAL NOT NULL, wall REAL NOT NULL);
+CREATE TABLE moments (seq INTEGER PRIMARY KEY, at REAL NOT NULL, generation INTEGER NOT NULL, lines TEXT NOT NULL,
+    digest TEXT);
+CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, digest TEXT NOT NULL, wake REAL, content BLOB NOT NULL);
+CREATE TABLE jobs (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, state TEXT NOT NULL,
+    live INTEGER NOT NULL, ended REAL, job_type TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX jobs_live ON jobs (live) WHERE live = 1;
+CREATE INDEX jobs_by_state ON jobs (state, number);
+CREATE TABLE labels (key TEXT NOT NULL, value TEXT NOT NULL, number INTEGER NOT NULL,
+    PRIMARY KEY (key, value, number)) WITHOUT ROWID;
+CREATE TABLE keys (tenant TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL, ids TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (tenant, key)) WITHOUT ROWID;
+CREATE TABLE seats (seat INTEGER NOT NULL, lane INTEGER NOT NULL, job TEXT NOT NULL, epoch INTEGER NOT NULL,
+    PRIMARY KEY (seat, lane)) WITHOUT ROWID;
+CREATE INDEX seats_by_job ON seats (job);
+CREATE TABLE nodes (node INTEGER PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE outbox (number INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE news (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, job TEXT NOT NULL, tenant TEXT NOT NULL,
+    kind TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE tokens (id TEXT PRIMARY KEY, hash TEXT NOT NULL, user TEXT NOT NULL, tenant TEXT NOT NULL,
+    role TEXT NOT NULL, created REAL NOT NULL, expires REAL, revoked REAL) WITHOUT ROWID;
+CREATE TABLE audit (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, user TEXT NOT NULL, role TEXT NOT NULL,
+    source TEXT NOT NULL, action TEXT NOT NULL, object TEXT NOT NULL, hash TEXT NOT NULL);
+"""
+
+# What version n + 1 adds to version n, from 1 on; each runs in the transaction that also sets the version.
+MIGRATIONS = ("CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",)
+VERSION = 1 + len(MIGRATIONS)

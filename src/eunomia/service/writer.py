@@ -1,0 +1,373 @@
+"""The one writer: takes what has arrived, lets the controller decide, commits, and only then replies and orders leave.
+
+`recover` rebuilds the controller from the store: the newest snapshot, then the moments after it through the same
+scheduler. Every replayed moment must give the stored decisions, and every stored digest the same state.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.decisions import SetTimer
+from eunomia.model.events import JobSubmitted, Moment, TimerFired
+from eunomia.records.record import from_json, step_lines
+from eunomia.records.run import PolicyRunner
+from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
+from eunomia.service.controller import Controller, Turn, core_job
+from eunomia.service.fault_points import faultpoint
+from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.messages import Input, Order, Reply, Request
+from eunomia.service.site import Site
+from eunomia.service.store import SqliteStore, StoreProblem
+from eunomia.service.store.sqlite import StoredClock
+
+BATCH = 500  # inputs of a turn
+SNAPSHOT_EVERY = 4096  # moments
+_log = logging.getLogger(__name__)
+
+
+class Clock(Protocol):
+    """Where the writer gets the time from."""
+
+    def now(self) -> float:
+        """Return seconds of the service's time, which never go back."""
+        ...
+
+    def stored(self, at: float) -> StoredClock:
+        """Return what lets the next service go on from this time."""
+        ...
+
+
+class MonotonicClock:
+    """The service's time: it goes on with the machine's monotonic clock, over a reboot with the wall clock."""
+
+    def __init__(self, last: StoredClock | None) -> None:
+        self._boot = _boot_id()
+        mono, wall = time.monotonic(), time.time()
+        if last is None:
+            begin = 0.0
+        elif last.boot == self._boot and self._boot:
+            begin = last.at + max(mono - last.monotonic, 0.0)
+        else:
+            begin = last.at + max(wall - last.wall, 0.0)
+        self._origin = mono - begin
+
+    def now(self) -> float:
+        """Return seconds of the service's time."""
+        return time.monotonic() - self._origin
+
+    def stored(self, at: float) -> StoredClock:
+        """Return the clocks of this machine at time `at`."""
+        return StoredClock(at, self._boot, time.monotonic(), time.time())
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+# ---- restart ---------------------------------------------------------------------------------------------------------
+
+
+def new_scheduler(site: Site) -> Scheduler:
+    """Return a scheduler of the site that knows no job."""
+    return site.setup.scheduler()
+
+
+def setup_text(site: Site) -> str:
+    """Return what decisions depend on besides the moments, as text: with another one, a new era begins."""
+    header = site.setup.record_header()
+    kept = {key: header[key] for key in ("seed", "nodes", "policy", "mechanism", "overheads", "version")}
+    kept["throughputs"] = header["scenario"]["throughputs"]
+    kept["parameters"] = header["scenario"]["policy"]
+    kept["tenants"] = header["scenario"]["tenants"]
+    kept["inputs"] = header["inputs"]
+    return json.dumps(kept, sort_keys=True)
+
+
+def recover(store: SqliteStore, site: Site, runner: PolicyRunner) -> tuple[Controller, list[Order]]:
+    """Rebuild the controller, and return the orders that a world which knows nothing needs.
+
+    Raises StoreProblem if the replayed decisions or a digest differ from the stored ones.
+    """
+    _, incarnation = store.begin_generation()
+    scheduler, text = new_scheduler(site), setup_text(site)
+    before = store.meta("setup")
+    rows = store.live_jobs()
+    clock = store.clock()
+    at = 0.0 if clock is None else clock.at
+    is_same = before == text
+    moments, wake = _replay(store, scheduler) if is_same else (0, float("inf"))
+    unsent = store.unsent()
+    controller = Controller(
+        site, scheduler, runner, store,
+        incarnation=incarnation, next_job=store.next_job(), next_order=max(unsent, default=0) + 1,
+    )  # fmt: skip
+    controller.at, controller.wake, controller.moments = at, wake, moments
+    faultpoint("recover.half")
+    if not is_same:
+        _begin_era(store, controller, rows, text, is_first=before is None)
+    controller.adopt(rows, store.run_times())
+    if is_same:
+        controller.drained = store.drained()
+    store.clear_outbox()
+    return controller, controller.resend(rows)
+
+
+def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
+    """Bring a fresh scheduler to the last stored moment; return its number and when the scheduler wants to be woken."""
+    last, wake, problems = 0, float("inf"), list[str]()
+    for seq, stored, stored_wake, content in store.snapshots():
+        try:
+            restore(scheduler, content)
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
+            problems.append(f"snapshot {seq} cannot be read ({error})")
+            continue
+        if (found := digest(scheduler)) != stored:
+            raise _differs(store, f"the state of snapshot {seq} has digest {found}, and {stored} was stored")
+        last, wake = seq, float("inf") if stored_wake is None else stored_wake
+        break
+    else:
+        if problems:
+            raise _differs(store, "; ".join(problems))
+    for seq, lines, stored_digest in store.moments(last):
+        moment = _moment(lines)
+        if any(isinstance(event, TimerFired) for event in moment.events):
+            wake = float("inf")
+        decisions = scheduler.handle(moment)
+        if "".join(step_lines(moment, decisions)) != lines:
+            raise _differs(store, f"moment {seq} gives other decisions than those that were stored")
+        if stored_digest is not None and (found := digest(scheduler)) != stored_digest:
+            raise _differs(store, f"the state after moment {seq} has digest {found}, and {stored_digest} was stored")
+        for decision in decisions:
+            if isinstance(decision, SetTimer):
+                wake = decision.at
+        last = seq
+    return last, wake
+
+
+def _moment(lines: str) -> Moment:
+    line = json.loads(lines.partition("\n")[0])
+    return Moment(float(line["at"]), from_json(line["events"]))
+
+
+def _differs(store: SqliteStore, rule: str) -> StoreProblem:
+    fix = "start the version of Eunomia that wrote the store, or restore a backup"
+    return StoreProblem.of(store.folder, f"the replay differs from the store: {rule}", fix)
+
+
+def _begin_era(store: SqliteStore, controller: Controller, rows: list[JobRow], text: str, *, is_first: bool) -> None:
+    """Begin with a scheduler that has decided nothing yet, for the live jobs; their gangs save and stop.
+
+    This is what a changed policy or cluster means at a restart. Jobs keep their place in the queue, their progress,
+    failures and epochs; what they received so far is not counted any more.
+    """
+    sched, state = controller.scheduler._sched, controller.scheduler.state
+    turn = Turn(controller.at)
+    for row in rows:
+        if row.is_over:
+            continue
+        sched.submit(core_job(row))
+        number = state.row_of[row.id]
+        state.jobs.epoch[number], state.jobs.failures[number] = row.epoch, row.failures
+        state.jobs.ran[number] = row.epoch > 0
+        if row.steps > 0:
+            controller.scheduler.belief.done[number] = row.steps
+        if row.holds:
+            sched.pause(number, controller.at)
+        if row.state in SEATED:
+            row.state, row.reason = "stopping", "the site was changed"
+        row.seats = ()
+        turn.rows[row.id] = row
+    turn.nodes = dict.fromkeys(store.drained(), "")
+    controller.wake = controller.at  # ask at once
+    snapshot = capture(controller.scheduler)
+    seq = store.last_seq()
+    with store.transaction() as db:
+        store.write(db, turn, store.clock() or StoredClock(controller.at, "", 0.0, time.time()))
+        db.execute("DELETE FROM snapshots")
+        values = (seq, digest(controller.scheduler), controller.wake, snapshot)
+        db.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", values)
+        for key, value in (("setup", text), ("era", str(seq)), ("era_jobs", str(sum(not row.is_over for row in rows)))):
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+    controller.moments = seq
+    if not is_first:
+        _log.warning("the site was changed: %d live jobs are scheduled anew, running ones save and stop", len(rows))
+
+
+def record_header(store: SqliteStore, site: Site) -> tuple[dict[str, Any], int]:
+    """Return the header of a record of all moments since the site was last changed, and the number before the first.
+
+    Raises StoreProblem if the site is another one now, or if jobs were live when it was changed.
+    """
+    if store.meta("setup") != setup_text(site):
+        raise StoreProblem.of(site.path, "the store was written with another site", "give the site as it was")
+    if store.meta("era_jobs") != "0":
+        rule = "jobs were live when the site was last changed, so a record could not begin there"
+        raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
+    first = int(store.meta("era") or 0)
+    events = (event for _, lines, _ in store.moments(first) for event in _moment(lines).events)
+    jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
+    setup = replace(site.setup, jobs=tuple(jobs))
+    return setup.record_header(), first
+
+
+# ---- the writer ------------------------------------------------------------------------------------------------------
+
+
+class WorldOrders(Protocol):
+    """A world that carries out orders."""
+
+    def carry_out(self, orders: Sequence[Order]) -> None:
+        """Take orders; taking one twice changes nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One thing in the queue: an input of the controller, or an administrator's change of the store."""
+
+    message: Input | Callable[[Writer], Any]
+    answer: Future[Any] | None
+
+
+class Writer:
+    """Takes requests and reports from any thread; one thread runs `run`, which alone changes controller and store."""
+
+    def __init__(self, controller: Controller, store: SqliteStore, clock: Clock) -> None:
+        self.controller, self.store, self.clock = controller, store, clock
+        self.world: WorldOrders | None = None
+        self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
+        self.lock = threading.Lock()  # held while the state changes; readers of the state take it
+        self.on_commit: Callable[[], None] = lambda: None
+        self.failure: BaseException | None = None
+        self.commit_s: list[float] = []  # of the last turns
+        self.turn_s: list[float] = []
+        self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._snapshot_seq = controller.moments
+        self._can_snapshot = True
+
+    def put(self, message: Input) -> None:
+        """Hand over a report."""
+        self._queue.put(_Work(message, None))
+
+    def ask(self, request: Request) -> Future[Reply]:
+        """Hand over a request; its reply comes after the commit."""
+        answer: Future[Reply] = Future()
+        self._queue.put(_Work(request, answer))
+        return answer
+
+    def change(self, change: Callable[[Writer], Any]) -> Future[Any]:
+        """Run a change of the store in the writer's thread."""
+        answer: Future[Any] = Future()
+        self._queue.put(_Work(change, answer))
+        return answer
+
+    def stop(self) -> None:
+        """End `run` after what has arrived until now."""
+        self._queue.put(None)
+
+    @property
+    def waiting(self) -> int:
+        """How much waits in the queue."""
+        return self._queue.qsize()
+
+    def run(self) -> None:
+        """Turn after turn, until `stop`."""
+        works: list[_Work] = []
+        try:
+            while True:
+                works, goes_on = self._collect()
+                self.handle(works)
+                if not goes_on:
+                    self.snapshot()
+                    return
+                if self.controller.moments - self._snapshot_seq >= SNAPSHOT_EVERY and not self.waiting:
+                    self.snapshot()
+        except BaseException as error:
+            self.failure = error
+            for work in works:
+                if work.answer is not None and not work.answer.done():
+                    work.answer.set_exception(RuntimeError("the service has failed; see its log"))
+            raise
+
+    def _collect(self) -> tuple[list[_Work], bool]:
+        """Wait for work or a timer; return all that has arrived, and whether to go on."""
+        wait_s = max(self.controller.due() - self.clock.now(), 0.0)
+        works: list[_Work] = []
+        try:
+            first = self._queue.get(timeout=min(wait_s, 3600.0))
+            while first is not None:
+                works.append(first)
+                if len(works) >= BATCH:
+                    return works, True
+                first = self._queue.get_nowait()
+        except queue.Empty:
+            return works, True
+        return works, False
+
+    def handle(self, works: Sequence[_Work]) -> None:
+        """Do one turn and what administrators asked for."""
+        inputs = [(work.message, work.answer) for work in works if not callable(work.message)]
+        turn = self.turn([message for message, _ in inputs])
+        for (_, answer), reply in zip(inputs, turn.replies, strict=True):
+            if answer is not None and not answer.cancelled():
+                answer.set_result(reply)
+        faultpoint("reply.sent")
+        for work in works:
+            if callable(work.message) and work.answer is not None:
+                try:
+                    work.answer.set_result(work.message(self))
+                except ValueError as error:
+                    work.answer.set_exception(error)
+
+    def turn(self, inputs: Sequence[Input]) -> Turn:
+        """Decide, commit, let orders leave; replies are in what is returned."""
+        begun = time.perf_counter()
+        with self.lock:
+            turn = self.controller.step(self.clock.now(), inputs)
+            for reply in turn.replies:
+                if reply is not None and isinstance(row := reply.body.pop("row", None), JobRow):
+                    reply.body["job"] = row.shown(self.origin, self.controller.device_types)
+            if self.controller.site.setup.scenario.check:
+                self.controller.check()
+        faultpoint("turn.decided")
+        if not turn.is_empty:
+            before = time.perf_counter()
+            self.store.commit(turn, self.clock.stored(turn.at))
+            self.commit_s = [*self.commit_s[-999:], time.perf_counter() - before]
+        faultpoint("turn.committed")
+        if turn.orders and self.world is not None:
+            self.world.carry_out(turn.orders)
+        faultpoint("orders.sent")
+        self.turn_s = [*self.turn_s[-999:], time.perf_counter() - begun]
+        if not turn.is_empty:
+            self.on_commit()
+        return turn
+
+    def snapshot(self) -> bool:
+        """Store a snapshot of the state now; False where the mechanism or the policy does not allow one."""
+        if not self._can_snapshot:
+            return False
+        try:
+            content = capture(self.controller.scheduler)
+        except CannotSnapshot as error:
+            self._can_snapshot = False
+            _log.warning("no snapshots, so restarts replay the whole log: %s", error)
+            return False
+        seq = self.store.last_seq()
+        self.store.add_snapshot(seq, digest(self.controller.scheduler), self.controller.wake, content)
+        self._snapshot_seq = self.controller.moments
+        return True

@@ -1,0 +1,1 @@
+"""Run times that no user declared, estimated from the history of like jobs."""

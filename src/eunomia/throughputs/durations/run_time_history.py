@@ -1,0 +1,168 @@
+"""Run times of new jobs from those of jobs that have ended: causal, online, with calibrated intervals.
+
+Every job belongs to groups: all jobs, its size, its tenant, its tenant and size, its name. Of each group two moving
+averages of log run times (fast and slow), the last one, the jobs running and the time since the last submission and the
+last end are kept; a group's averages are shrunk to those of the group before. A linear model of these, fitted by
+recursive least squares on ended jobs, gives the centre; the residuals of a tenant's jobs of that size give the scale.
+The 10 and 90 % points of (log run time − centre) / scale are followed online by steps on the quantile loss, so that
+coverage holds in the long run whatever the distribution (I. Gibbs and E. Candès, "Adaptive Conformal Inference Under
+Distribution Shift", NeurIPS 2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.kernels import kernel
+from eunomia.model.arrays import Floats, Ints
+from eunomia.model.elementary import exp_one, log_one
+
+GROUPS = 5  # all, size, tenant, tenant and size, name
+FAST, SLOW = 0.3, 0.06  # weights of the newest run time in the averages
+LEVELS = (0.1, 0.9)
+STEP = 0.05  # of the quantiles, in scales
+PRIOR_LOG_S = 6.5  # log of 11 minutes: what is believed before any job has ended
+PRIOR_SCALE = 2.0
+LEAST_SCALE = 0.05
+LONGEST_LOG_S = 16.0  # 100 days
+RIDGE = 1.0
+FAR_S = 4e5  # time since something that never happened
+
+# Columns of a group's statistics.
+_FAST, _FAST_WEIGHT, _SLOW, _SLOW_WEIGHT, _LAST, _COUNT, _SUBMITTED, _ENDED, _RUNNING, _SUBMITTED_SUM, _MISS = range(11)
+_COLUMNS = 11
+_FEATURES = 2 + GROUPS * 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimeEstimate:
+    """A run time in seconds: median, both ends of the 80 % interval, and how many ended jobs it rests on."""
+
+    median_s: float
+    low_s: float
+    high_s: float
+    measurements: int
+
+
+@kernel(allocates=False)
+def _open_job(
+    groups: Ints, at: float, log_size: float, stats: Floats, weights: Floats, x: Floats
+) -> tuple[float, float]:
+    """Write the features of a job into `x`, count it as running, and return the centre and scale of its estimate."""
+    x[0], x[1] = 1.0, log_size
+    parent = PRIOR_LOG_S
+    for q in range(GROUPS):
+        s, c = stats[groups[q]], 2 + 8 * q
+        slow = (s[_SLOW] + SLOW * parent) / (s[_SLOW_WEIGHT] + SLOW)
+        fast = (s[_FAST] + 0.1 * slow) / (s[_FAST_WEIGHT] + 0.1)
+        x[c] = slow if q == 0 else slow - parent
+        x[c + 1] = fast - slow
+        x[c + 2] = s[_LAST] - slow if s[_COUNT] > 0 else 0.0
+        x[c + 3] = log_one(1.0 + s[_RUNNING])
+        x[c + 4] = log_one(1.0 + max(at - s[_SUBMITTED], 0.0)) - 5.0
+        x[c + 5] = log_one(1.0 + max(at - s[_ENDED], 0.0)) - 5.0
+        waited = at - s[_SUBMITTED_SUM] / s[_RUNNING] if s[_RUNNING] > 0 else 0.0
+        x[c + 6] = log_one(1.0 + max(waited, 0.0)) - 5.0 if s[_RUNNING] > 0 else 0.0
+        x[c + 7] = log_one(1.0 + s[_COUNT]) - 3.0
+        parent = slow
+    centre = 0.0
+    for a in range(len(x)):
+        centre += x[a] * weights[a]
+    scale = PRIOR_SCALE
+    for q in (0, 2, 3):
+        s = stats[groups[q]]
+        scale = (s[_MISS] + 3.0 * SLOW * scale) / (s[_SLOW_WEIGHT] + 3.0 * SLOW)
+    for q in range(GROUPS):
+        s = stats[groups[q]]
+        s[_SUBMITTED] = at
+        s[_RUNNING] += 1.0
+        s[_SUBMITTED_SUM] += at
+    return min(max(centre, 0.0), LONGEST_LOG_S), max(scale, LEAST_SCALE)
+
+
+@kernel(allocates=False)
+def _learn(x: Floats, value: float, weights: Floats, inverse: Floats, scratch: Floats) -> None:
+    """Take one step of recursive least squares."""
+    n, total, miss = len(x), 1.0, value
+    for a in range(n):
+        product = 0.0
+        for b in range(n):
+            product += inverse[a, b] * x[b]
+        scratch[a] = product
+    for a in range(n):
+        total += x[a] * scratch[a]
+        miss -= x[a] * weights[a]
+    for a in range(n):
+        weights[a] += scratch[a] / total * miss
+        for b in range(n):
+            inverse[a, b] -= scratch[a] * scratch[b] / total
+
+
+@kernel(allocates=False)
+def _close(groups: Ints, submitted: float, at: float, value: float, miss: float, stats: Floats) -> None:
+    """Add the log run time of an ended job to its groups."""
+    for q in range(GROUPS):
+        s = stats[groups[q]]
+        s[_FAST] = (1.0 - FAST) * s[_FAST] + FAST * value
+        s[_FAST_WEIGHT] = (1.0 - FAST) * s[_FAST_WEIGHT] + FAST
+        s[_SLOW] = (1.0 - SLOW) * s[_SLOW] + SLOW * value
+        s[_SLOW_WEIGHT] = (1.0 - SLOW) * s[_SLOW_WEIGHT] + SLOW
+        s[_MISS] = (1.0 - SLOW) * s[_MISS] + SLOW * miss
+        s[_LAST], s[_ENDED] = value, at
+        s[_COUNT] += 1.0
+        s[_RUNNING] -= 1.0
+        s[_SUBMITTED_SUM] -= submitted
+
+
+class RunTimeHistory:
+    """Estimates run times of jobs when they are submitted, and learns from those that end."""
+
+    def __init__(self) -> None:
+        self._stats = np.zeros((64, _COLUMNS))
+        self._number: dict[tuple[object, ...], int] = {}
+        self._weights, self._inverse = np.zeros(_FEATURES), np.eye(_FEATURES) / RIDGE
+        self._weights[2] = 1.0  # before anything is learnt: the average of all
+        self._scratch = np.zeros(_FEATURES)
+        self._open: dict[str, tuple[Ints, float, Floats, float, tuple[float, ...]]] = {}  # …, x, centre, ends
+        self._quantiles = [-1.3, 1.3]
+
+    def submit(self, job_id: str, tenant: str, size: int, name: str, at: float) -> RunTimeEstimate:
+        """Estimate the run time of a job that is submitted now; `name` is empty where there is none."""
+        keys = ((), ("size", size), ("tenant", tenant), ("both", tenant, size), ("name", tenant, size, name))
+        groups = np.array([self._group(key) for key in keys], dtype=np.int64)
+        x = np.empty(_FEATURES)
+        centre, scale = _open_job(groups, at, log_one(float(size)), self._stats, self._weights, x)
+        ends = tuple(min(max(centre + scale * each, 0.0), LONGEST_LOG_S) for each in self._quantiles)
+        self._open[job_id] = (groups, at, x, centre, ends)
+        low, high = (exp_one(each) for each in ends)
+        median = min(max(exp_one(centre), low), high)
+        return RunTimeEstimate(median, low, high, int(self._likes(groups)))
+
+    def end(self, job_id: str, run_s: float, at: float) -> None:
+        """Learn that a submitted job has ended after running so long; a job that never ran only leaves its groups."""
+        groups, submitted, x, centre, ends = self._open.pop(job_id)
+        if not run_s > 0:
+            self._stats[groups, _RUNNING] -= 1.0
+            self._stats[groups, _SUBMITTED_SUM] -= submitted
+            return
+        value = log_one(max(run_s, 1.0))
+        for place, level in enumerate(LEVELS):
+            self._quantiles[place] += STEP * (level - (value <= ends[place]))
+        _learn(x, value, self._weights, self._inverse, self._scratch)
+        _close(groups, submitted, at, value, abs(value - centre), self._stats)
+
+    def _group(self, key: tuple[object, ...]) -> int:
+        number = self._number.get(key)
+        if number is None:
+            number = self._number[key] = len(self._number)
+            if number == len(self._stats):
+                self._stats = np.concatenate((self._stats, np.zeros(self._stats.shape)))
+            self._stats[number, [_SUBMITTED, _ENDED]] = -FAR_S
+        return number
+
+    def _likes(self, groups: Ints) -> float:
+        """Return the ended jobs of the smallest group that has five, else of all."""
+        counts = [float(self._stats[groups[q], _COUNT]) for q in (3, 2, 0)]
+        return next((count for count in counts if count >= 5), counts[-1])

@@ -1,0 +1,143 @@
+"""A user's few measurements beside the catalogue: throughputs of all types and sizes, with intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eunomia.inputs.problems import Problems
+from eunomia.model import elementary
+from eunomia.model.arrays import Floats
+from eunomia.throughputs import analytic
+from eunomia.throughputs.catalogue import Accelerator, resolve
+from eunomia.throughputs.estimators.pair_table import UNIT_FACTOR, split_name
+from eunomia.throughputs.estimators.type_transfer import GAUSSIAN_80, TransferFacts, TypeTransfer
+from eunomia.throughputs.jobs import job_types
+from eunomia.throughputs.measured import Measurements, nearest_size, relative_rate
+
+PER_DOUBLING = 0.1  # standard deviation of the logarithm of a rate for each doubling of the gang that was not measured
+COLUMNS = ("type", "job_type", "scale_factor", "steps_per_s", "steps_per_s_p10", "steps_per_s_p90")
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedRate:
+    """One row of a calibrated table; rates in steps/s of the whole gang, 0 = cannot run."""
+
+    type: str
+    job_type: str
+    scale_factor: int
+    median: float
+    low: float
+    high: float
+
+
+def calibrate(measured: Measurements, types: Sequence[str], sizes: Sequence[int]) -> list[CalibratedRate]:
+    """Estimate the rate of every measured job type on every type and size, those measured included.
+
+    A measured cell keeps its measured rate. Raises InvalidInput for rates of 0, for those far from what the catalogue
+    expects of their kind, and for types that are not in the catalogue.
+    """
+    names = tuple(dict.fromkeys((*(key[0] for key in measured.alone), *types)))
+    accelerators = resolve(names)
+    jobs = tuple(dict.fromkeys(key[1] for key in measured.alone))
+    facts = _facts(jobs, accelerators)
+    cells = [(jobs.index(job), names.index(type), size, rate) for (type, job, size), rate in measured.alone.items()]
+    _refuse_wrong(measured, facts, cells, jobs, names)
+    beliefs = TypeTransfer(facts)
+    single = [rate / _growth(names[t], jobs[m], size) for m, t, size, rate in cells]
+    beliefs.learn(np.array([cell[0] for cell in cells]), np.array([cell[1] for cell in cells]), np.array(single))
+    median, low, high = beliefs.estimate()
+    spread = (elementary.log(high) - elementary.log(low)) / (2 * GAUSSIAN_80)
+    rows = []
+    for m, job in enumerate(jobs):
+        known_sizes = [size for own, _, size, _ in cells if own == m]
+        for t, name in enumerate(names):
+            for size in sorted({*sizes, *known_sizes}):
+                rate = measured.alone.get((name, job, size))
+                if rate is None and not _fits(job, accelerators[t], size):
+                    rows.append(CalibratedRate(name, job, size, 0.0, 0.0, 0.0))
+                    continue
+                far = abs(elementary.log2(size / nearest_size(known_sizes, size)))
+                sd = float(np.sqrt(spread[m, t] ** 2 + (PER_DOUBLING * far) ** 2))
+                middle = float(median[m, t]) * _growth(name, job, size) if rate is None else rate
+                factor = elementary.exp(GAUSSIAN_80 * sd)
+                rows.append(CalibratedRate(name, job, size, middle, middle / factor, middle * factor))
+    return rows
+
+
+def as_csv(rows: Sequence[CalibratedRate]) -> str:
+    """Return the rows as a long table."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        rates = (f"{each:.6g}" for each in (row.median, row.low, row.high))
+        writer.writerow([row.type, row.job_type, row.scale_factor, *rates])
+    return text.getvalue()
+
+
+def _facts(jobs: tuple[str, ...], accelerators: Sequence[Accelerator]) -> TransferFacts:
+    known, families = job_types(), tuple(dict.fromkeys(split_name(job)[0] for job in jobs))
+    specs = elementary.log(np.array([(each.fp32_tflops, each.bandwidth_gb_s) for each in accelerators]))
+    expected = np.empty((len(jobs), len(accelerators)))
+    for m, job in enumerate(jobs):
+        for t, each in enumerate(accelerators):
+            known_job = known.get(job)
+            expected[m, t] = specs[t].mean() if known_job is None else _log_rate(known_job, each)
+    return TransferFacts(
+        family=np.array([families.index(split_name(job)[0]) for job in jobs]),
+        job_class=np.zeros(len(jobs), dtype=np.int64),
+        has_expected=np.array([float(job in known) for job in jobs]),
+        specs=specs,
+        type_group=np.arange(len(accelerators)),
+        expected=expected,
+    )
+
+
+def _log_rate(job: object, accelerator: Accelerator) -> float:
+    return float(elementary.log(analytic.unlimited_rate(job, accelerator, 1)))  # type: ignore[arg-type]
+
+
+def _growth(type: str, job: str, size: int) -> float:
+    """Return the rate of a gang of that size over that of one accelerator, by the analytic model."""
+    return relative_rate(type, job, size) / relative_rate(type, job, 1)
+
+
+def _fits(job: str, accelerator: Accelerator, size: int) -> bool:
+    facts = job_types().get(job)
+    return facts is None or analytic.memory_gb(facts, size) <= accelerator.memory_gb
+
+
+def _refuse_wrong(
+    measured: Measurements, facts: TransferFacts, cells: list[tuple[int, int, int, float]],
+    jobs: tuple[str, ...], names: tuple[str, ...],
+) -> None:  # fmt: skip
+    problems = Problems(measured.name)
+    off: dict[int, list[tuple[float, int]]] = {}
+    for place, (m, t, size, rate) in enumerate(cells):
+        if rate == 0:
+            rule = f"{jobs[m]} on {names[t]} has a rate of 0, and a measurement is above 0"
+            problems.add(
+                rule, "leave out types that cannot run the job, or measure again", column="steps_per_s", value=0
+            )
+            continue
+        level = elementary.log(rate / _growth(names[t], jobs[m], size)) - float(facts.expected[m, t])
+        off.setdefault(m, []).append((level, place))
+    for m, levels in off.items():
+        middle = 0.0 if facts.has_expected[m] else float(np.median([level for level, _ in levels]))
+        level, place = max(levels, key=lambda each: abs(each[0] - middle))
+        if abs(level - middle) > elementary.log(UNIT_FACTOR):
+            _, t, size, rate = cells[place]
+            factor = elementary.exp(abs(level - middle))
+            rule = f"{jobs[m]} on {size} {names[t]} is a factor of {factor:,.0f} off its kind: is it in another unit?"
+            problems.add(rule, "give steps/s of the whole gang", column="steps_per_s", value=f"{rate:g}")
+    problems.raise_if_any()
+
+
+def interval_width(rows: Sequence[CalibratedRate]) -> Floats:
+    """Return high over low of the rows that can run, (row,)."""
+    return np.array([row.high / row.low for row in rows if row.median > 0])

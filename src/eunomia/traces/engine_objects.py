@@ -1,0 +1,220 @@
+"""Objects of a cluster manager's JSON, and the history that is made of the jobs found in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from eunomia.inputs.file_contents import contents, decoded
+from eunomia.inputs.problems import refused
+from eunomia.inputs.timestamps import date_at
+from eunomia.model.arrays import Ints
+from eunomia.traces.import_findings import History, ImportFindings, RowSource
+from eunomia.traces.notes import SHORTEST_S
+from eunomia.traces.table import in_order, trace_of
+
+Json: TypeAlias = "dict[str, Any]"
+
+
+@dataclass(kw_only=True)
+class Objects(RowSource):
+    """The objects of one or several files, in their order. An example is an object's name."""
+
+    files: tuple[str, ...]
+    file: list[int]
+    items: list[Json]
+    names: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def name(self) -> str:
+        """The first file and how many others, for messages."""
+        more = len(self.files) - 1
+        return self.files[0] + (f" and {more} more" if more else "")
+
+    def row(self, m: int) -> tuple[str, int | None, str]:
+        """Return file and name of an object, and no line: JSON is written in any number of lines."""
+        return self.files[self.file[m]], None, self.names[m]
+
+
+def load_objects(paths: Sequence[Path], command: str) -> Objects:
+    """Return the objects in lists: `[…]`, `{"items": […]}`, or one object a line.
+
+    Raises InvalidInput for a file that holds none, with the command that writes one.
+    """
+    found = Objects(files=tuple(map(str, paths)), file=[], items=[])
+    for k, path in enumerate(paths):
+        items = _items(path, command)
+        found.items += items
+        found.file += [k] * len(items)
+    return found
+
+
+def _items(path: Path, command: str) -> list[Json]:
+    name, fix = str(path), f"write the file with: {command}"
+    text = decoded(name, contents(path))
+    if not text.strip():
+        raise refused(name, None, None, "the file is empty", fix)
+    try:
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            lines = [line for line in text.splitlines() if line.strip()]
+            if len(lines) < 2 or not error.msg.startswith("Extra data"):
+                raise
+            data = [json.loads(line) for line in lines]
+    except json.JSONDecodeError as error:
+        raise refused(name, None, None, f"this is not JSON ({error.msg})", fix, row=error.lineno) from None
+    except (RecursionError, ValueError):
+        raise refused(name, None, None, "the JSON is nested too deeply, or has a number too long", fix) from None
+    if isinstance(data, dict):
+        data = data["items"] if isinstance(data.get("items"), list) else data.get("result", [data])
+        data = data.get("result", data) if isinstance(data, dict) else data
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise refused(name, None, None, "the file must hold a list of objects", fix)
+    if not data:
+        raise refused(name, None, None, "the list is empty", fix)
+    return data
+
+
+def at(item: Any, *keys: str, default: Any = None) -> Any:
+    """Return the value under these keys, one inside the other; the default where one is missing or null."""
+    for key in keys:
+        item = item.get(key) if isinstance(item, dict) else None
+    return default if item is None else item
+
+
+def texts(item: Any, *keys: str) -> str:
+    """Return the text under these keys; "" for anything else."""
+    value = at(item, *keys)
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+
+
+def mapping(item: Any, *keys: str) -> Json:
+    """Return the object under these keys; an empty one for anything else."""
+    value = at(item, *keys)
+    return value if isinstance(value, dict) else {}
+
+
+def listed(item: Any, *keys: str) -> list[Any]:
+    """Return the list under these keys; an empty one for anything else."""
+    value = at(item, *keys)
+    return value if isinstance(value, list) else []
+
+
+def moment(value: Any) -> float:
+    """Return seconds since 1970 of an RFC 3339 time, or of milliseconds; nan for anything else, and for no time."""
+    if isinstance(value, bool) or value in (None, "", 0, "0"):
+        return nan
+    if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()):
+        number = float(value)
+        return number / 1000.0 if isfinite(number) and number > 0 else nan
+    try:
+        date = datetime.fromisoformat(str(value))
+    except ValueError:
+        return nan
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+@dataclass(slots=True, kw_only=True)
+class EngineJob:
+    """A job as a cluster manager lists it. Times are seconds since 1970."""
+
+    row: int  # of its object
+    job_id: str
+    submitted: float
+    started: float
+    ended: float  # nan = still running
+    ran_s: float
+    width: int
+    tenant: str
+    status: str
+    retries: int = 0
+    ran_on: str = ""
+    asked_for: str = ""
+    machines: tuple[str, ...] = ()
+
+
+def busy_s(intervals: Iterable[tuple[float, float]]) -> float:
+    """Return the seconds in which at least one of these intervals lasts."""
+    total, reached = 0.0, -np.inf
+    for start, end in sorted(intervals):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return float(total)
+
+
+def most_at_once(intervals: Iterable[tuple[float, float, int]]) -> int:
+    """Return the largest sum of the widths of intervals that last at the same time."""
+    changes = [(at_s, k, k * width) for start, end, width in intervals for at_s, k in ((start, 1), (end, -1))]
+    level = most = 0
+    for _, _, change in sorted(changes):  # what ends at an instant is given back first
+        level += change
+        most = max(most, level)
+    return most
+
+
+def build_history(
+    source: Objects, jobs: Sequence[EngineJob], findings: ImportFindings, *, unread: tuple[str, ...], partly: str
+) -> History:
+    """Return the history of jobs that ran; those of one id after the first have #2, #3 … added to it."""
+    rows: Ints = np.array([job.row for job in jobs], dtype=np.int64)
+    findings.add(
+        "assumed", "jobs still ran when they were listed; their duration is cut off there",
+        rows[np.array([np.isnan(job.ended) for job in jobs], dtype=np.bool_)],
+    )  # fmt: skip
+    findings.add(
+        "repaired", f"jobs ran for 0 s, read as {SHORTEST_S:g} s", rows[np.array([job.ran_s == 0 for job in jobs])]
+    )
+    for name, what in (("tenant", "jobs name no tenant"), ("ran_on", "jobs name no accelerator type")):
+        findings.add("missing", what, rows[np.array([not getattr(job, name) for job in jobs], dtype=np.bool_)])
+    origin = min(job.submitted for job in jobs)
+    trace = trace_of(
+        source.name,
+        _unique([job.job_id for job in jobs]),
+        np.array([job.submitted - origin for job in jobs]),
+        np.array([job.width for job in jobs], dtype=np.int64),
+        duration_s=np.array([max(job.ran_s, SHORTEST_S) for job in jobs]),
+        tenant=tuple(job.tenant for job in jobs),
+        status=tuple(job.status for job in jobs),
+        retries=np.array([job.retries for job in jobs], dtype=np.int64),
+        row=rows + 1,
+        began=date_at(origin),
+        unread=unread,
+        partly=(partly,),
+        notes=findings.notes(),
+    )
+    history = History(
+        trace=trace,
+        started_s=np.array([job.started - origin for job in jobs]),
+        ended_s=np.array([job.ended - origin for job in jobs]),
+        ran_on=tuple(job.ran_on for job in jobs),
+        asked_for=tuple(job.asked_for for job in jobs),
+        machines=tuple(job.machines for job in jobs),
+        findings=tuple(findings.kept),
+    )
+    ordered = in_order(trace)
+    return history if ordered is trace else history.take(np.argsort(trace.submitted_s, kind="stable"))
+
+
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(unique)
+
+
+def first_label(labels: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Return the first of these labels that is there; "" for none."""
+    return next((str(labels[key]) for key in keys if labels.get(key)), "")

@@ -1,0 +1,98 @@
+"""What a reader of accounting found: lines left out, values assumed or missing, each with a count and an example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from eunomia.model.arrays import Bools, Floats, Ints
+from eunomia.traces.table import Trace
+
+Kind: TypeAlias = Literal["left out", "missing", "assumed", "repaired"]
+LONGEST_EXAMPLE = 240  # characters of a line that are repeated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportFinding:
+    """One kind of irregularity. `what` continues the count: "12 jobs have no account"."""
+
+    kind: Kind
+    count: int
+    what: str
+    file: str = ""
+    line: int | None = None  # of the example
+    example: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.what}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        place = {"file": self.file, "line": self.line, "example": self.example}
+        return {"kind": self.kind, "count": self.count, "what": self.what, **place}
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportFindings:
+    """Collects findings about rows whose text is known only to their source."""
+
+    source: RowSource
+    kept: list[ImportFinding] = field(default_factory=list)
+
+    def add(self, kind: Kind, what: str, rows: Ints | Bools) -> None:
+        """Add a finding about these rows of the source, the first of them as the example; none for no rows."""
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        if len(places):
+            file, line, text = self.source.row(int(places[0]))
+            self.add_line(kind, what, len(places), file, line, text)
+
+    def add_line(self, kind: Kind, what: str, count: int, file: str, line: int | None, text: str) -> None:
+        """Add a finding with this example."""
+        shown = text if len(text) <= LONGEST_EXAMPLE else text[:LONGEST_EXAMPLE] + "…"
+        self.kept.append(ImportFinding(kind=kind, count=count, what=what, file=file, line=line, example=shown))
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the findings as sentences."""
+        return tuple(map(str, self.kept))
+
+
+class RowSource:
+    """Where rows come from; finds the text of a row for an example."""
+
+    def row(self, m: int) -> tuple[str, int | None, str]:
+        """Return file, line and text of a row."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class History:
+    """A trace read from accounting, the schedule as it was, and what the reader found. Axes: job, as in the trace."""
+
+    trace: Trace
+    started_s: Floats  # first start, counted like submitted_s; nan = not known
+    ended_s: Floats  # last end; nan = still running, or not known
+    ran_on: tuple[str, ...]  # accelerator type as the engine names it; "" = not named
+    asked_for: tuple[str, ...]  # accelerator type that the request names; "" = any
+    machines: tuple[tuple[str, ...], ...]  # names of the machines of the last run; () = not known
+    findings: tuple[ImportFinding, ...]
+
+    def take(self, keep: Ints) -> History:
+        """Return the jobs at these positions, with the findings of all."""
+        return History(
+            trace=self.trace.take(keep),
+            started_s=self.started_s[keep],
+            ended_s=self.ended_s[keep],
+            ran_on=pick(self.ran_on, keep),
+            asked_for=pick(self.asked_for, keep),
+            machines=tuple(self.machines[m] for m in keep.tolist()),
+            findings=self.findings,
+        )
+
+
+def pick(words: Sequence[str], rows: Iterable[int] | Ints) -> tuple[str, ...]:
+    """Return the words at these positions."""
+    places = rows.tolist() if isinstance(rows, np.ndarray) else rows
+    return tuple(map(words.__getitem__, places))

@@ -1,0 +1,61 @@
+"""Machines of Kubernetes (`kubectl get nodes -o json`), and of Ray (`ray list nodes --detail --format json`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eunomia.inputs.problems import refused
+from eunomia.traces.engine_objects import Json, at, first_label, listed, load_objects, mapping, texts
+from eunomia.traces.kubernetes import TYPE_LABELS
+from eunomia.traces.machine_lists.machines import MachineList
+from eunomia.traces.machine_lists.named_nodes import NamedNode, distinct, machine_list
+from eunomia.traces.ray import TYPE_RESOURCE
+
+COMMAND = "kubectl get nodes -o json"
+
+
+def detects(line: Sequence[str]) -> bool:
+    """Return False: the first line of kubectl's JSON does not say what it lists."""
+    return False
+
+
+def read(path: Path) -> MachineList:
+    """Return the machines with accelerators. Raises InvalidInput for a file that lists no machines."""
+    return machine_list(path, read_named([path]))
+
+
+def read_named(paths: Sequence[Path], *, needed: bool = True) -> tuple[NamedNode, ...]:
+    """Return all machines in these files, with their names. Raises InvalidInput as `read` does, if one is `needed`."""
+    items = load_objects(paths, COMMAND).items
+    nodes = [_of_kubernetes(item) for item in items if texts(item, "kind") == "Node"]
+    nodes += [_of_ray(item) for item in items if isinstance(item.get("resources_total"), dict)]
+    if not nodes and needed:
+        raise refused(str(paths[0]), "kind", None, "there is no Node here", f"write the file with: {COMMAND}")
+    return distinct(nodes)
+
+
+def _of_kubernetes(item: Json) -> NamedNode:
+    labels = mapping(item, "metadata", "labels")
+    held = {**mapping(item, "status", "allocatable"), **mapping(item, "status", "capacity")}
+    conditions = listed(item, "status", "conditions")
+    ready = all(texts(one, "status") == "True" for one in conditions if texts(one, "type") == "Ready")
+    cordoned = bool(at(item, "spec", "unschedulable", default=False))
+    counts = [int(value) for key, value in held.items() if key.endswith("/gpu") and str(value).isdigit()]
+    return NamedNode(
+        name=texts(item, "metadata", "name"),
+        type=first_label(labels, TYPE_LABELS),
+        accelerators=sum(counts),
+        note="" if ready and not cordoned else "not ready or cordoned",
+    )
+
+
+def _of_ray(item: Json) -> NamedNode:
+    held = item["resources_total"]
+    kinds = [name.removeprefix(TYPE_RESOURCE) for name in held if name.startswith(TYPE_RESOURCE)]
+    return NamedNode(
+        name=texts(item, "node_id"),
+        type=kinds[0] if kinds else "",
+        accelerators=int(held.get("GPU", 0)) if isinstance(held.get("GPU", 0), int | float) else 0,
+        note="" if texts(item, "state") in ("ALIVE", "") else texts(item, "state"),
+    )

@@ -1,0 +1,168 @@
+"""Values as Slurm writes them: trackable resources, lists of hosts, times and time spans."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eunomia.model.arrays import Bools, Floats
+
+ABSENT = ("", "Unknown", "None", "(null)", "N/A", "INVALID")  # words for "no time"
+MOST_HOSTS = 100_000  # of one list: beyond any cluster
+_SPAN = r"^(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)(?:\.\d+)?$"
+_GIB = {"": 2.0**30, "K": 2.0**20, "M": 2.0**10, "G": 1.0, "T": 2.0**-10, "P": 2.0**-20}  # units of a GiB
+_SHARES = ("shard", "mps")
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a TRES or GRES text says of one job or node."""
+
+    accelerators: int = 0
+    type: str = ""  # as Slurm names it; the most numerous of several
+    is_mixed: bool = False  # several types
+    shares: int = 0  # parts of accelerators: shards or MPS
+    cpus: float = 0.0
+    memory_gib: float = 0.0
+
+
+def parse_tres(text: str, gres: str = "gpu") -> Resources:
+    """Return the resources of `cpu=8,mem=64G,gres/gpu=4,gres/gpu:a100=4`: the total and the typed counts agree."""
+    total, shares, cpus, memory_gib = 0, 0, 0.0, 0.0
+    count_by_type: dict[str, int] = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        if name == "cpu":
+            cpus = _amount(value)
+        elif name == "mem":
+            memory_gib = parse_memory_gib(value)
+        elif name == f"gres/{gres}":
+            total = int(_amount(value))
+        elif name.startswith(f"gres/{gres}:"):
+            kind = name.split(":", 1)[1]
+            count_by_type[kind] = count_by_type.get(kind, 0) + int(_amount(value))
+        elif name.partition(":")[0] in [f"gres/{share}" for share in _SHARES]:
+            shares += int(_amount(value))
+    return _resources(total, count_by_type, shares, cpus, memory_gib)
+
+
+def parse_gres(text: str, gres: str = "gpu") -> Resources:
+    """Return the resources of one node as `gpu:a100:4(S:0-1),shard:16` writes them, also of fields before Slurm 21."""
+    total, shares = 0, 0
+    count_by_type: dict[str, int] = {}
+    for item in re.split(r",(?![^(]*\))", text):  # not at commas in brackets
+        words = (
+            re.sub(r"\(.*", "", item.strip()).removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+        )
+        name, *kinds = words
+        count = int(kinds.pop()) if kinds and kinds[-1].isdigit() else 1  # `gpu` and `gpu:a100` are one
+        if name == gres and kinds:
+            count_by_type[":".join(kinds)] = count_by_type.get(":".join(kinds), 0) + count
+        elif name == gres:
+            total += count
+        elif name in _SHARES:
+            shares += count
+    return _resources(total + sum(count_by_type.values()), count_by_type, shares, 0.0, 0.0)
+
+
+def _resources(total: int, count_by_type: dict[str, int], shares: int, cpus: float, memory_gib: float) -> Resources:
+    here = {kind: count for kind, count in count_by_type.items() if count}
+    kind = max(here, key=lambda name: here[name]) if here else ""
+    return Resources(max(total, sum(here.values())), kind, len(here) > 1, shares, cpus, memory_gib)
+
+
+def _amount(text: str) -> float:
+    """Return a count, which may end in a unit of thousands; 0 for none."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)", text)
+    return 0.0 if found is None else float(found[1]) * 1000.0 ** " KMGT".index(found[2] or " ")
+
+
+def parse_memory_gib(text: str) -> float:
+    """Return GiB of `64G`, `65536M` or bytes; 0 for anything else."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?[nc]?", text)
+    return 0.0 if found is None else float(found[1]) / _GIB[found[2]]
+
+
+def expand_hosts(text: str) -> tuple[str, ...]:
+    """Return the names in a list of hosts such as `gpu[01-03,07],login1`; () for no list, or one too long."""
+    if not text or text.startswith("(") or text.casefold() in ("none assigned", "unknown", "none"):
+        return ()
+    names: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", text):  # not at commas in brackets
+        names += _expand_part(part)
+        if len(names) > MOST_HOSTS:
+            return ()
+    return tuple(names)
+
+
+def _expand_part(part: str) -> list[str]:
+    """Return the names of `rack[1-2]node[01-03]`: every combination of its brackets."""
+    prefixes = [""]
+    for literal, bracket in re.findall(r"([^\[\]]*)(?:\[([^\]]*)\])?", part):
+        middles = _expand_ranges(bracket) if bracket else [""]
+        prefixes = [prefix + literal + middle for prefix in prefixes for middle in middles]
+        if len(prefixes) > MOST_HOSTS:
+            break
+    return [prefix for prefix in prefixes if prefix]
+
+
+def _expand_ranges(text: str) -> list[str]:
+    """Return the numbers of `01-03,07` with their leading zeros."""
+    numbers: list[str] = []
+    for item in text.split(","):
+        low, dash, high = item.partition("-")
+        if not dash:
+            numbers.append(low)
+        elif low.isdigit() and high.isdigit() and 0 <= int(high) - int(low) < MOST_HOSTS:
+            numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
+    return numbers
+
+
+def read_moments(cells: pa.Array) -> tuple[Floats, Bools]:
+    """Return (row,) seconds since 1970 of local times or of numbers of seconds, and where a text is neither.
+
+    Absent times are nan, and are no wrong texts.
+    """
+    texts = pc.utf8_trim_whitespace(cells)
+    dates = pc.strptime(texts, format="%Y-%m-%dT%H:%M:%S", unit="s", error_is_null=True)
+    at = _floats(pc.cast(dates, pa.int64()))
+    if np.isnan(at).any():
+        is_number = pc.match_substring_regex(texts, r"^\d{6,12}$")
+        numbers = pc.cast(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), pa.float64())
+        at = np.where(np.isnan(at), _floats(numbers), at)
+    wrong = np.isnan(at) & ~_bools(pc.is_in(texts, pa.array(ABSENT)))
+    return at, wrong
+
+
+def read_spans(cells: pa.Array) -> tuple[Floats, Bools]:
+    """Return (row,) seconds of `[days-[hours:]]minutes:seconds`, and where a text is none; an absent one is nan."""
+    texts = pc.utf8_trim_whitespace(cells)
+    parts = pc.extract_regex(texts, pattern=_SPAN)
+    seconds = np.zeros(len(texts))
+    for name, size in (("d", 86400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0)):
+        digits = pc.struct_field(parts, name)
+        digits = pc.if_else(pc.equal(digits, ""), "0", digits)
+        seconds += size * _floats(pc.cast(digits, pa.float64()))
+    wrong = np.isnan(seconds) & ~_bools(pc.is_in(texts, pa.array(ABSENT)))
+    return seconds, wrong
+
+
+def read_numbers(cells: pa.Array) -> Floats:
+    """Return (row,) whole numbers; nan where a text is none."""
+    texts = pc.utf8_trim_whitespace(cells)
+    is_number = pc.match_substring_regex(texts, r"^\d{1,15}$")
+    return _floats(pc.cast(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), pa.float64()))
+
+
+def _floats(array: pa.Array) -> Floats:
+    """Return the numbers of an Arrow array; nan for null."""
+    return np.asarray(pc.fill_null(pc.cast(array, pa.float64()), nan), dtype=np.float64)
+
+
+def _bools(array: pa.Array) -> Bools:
+    return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), dtype=np.bool_)

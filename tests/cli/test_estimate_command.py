@@ -1,0 +1,56 @@
+"""`eunomia estimate`: prints, writes, and refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eunomia.cli.app import app
+
+JOBS = ("A (batch size 1)", "A (batch size 2)", "B", "C", "D")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows = ["type,job_type,scale_factor,steps_per_s,partner_job_type,partner_steps_per_s"]
+    for w, type in enumerate(("k80", "v100")):
+        for m, job in enumerate(JOBS):
+            rate = (1 + w) * (5 + m)
+            rows.append(f"{type},{job},1,{rate},,")
+            rows += [f"{type},{job},1,{rate * (0.5 + 0.05 * k)},{other}," for k, other in enumerate(JOBS)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_the_summary_the_cells_and_the_picture_are_written(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["estimate", "--table", str(table), "--references", "3", "--out", str(out), "--json"]
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout) == json.loads((out / "summary.json").read_text())
+    rows = list(csv.DictReader((out / "cells.csv").read_text().splitlines()))
+    assert len(rows) == 2 * 5 * 5
+    assert {row["role"] for row in rows} == {"reference", "hidden", "profiled", "other"}
+    assert all(float(row["p10"]) <= float(row["p90"]) for row in rows if row["p10"])
+    assert (out / "truth.svg").stat().st_size > 0
+    assert CliRunner().invoke(app, words).exit_code == 2  # it exists
+    assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--method", "bests"], "choose one of best"),
+        (["--solver", "svd"], "choose one of als"),
+        (["--references", "9"], "give 2 to 5"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(table: Path, words: list[str], said: str) -> None:
+    ran = CliRunner().invoke(app, ["estimate", "--table", str(table), "--json", *words])
+    assert ran.exit_code == 2
+    assert said in json.loads(ran.stdout)["error"]["problems"][0]["fix"]

@@ -1,0 +1,147 @@
+"""A site on two declared accelerators: its controller alone, or the whole service as a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eunomia.records.run import InlinePolicyRunner
+from eunomia.service.client import Address, Client
+from eunomia.service.job_document import parse_job
+from eunomia.service.messages import Principal, Reply, Request, Submit
+from eunomia.service.site import Site, load_site
+from eunomia.service.store import SqliteStore
+from eunomia.service.store.sqlite import StoredClock
+from eunomia.service.writer import Writer, recover
+
+SITE = """\
+check = true
+[service]
+listen = "127.0.0.1:0"
+supervisor_lease_s = 30
+submit_per_second = 10000
+[cluster]
+accelerators = { cpu = 2 }
+[policy]
+name = "las"
+quantum = 60
+"""
+ANN, BOB = Principal("ann", "vision", "submitter"), Principal("bob", "speech", "submitter")
+ADMIN, OPERATOR = Principal("eve", "vision", "tenant-admin"), Principal("op", "operators", "operator")
+
+
+class HandClock:
+    """A clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    def stored(self, at: float) -> StoredClock:
+        return StoredClock(at, "", 0.0, 0.0)
+
+
+class Bench:
+    """Store, controller and writer of a site, without threads; `restart` is what a kill and a new start do."""
+
+    def __init__(self, folder: Path, site: str = SITE) -> None:
+        self.path = folder / "site.toml"
+        self.path.write_text(site)
+        self.site: Site = load_site(self.path)
+        self.clock = HandClock()
+        self._keys = 0
+        self.orders: list[Any] = []
+        self._open()
+
+    def _open(self) -> None:
+        self.store = SqliteStore.open(self.site.state)
+        try:
+            self.controller, self.orders = recover(self.store, self.site, InlinePolicyRunner(self.site.setup.policy))
+        except BaseException:
+            self.store.close()
+            raise
+        self.writer = Writer(self.controller, self.store, self.clock)
+
+    def restart(self, site: str | None = None) -> None:
+        self.store.close()
+        if site is not None:
+            self.path.write_text(site)
+            self.site = load_site(self.path)
+        self._open()
+
+    def do(self, *inputs: Any) -> list[Reply | None]:
+        turn = self.writer.turn(inputs)
+        self.orders = list(turn.orders)
+        return turn.replies
+
+    def submit(self, who: Principal = ANN, key: str = "", **document: Any) -> Reply:
+        self._keys += 1
+        key = key or f"key-{self._keys:05}"
+        jobs = (parse_job({"command": ["train"], **document}),)
+        (reply,) = self.do(Request(Submit(jobs, key, repr(sorted(document.items())), jobs[0].array is not None), who))
+        assert reply is not None
+        return reply
+
+    def state(self, job_id: str) -> str:
+        row = self.controller.rows.get(job_id) or self.store.job(job_id)
+        assert row is not None
+        return row.state
+
+
+class LiveService:
+    """`eunomia serve` as a process, in a folder of its own."""
+
+    def __init__(self, folder: Path, site: str = SITE) -> None:
+        self.folder = folder
+        (folder / "site.toml").write_text(site)
+        self.process: subprocess.Popen[str] | None = None
+        self.url = ""
+
+    def start(self, **variables: str) -> None:
+        with open(self.folder / "log", "a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "eunomia", "serve", "site.toml"],
+                cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **variables},
+            )  # fmt: skip
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on "), (self.folder / "log").read_text()
+        self.url = line.split()[-1]
+
+    @property
+    def operator(self) -> Client:
+        return Client(Address(self.url, (self.folder / "state" / "operator.token").read_text().strip()))
+
+    def client(self, user: str, tenant: str, role: str = "submitter") -> Client:
+        made = self.operator.send("POST", "/v1/tokens", {"user": user, "tenant": tenant, "role": role})
+        return Client(Address(self.url, made["token"]))
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        code = self.process.wait(60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+    def stop_jobs(self) -> None:
+        """End what still runs, as a supervisor's lease would."""
+        for lease in (self.folder / "state" / "jobs").glob("*/lease-*.json"):
+            lease.write_text('{"end_s": 0, "stop": 0.0}')
+
+
+def until(holds: Callable[[], Any], within_s: float = 30.0) -> Any:
+    """Wait until something holds, and return it."""
+    deadline = time.monotonic() + within_s
+    while not (found := holds()):
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        time.sleep(0.05)
+    return found

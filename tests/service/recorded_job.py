@@ -1,0 +1,46 @@
+"""A job that records by itself what happened to it: on each of its accelerators when it held it, and each step it did.
+
+`python recorded_job.py LEDGER STEPS SECONDS`: that many steps of so many seconds, saved after each. It locks one file
+an accelerator while it runs; a lock that another job has is written down as a double use.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+from pathlib import Path
+
+from eunomia.lease import Lease
+
+
+def write(ledger: Path, *words: object) -> None:
+    """Append one line whole."""
+    handle = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(handle, (" ".join(map(str, words)) + "\n").encode())
+    os.close(handle)
+
+
+def main() -> None:
+    ledger, steps, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    job, epoch = os.environ["EUNOMIA_JOB_ID"], os.environ["EUNOMIA_EPOCH"]
+    for seat in os.environ["EUNOMIA_SEATS"].split(","):
+        handle = os.open(ledger.with_name(f"seat-{seat}"), os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            write(ledger, "DOUBLE", job, epoch, seat)
+    with Lease() as lease:
+        state = lease.load({"step": 0})
+        write(ledger, "start", job, epoch, state["step"])
+        for step in lease.steps(steps, start=state["step"]):
+            time.sleep(seconds)
+            state = {"step": step + 1}
+            lease.save(state)
+            write(ledger, "step", job, epoch, step)
+        write(ledger, "end", job, epoch, state["step"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,386 @@
+"""What the controller makes of requests and reports, and that a restart forgets nothing of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
+
+from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
+from eunomia.records.scheduler_snapshot import digest
+from eunomia.service.controller import Turn
+from eunomia.service.messages import Cancel, Change, ChangeNode, Halt, Hold, Launch, Release, Request
+from eunomia.service.store import SqliteStore, StoreProblem
+from eunomia.service.store import sqlite as store_module
+from eunomia.service.store.schema import VERSION
+
+
+def launched(bench: Bench) -> list[str]:
+    """Let the world carry out all launches."""
+    orders = [order for order in bench.orders if isinstance(order, Launch)]
+    bench.do(*(report for o in orders for report in (OrderTaken(o.number), Launched(o.job_id, o.epoch))))
+    return [order.job_id for order in orders]
+
+
+def test_a_job_is_launched_runs_and_succeeds(bench: Bench) -> None:
+    job = bench.submit(accelerators=2, duration_s=60).body["id"]
+    assert [(o.job_id, o.epoch, o.seats) for o in bench.orders if isinstance(o, Launch)] == [(job, 1, (0, 1))]
+    assert launched(bench) == [job]
+    assert bench.state(job) == "running"
+    bench.clock.at = 5.0
+    bench.do(GangEnded(job, 1, "finished"))
+    assert bench.state(job) == "succeeded"
+    assert bench.store.unsent() == {}
+
+
+def test_the_same_key_gives_the_same_job_and_another_body_is_refused_by_its_field(bench: Bench) -> None:
+    first = bench.submit(key="same-key", name="a")
+    assert first.status == 201
+    for _ in range(2):
+        again = bench.submit(key="same-key", name="a")
+        assert (again.status, again.body["id"]) == (200, first.body["id"])
+        bench.restart()
+    other = bench.submit(key="same-key", name="b")
+    assert (other.status, other.problems[0].field) == (409, "name")
+    assert bench.submit(BOB, key="same-key", name="a").status == 201  # another tenant's keys are its own
+
+
+def test_the_least_served_job_preempts_and_the_other_goes_on_from_its_checkpoint(bench: Bench) -> None:
+    first = bench.submit(accelerators=2, duration_s=1000).body["id"]
+    launched(bench)
+    bench.clock.at = 100.0
+    bench.do(StepsSaved(first, 1, 80.0))
+    second = bench.submit(BOB, accelerators=2, duration_s=10).body["id"]
+    halts = [order for order in bench.orders if isinstance(order, Halt)]
+    assert [(halt.job_id, halt.save) for halt in halts] == [(first, True)]
+    assert bench.state(first) == "stopping"
+    bench.do(GangEnded(first, 1, "stopped"))
+    assert bench.state(first) == "preempted"
+    bench.do(Launched(second, 1), GangEnded(second, 1, "finished"))
+    assert [(o.job_id, o.epoch) for o in bench.orders if isinstance(o, Launch)] == [(first, 2)]
+
+
+def test_a_restart_comes_to_the_same_state_and_orders_again_what_runs(bench: Bench) -> None:
+    jobs = [bench.submit(name=f"job-{n}").body["id"] for n in range(4)]
+    bench.do(Launched(jobs[0], 1))
+    before, ids = digest(bench.controller.scheduler), bench.controller.incarnation
+    for snapshot in (False, True):
+        if snapshot:
+            assert bench.writer.snapshot()
+        bench.restart()
+        assert digest(bench.controller.scheduler) == before
+        assert [(o.job_id, o.adopt_only) for o in bench.orders] == [(jobs[0], True), (jobs[1], False)]
+        assert bench.controller.incarnation != ids
+        bench.controller.check()
+    assert bench.submit().body["id"] not in jobs
+
+
+def test_a_replay_that_decides_otherwise_stops_the_start(bench: Bench) -> None:
+    bench.submit()
+    bench.store.close()
+    db = sqlite3.connect(bench.site.state / "store.db")
+    db.execute("UPDATE moments SET lines = replace(lines, '\"seats\":[0]', '\"seats\":[1]')")
+    db.commit()
+    db.close()
+    with pytest.raises(StoreProblem, match="other decisions"):
+        bench.restart()
+    bench.store = SqliteStore.open(bench.site.state)
+
+
+def test_a_digest_that_differs_stops_the_start_and_both_are_named(bench: Bench) -> None:
+    bench.submit()
+    bench.writer.snapshot()
+    db = bench.store._db
+    db.execute("UPDATE snapshots SET digest = 'ffff'")
+    with pytest.raises(StoreProblem, match=r"has digest .*, and ffff was stored"):
+        bench.restart()
+    bench.store = SqliteStore.open(bench.site.state)
+
+
+def test_a_cancelled_job_never_starts_again_and_its_late_end_is_taken(bench: Bench) -> None:
+    job = bench.submit(accelerators=2).body["id"]
+    launched(bench)
+    other = bench.submit(BOB, accelerators=2).body["id"]
+    (reply,) = bench.do(Request(Cancel(job), ANN))
+    assert reply is not None
+    assert reply.status == 200
+    bench.restart()
+    assert bench.state(job) == "cancelled"
+    assert {type(order).__name__ for order in bench.orders if order.job_id == job} == {"Launch", "Halt"}
+    bench.do(GangEnded(job, 1, "stopped"))
+    assert job not in bench.controller.rows
+    assert bench.state(other) in ("starting", "running")
+
+
+def test_others_jobs_answer_as_unknown_ones_and_only_owners_change_a_job(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    for action in (Cancel(job), Hold(job), Release(job), Change(job, {"weight": 2.0})):
+        unknown = type(action)(*("9-zzzzz", *([{"weight": 2.0}] if isinstance(action, Change) else [])))
+        foreign, absent = bench.do(Request(action, BOB), Request(unknown, BOB))
+        assert foreign == absent
+        assert foreign is not None
+        assert foreign.status == 404
+    viewer, held = bench.do(Request(Hold(job), type(ANN)("ann", "vision", "viewer")), Request(Hold(job), ADMIN))
+    assert viewer is not None
+    assert held is not None
+    assert (viewer.status, held.status) == (403, 200)
+
+
+def test_a_held_job_waits_until_it_is_released(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    launched(bench)
+    bench.do(Request(Hold(job), ANN))
+    assert bench.state(job) == "held"
+    bench.do(GangEnded(job, 1, "stopped"))
+    bench.restart()
+    assert bench.orders == []
+    bench.do(Request(Release(job), ANN))
+    assert [(o.job_id, o.epoch) for o in bench.orders] == [(job, 2)]
+    bench.do(Request(Hold(job), ANN), Request(Release(job), ANN))  # in one batch, in their order
+    assert bench.state(job) in ("pending", "starting")
+
+
+def test_a_follower_starts_after_its_job_and_is_cancelled_if_that_fails(bench: Bench) -> None:
+    first = bench.submit().body["id"]
+    launched(bench)
+    good = bench.submit(after=[first]).body["id"]
+    chained = bench.submit(after=[good]).body["id"]
+    assert bench.state(good) == "pending"
+    assert bench.orders == []
+    bench.restart()
+    bench.do(GangEnded(first, 1, "finished"))
+    assert [o.job_id for o in bench.orders] == [good]
+    bench.do(Launched(good, 1), GangEnded(good, 1, "failed", "exit code 1"))
+    assert (bench.state(good), bench.state(chained)) == ("failed", "cancelled")
+    assert bench.submit(after=["7-none"]).problems[0].field == "after"
+
+
+def test_a_failing_job_waits_longer_before_each_attempt_and_then_has_failed(bench: Bench) -> None:
+    job = bench.submit(retries=2).body["id"]
+    for attempt, wait in ((1, 1.0), (2, 2.0)):
+        bench.do(Launched(job, attempt), GangEnded(job, attempt, "failed", "exit code 1"))
+        assert bench.controller.due() == bench.clock.at + wait
+        assert bench.orders == []
+        bench.clock.at += wait
+        bench.do()
+        assert [(o.job_id, o.epoch) for o in bench.orders] == [(job, attempt + 1)]
+    bench.do(Launched(job, 3), GangEnded(job, 3, "failed", "exit code 1"))
+    assert bench.state(job) == "failed"
+    row = bench.store.job(job)
+    assert row is not None
+    assert "exit code 1" in row.reason
+
+
+def test_a_lost_supervisor_costs_no_attempt_and_a_fourth_one_ends_the_job(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    for epoch in range(1, 4):
+        bench.do(Launched(job, epoch), GangEnded(job, epoch, "lost", "its supervisor was killed"))
+        assert bench.state(job) == "starting"
+    bench.do(Launched(job, 4), GangEnded(job, 4, "lost", "its supervisor was killed"))
+    assert bench.state(job) == "failed"
+
+
+def test_reports_of_earlier_epochs_change_nothing_and_are_counted(bench: Bench) -> None:
+    job = bench.submit().body["id"]
+    bench.do(Launched(job, 1), GangEnded(job, 1, "lost"))
+    before = digest(bench.controller.scheduler)
+    bench.do(GangEnded(job, 1, "finished"), StepsSaved(job, 1, 5.0), Launched(job, 1), GangEnded(job, 7, "finished"))
+    assert digest(bench.controller.scheduler) == before
+    assert bench.controller.stale_reports == 4
+
+
+def test_a_job_that_finishes_while_it_is_stopped_does_not_run_again(bench: Bench) -> None:
+    job = bench.submit(accelerators=2).body["id"]
+    launched(bench)
+    bench.clock.at = 50.0
+    other = bench.submit(BOB, accelerators=2).body["id"]
+    bench.do(GangEnded(job, 1, "finished"))
+    bench.restart()
+    bench.do(Launched(other, 1), GangEnded(other, 1, "finished"))
+    assert bench.orders == []
+    assert bench.state(job) == "succeeded"
+
+
+def test_a_job_longer_than_its_limit_is_stopped(bench: Bench) -> None:
+    job = bench.submit(max_run_s=30).body["id"]
+    launched(bench)
+    bench.restart()
+    assert bench.controller.due() == 30.0
+    bench.clock.at = 30.0
+    bench.do()
+    assert [(type(o).__name__, o.job_id) for o in bench.orders] == [("Halt", job)]
+    assert bench.state(job) == "failed"
+
+
+def test_a_drained_node_gives_its_jobs_back_and_gets_none_until_it_is_resumed(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE.replace("{ cpu = 2 }", "{ cpu = 2 }\naccelerators_per_node = 1"))
+    job = bench.submit().body["id"]
+    launched(bench)
+    (refused,) = bench.do(Request(ChangeNode("cpu-0", "drain"), ANN))
+    assert refused is not None
+    assert refused.status == 403
+    (reply,) = bench.do(Request(ChangeNode("cpu-0", "drain", "new fans"), OPERATOR))
+    assert reply is not None
+    assert reply.body["moved"] == [job]
+    halt, launch = bench.orders
+    assert isinstance(halt, Halt)
+    assert halt.save
+    assert (launch.job_id, launch.seats) == (job, (1,))
+    bench.restart()
+    assert bench.controller.drained == {0: "new fans"}
+    bench.submit(accelerators=1)
+    assert bench.orders == []
+    bench.do(Request(ChangeNode("cpu-0", "resume"), OPERATOR))
+    assert len(bench.orders) == 1
+    bench.store.close()
+
+
+def test_a_length_that_is_not_declared_is_the_median_of_like_jobs_and_marked_as_estimated(bench: Bench) -> None:
+    for length in (10.0, 30.0, 80.0):
+        job = bench.submit(job_type="cnn").body["id"]
+        launched(bench)
+        bench.clock.at += length
+        bench.do(GangEnded(job, 1, "finished"))
+    bench.restart()
+    row = bench.controller.rows[bench.submit(job_type="cnn").body["id"]]
+    assert (row.estimated, row.total_steps) == (True, 30.0)
+    assert bench.controller.rows[bench.submit(job_type="other").body["id"]].total_steps == 3600.0
+
+
+def test_an_array_is_one_job_for_each_index_and_too_many_waiting_are_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE.replace("[cluster]", "max_pending_per_tenant = 4\n[cluster]"))
+    ids = bench.submit(array="3-6").body["ids"]
+    assert [row.array_index for row in map(bench.store.job, ids) if row is not None] == [3, 4, 5, 6]
+    assert bench.submit(array="0-3").status == 429
+    assert bench.submit(BOB, array="0-3").status == 201
+    bench.store.close()
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [({"accelerators": 3}, "accelerators"), ({"types": ["h100"]}, "types"), ({"tenant": "speech"}, "tenant"),
+     ({"after": ["1-x"]}, "after")],
+)  # fmt: skip
+def test_what_cannot_run_here_is_refused_with_its_field_and_changes_nothing(
+    bench: Bench, document: dict[str, object], field: str
+) -> None:
+    bench.do()
+    before = bench.store._db.execute("SELECT count(*) FROM moments").fetchone()
+    reply = bench.submit(**document)
+    assert (reply.status, [problem.field for problem in reply.problems]) == (422, [field])
+    assert bench.controller.rows == {}
+    assert bench.store._db.execute("SELECT count(*) FROM moments").fetchone() == before
+
+
+def test_a_changed_site_keeps_the_jobs_their_epochs_and_their_progress(bench: Bench) -> None:
+    jobs = [bench.submit(name=f"job-{n}").body["id"] for n in range(3)]
+    launched(bench)
+    bench.do(StepsSaved(jobs[0], 1, 7.0))
+    bench.restart(SITE.replace('"las"', '"fifo"').replace("quantum = 60", ""))
+    assert [bench.state(job) for job in jobs] == ["stopping", "stopping", "pending"]
+    assert {(o.job_id, type(o).__name__) for o in bench.orders} >= {(jobs[0], "Halt"), (jobs[1], "Halt")}
+    bench.do(*(GangEnded(job, 1, "stopped") for job in jobs[:2]))
+    bench.controller.check()
+    assert {(row.id, row.epoch, row.steps) for row in bench.controller.rows.values()} == {
+        (jobs[0], 2, 7.0), (jobs[1], 2, 0.0), (jobs[2], 0, 0.0)
+    }  # fmt: skip
+    bench.restart()
+    bench.controller.check()
+
+
+# ---- the store -------------------------------------------------------------------------------------------------------
+
+
+def test_two_services_do_not_share_a_store_and_the_holder_is_named(bench: Bench) -> None:
+    with pytest.raises(StoreProblem, match=r"another service uses this folder \(process \d+ on "):
+        SqliteStore.open(bench.site.state)
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "gone", "newer", "foreign"])
+def test_a_damaged_store_is_refused_and_never_replaced(bench: Bench, damage: str) -> None:
+    bench.submit()
+    bench.store.close()
+    path = bench.site.state / "store.db"
+    (bench.site.state / "operator.token").touch(mode=0o600)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    if damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "text":
+        path.write_bytes(b"no database at all" * 100)
+    elif damage == "gone":
+        path.unlink()
+    else:
+        db = sqlite3.connect(path)
+        db.execute(f"PRAGMA user_version = {VERSION + 1}" if damage == "newer" else "PRAGMA application_id = 7")
+        db.close()
+    content = path.read_bytes() if path.exists() else None
+    with pytest.raises(StoreProblem):
+        SqliteStore.open(bench.site.state)
+    assert (path.read_bytes() if path.exists() else None) == content
+    path.unlink(missing_ok=True)
+    (bench.site.state / "operator.token").unlink()
+    bench.store = SqliteStore.open(bench.site.state)
+
+
+def test_a_folder_that_others_may_read_is_refused(bench: Bench) -> None:
+    bench.store.close()
+    bench.site.state.chmod(0o755)
+    with pytest.raises(StoreProblem, match="chmod 700"):
+        SqliteStore.open(bench.site.state)
+    bench.site.state.chmod(0o700)
+    bench.store = SqliteStore.open(bench.site.state)
+
+
+def test_an_older_store_is_migrated_after_a_backup_and_a_half_migration_is_repeated(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = bench.submit().body["id"]
+    bench.store._db.execute("DROP INDEX jobs_by_tenant")
+    bench.store._db.execute("PRAGMA user_version = 1")
+    bench.store.close()
+
+    def fail(name: str) -> None:
+        if name == "migrate.half":
+            raise RuntimeError(name)
+
+    monkeypatch.setattr(store_module, "faultpoint", fail)
+    with pytest.raises(RuntimeError):
+        SqliteStore.open(bench.site.state)
+    monkeypatch.undo()
+    assert (bench.site.state / "store.version-1.backup.db").exists()
+    bench.restart()
+    assert bench.store._db.execute("PRAGMA user_version").fetchone()[0] == VERSION
+    assert bench.state(job) == "starting"
+
+
+def test_a_seat_with_two_holders_breaks_the_whole_turn(bench: Bench) -> None:
+    bench.submit()
+    job = bench.submit().body["id"]
+    row = bench.controller.rows[job]
+    row.seats = (0,)
+    turn = Turn(0.0, rows={job: row})
+    with pytest.raises(sqlite3.IntegrityError):
+        bench.store.commit(turn, bench.clock.stored(0.0))
+
+
+def test_a_changed_entry_of_the_audit_log_is_named(bench: Bench) -> None:
+    for _ in range(3):
+        bench.submit()
+    assert bench.store.problems() == []
+    bench.store._db.execute("UPDATE audit SET user = 'mallory' WHERE seq = 2")
+    assert bench.store.problems() == ["the audit log was changed at entry 2"]
+
+
+def test_ids_are_not_used_twice_though_an_older_store_is_put_back(bench: Bench, tmp_path: Path) -> None:
+    bench.submit()
+    bench.store.backup(tmp_path / "old.db")
+    later = bench.submit().body["id"]
+    bench.store.close()
+    from eunomia.service.store.backup import put_back
+
+    assert put_back(tmp_path / "old.db", bench.site.state) is not None
+    bench._open()
+    assert bench.submit().body["id"] != later

@@ -1,0 +1,79 @@
+"""Run times from history: causal, calibrated, better than chance only where there is something to learn."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from eunomia.throughputs.durations.judging import RunTimeScores, replay, score
+from eunomia.throughputs.durations.run_time_history import RunTimeHistory
+
+
+def tenants_of_steady_habits(jobs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Tenants whose run times differ by a factor of ten each, with a spread of 30 %."""
+    rng = np.random.default_rng(seed)
+    tenant = rng.integers(0, 4, jobs)
+    run_s = 60.0 * 10.0**tenant * np.exp(rng.normal(0, 0.3, jobs))
+    return np.cumsum(rng.exponential(3000, jobs)), run_s, [f"t{m}" for m in tenant]
+
+
+def test_tenants_are_distinguished_and_intervals_hold_what_they_say() -> None:
+    submitted, run_s, tenant = tenants_of_steady_habits(1500)
+    found = score(replay(submitted, run_s, tenant, [1] * 1500, [""] * 1500), run_s)
+    assert found.concordance > 0.85
+    assert 0.76 <= found.coverage80 <= 0.84
+    assert found.median_factor < 1.5
+
+
+def test_skill_vanishes_when_run_times_are_dealt_anew() -> None:
+    submitted, run_s, tenant = tenants_of_steady_habits(1500)
+    dealt = np.random.default_rng(5).permutation(run_s)
+    found = score(replay(submitted, dealt, tenant, [1] * 1500, [""] * 1500), dealt)
+    assert abs(found.concordance - 0.5) < 0.04
+
+
+def test_an_estimate_does_not_depend_on_what_ends_later() -> None:
+    submitted, run_s, tenant = tenants_of_steady_habits(300)
+    other = run_s.copy()
+    other[200:] *= 50.0
+    first, second = (replay(submitted, each, tenant, [1] * 300, [""] * 300) for each in (run_s, other))
+    assert first[:201] == second[:201]
+    assert first[201:] != second[201:]
+
+
+def test_before_any_job_has_ended_the_estimate_rests_on_none() -> None:
+    found = RunTimeHistory().submit("a", "t", 1, "", 0.0)
+    assert found.measurements == 0
+    assert found.low_s < found.median_s < found.high_s
+
+
+def test_a_job_that_never_ran_teaches_nothing() -> None:
+    history = RunTimeHistory()
+    history.submit("a", "t", 1, "", 0.0)
+    history.end("a", 0.0, 5.0)
+    assert history.submit("b", "t", 1, "", 6.0).measurements == 0
+
+
+def trace(path: Path) -> RunTimeScores:
+    with gzip.open(path, "rt") as file:
+        rows = [row for row in csv.DictReader(file) if int(row["gpus"]) > 0]
+    times = [datetime.fromisoformat(row["submit_time"]).timestamp() for row in rows]
+    run_s = np.maximum([float(row["run_time_s"]) for row in rows], 1.0)
+    users, sizes = [row["user"] for row in rows], [int(row["gpus"]) for row in rows]
+    return score(replay(np.array(times) - times[0], run_s, users, sizes, [""] * len(rows)), run_s)
+
+
+def test_venus_is_ordered_better_than_by_the_last_jobs_and_intervals_are_calibrated(reference: Path) -> None:
+    found = trace(reference / "traces/helios-venus/venus_status_15k.csv.gz")
+    assert found.concordance >= 0.715  # the last 20 jobs of a user and size: 0.69
+    assert 0.78 <= found.coverage80 <= 0.82
+
+
+def test_philly_is_ordered_better_than_by_the_last_jobs_and_intervals_are_calibrated(reference: Path) -> None:
+    found = trace(reference / "traces/philly/philly_status_first15k.csv.gz")
+    assert found.concordance >= 0.675  # the last 20 jobs of a user and size: 0.634
+    assert 0.78 <= found.coverage80 <= 0.82

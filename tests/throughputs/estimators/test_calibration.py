@@ -1,0 +1,115 @@
+"""Few measurements beside the catalogue: intervals hold the truth, and wrong measurements are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import eunomia
+from eunomia.cli.app import app
+from eunomia.inputs.problems import InvalidInput
+from eunomia.throughputs import load, read_table
+from eunomia.throughputs.estimators.calibration import calibrate
+from eunomia.throughputs.estimators.type_transfer import TransferFacts, TypeTransfer
+from eunomia.throughputs.measured import Measurements
+
+JOB = "ResNet-50 (batch size 64)"
+
+
+def one(rate: float, job: str = JOB, **more: float) -> Measurements:
+    return Measurements(
+        "mine.csv", {("v100", job, 1): rate} | {(type, job, 1): each for type, each in more.items()}, {}
+    )
+
+
+def test_a_measured_cell_keeps_its_rate_and_others_follow_its_level() -> None:
+    slow, fast = (calibrate(one(rate), ["a100-40gb"], [1, 2]) for rate in (4.0, 8.0))
+    by_cell = {(row.type, row.scale_factor): row for row in slow}
+    assert by_cell["v100", 1].median == 4.0
+    assert by_cell["a100-40gb", 1].median > 4.0
+    for a, b in zip(slow, fast, strict=True):
+        assert b.median > 1.3 * a.median
+        assert a.low < a.median < a.high
+
+
+def test_what_is_further_from_the_measurements_is_less_sure() -> None:
+    rows = {(row.type, row.scale_factor): row.high / row.low for row in calibrate(one(4.0), ["k80"], [1, 8])}
+    assert rows["v100", 1] < rows["v100", 8] < rows["k80", 8]
+    assert rows["v100", 1] < rows["k80", 1]
+
+
+def test_the_truth_on_other_types_is_mostly_within_the_interval(reference: Path) -> None:
+    measured = read_table(str(reference / "gavel" / "simulation_throughputs.json.gz"))
+    jobs = sorted({job for _, job, _ in measured.alone})
+    inside = []
+    for job in jobs:
+        rows = calibrate(one(measured.alone["v100", job, 1], job), ["p100", "k80"], [1])
+        inside += [row.low <= measured.alone[row.type, job, 1] <= row.high for row in rows if row.type != "v100"]
+    assert np.mean(inside) >= 0.7
+
+
+def test_a_wild_measurement_counts_little() -> None:
+    facts = TransferFacts(
+        family=np.arange(20), job_class=np.zeros(20, dtype=np.int64), has_expected=np.ones(20),
+        specs=np.zeros((2, 2)), type_group=np.arange(2), expected=np.zeros((20, 2)),
+    )  # fmt: skip
+    jobs, types = np.repeat(np.arange(20), 2), np.tile([0, 1], 20)
+    rates = np.exp(np.random.default_rng(1).normal(0, 0.05, 40))
+    clean, wild = TypeTransfer(facts), TypeTransfer(facts)
+    clean.learn(jobs, types, rates)
+    poisoned = rates.copy()
+    poisoned[7] *= 1e3
+    wild.learn(jobs, types, poisoned)
+    before, after = clean.estimate(), wild.estimate()
+    others = np.arange(20) != 3
+    assert (np.abs(np.log(after[0] / before[0])) < np.log(before[2] / before[1]))[others].all()
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        (one(0.0), "has a rate of 0, and a measurement is above 0"),
+        (one(4000.0), r"ResNet-50 .* on 1 v100 is a factor of [\d,]+ off its kind: is it in another unit"),
+        (one(4.0, "my model", p100=3.0, k80=5000.0), r"my model on 1 k80 is a factor of [\d,]+ off its kind"),
+        (Measurements("mine.csv", {("v1000", JOB, 1): 4.0}, {}), "not in the catalogue"),
+    ],
+)
+def test_wrong_measurements_are_refused(measured: Measurements, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        calibrate(measured, ["a100-40gb"], [1])
+
+
+def test_the_table_that_is_written_can_be_used_in_a_scenario(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(f"type,job_type,scale_factor,steps_per_s\nv100,{JOB},1,4.5\n")
+    out = tmp_path / "throughputs.csv"
+    words = ["calibrate", str(tmp_path / "mine.csv"), "--types", "k80", "--sizes", "1,2", "--out", str(out)]
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 0, ran.output
+    assert out.read_text().startswith("type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90\n")
+    assert load(str(out), ("v100", "k80")).solo_throughput(JOB, 1)[0] == 4.5
+    scenario = {
+        "cluster": {"accelerators": {"v100": 2, "k80": 2}},
+        "workload": {"generator": "poisson", "jobs": 5, "job_types": {JOB: 1.0}},
+        "throughputs": {"source": str(out)},
+    }
+    assert eunomia.simulate(scenario).summary["jobs_finished"] == 5
+    assert CliRunner().invoke(app, words).exit_code == 2  # it exists
+
+
+@pytest.mark.parametrize(("rate", "said"), [("-1", "at least 0"), ("nan", "finite"), ("fast", "finite")])
+def test_a_rate_that_is_no_rate_is_refused_with_its_line(tmp_path: Path, rate: str, said: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(f"type,job_type,scale_factor,steps_per_s\nv100,{JOB},1,{rate}\n")
+    with pytest.raises(InvalidInput, match=said):
+        read_table(str(path))
+
+
+def test_an_interval_without_its_rate_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    header = "type,job_type,scale_factor,steps_per_s,steps_per_s_p10,steps_per_s_p90"
+    path.write_text(f"{header}\nv100,{JOB},1,4,5,6\n")
+    with pytest.raises(InvalidInput, match="enclose its rate"):
+        read_table(str(path))
