@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eunomia.report.completion_text import APPS, Average, averages, count, how_many, joined, left_out, others
 from eunomia.report.content import ReportContent
-from eunomia.report.judgement import Judgement, comparisons, judge, tied
+from eunomia.report.judgement import JudgedDifference, comparisons, judge, tied
 from eunomia.report.number_format import Unit, shown
 from eunomia.report.seed_groups import SeedGroup, comparable, loads, seed_groups
 
@@ -208,7 +208,7 @@ def recommend(chosen: SeedGroup, ranked: Ranked, first: Sequence[SeedGroup], ave
     return text, _certainty(found, runner_up)
 
 
-def _certainty(found: Judgement | None, other: SeedGroup) -> str:
+def _certainty(found: JudgedDifference | None, other: SeedGroup) -> str:
     """Return how certain the advantage over `other` is."""
     if found is None:
         return ""

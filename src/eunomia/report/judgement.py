@@ -36,7 +36,7 @@ COLUMN_BY_MEASURE = {  # of jobs → what is averaged, or the quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class JudgedDifference:
     """The difference of one setting to another in one number; this ÷ other − 1, or this − other without a ratio."""
 
     change: float
@@ -57,7 +57,7 @@ class Judgement:
         return self.low is not None
 
 
-def judge(this: SeedGroup, other: SeedGroup, name: str) -> Judgement | None:
+def judge(this: SeedGroup, other: SeedGroup, name: str) -> JudgedDifference | None:
     """Return how `this` differs from `other`; None where one has no value."""
     a, b = this.mean(name), other.mean(name)
     if a is None or b is None:
@@ -70,14 +70,14 @@ def judge(this: SeedGroup, other: SeedGroup, name: str) -> Judgement | None:
         ends = (elementary.expm1(end) if relative and end is not None else end for end in (judged.low, judged.high))
         low, high = ends
         change = elementary.expm1(judged.mean) if relative else judged.mean
-        return Judgement(change=change, low=low, high=high, basis=f"{seeds} seeds", relative=relative)
+        return JudgedDifference(change=change, low=low, high=high, basis=f"{seeds} seeds", relative=relative)
     relative = a > 0 and b > 0
     change = a / b - 1 if relative else a - b
     ends_by_block = _resampled(this.runs[0], other.runs[0], name) if relative else None
     if ends_by_block is None:
-        return Judgement(change=change, low=None, high=None, basis="these jobs", relative=relative)
+        return JudgedDifference(change=change, low=None, high=None, basis="these jobs", relative=relative)
     low, high, basis = ends_by_block
-    return Judgement(change=change, low=low, high=high, basis=basis)
+    return JudgedDifference(change=change, low=low, high=high, basis=basis)
 
 
 def tied(a: SeedGroup, b: SeedGroup, name: str) -> bool:

@@ -1,7 +1,7 @@
 """The schedule as it was: each job starts when the trace says, on the type that the trace says, and runs to its end.
 
-No scheduler decides; the metrics hear the same events and decisions as those of a run, so that its figures stand beside
-those of policies.
+No scheduler decides; the metrics observe the same events and decisions as those of a run, so that its figures stand
+beside those of policies.
 """
 
 from __future__ import annotations

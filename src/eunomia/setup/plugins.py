@@ -46,8 +46,8 @@ class PluginLoader:
         if name not in points:
             names, parts = [*known, *points], name.split(",")
             fix = nearest(name, names) if names else self.fix
-            if len(parts) > 1 and set(parts) <= set(known):
-                fix = f"give one at a time: {' '.join(f'--{self.noun} {one}' for one in parts)}"
+            if len(parts) > 1 and set(parts) <= set(names):
+                fix = f"give one at a time: {' '.join(f'--{self.noun} {part}' for part in parts)}"
             raise self._refusal(where, name, f"there is no such {self.noun}", fix)
         cls: Callable[..., Any] | None = self._load(points[name].load, name)
         if cls is None or not self.fits(cls):
