@@ -38,7 +38,7 @@ def view_of(one: oracles.Instance, policy: Policy, **more: Any) -> View:
         "equal_share_throughput": alone_throughput(one.rate, one.size, one.capacity),
         "price": np.linspace(1.0, 3.0, types),
         "deadline": np.full(jobs, np.inf),
-        "lease": np.inf,
+        "longest_lease": np.inf,
         "tenant": np.arange(jobs) % 2,
         "tenants": tenants,
         **more,
@@ -278,7 +278,7 @@ class TestTotals:
 
     def test_a_lease_that_cannot_be_spared_makes_no_job_late(self) -> None:
         one = oracles.Instance(np.ones((2, 1)), np.ones(2), np.array([1.0]), np.ones(2), np.ones(2))
-        more = {"deadline": np.full(2, 200.0), "remaining": np.full(2, 100.0), "lease": 50.0}
+        more = {"deadline": np.full(2, 200.0), "remaining": np.full(2, 100.0), "longest_lease": 50.0}
         answer = decide("throughput_per_cost?objective=sum&deadlines=true", one, **more)
         assert not answer.late
         assert answer.x[:, 0].tolist() == pytest.approx([0.5, 0.5])
@@ -374,7 +374,7 @@ def gandiva_asked(
     """Return x (job, type) and the memory; jobs on one accelerator each, steps/s of 1 beside each other."""
     jobs, types = np.shape(throughput)
     one = oracles.Instance(np.array(throughput), np.ones(jobs), np.array(capacity), np.ones(jobs), np.ones(jobs))
-    policy, more = build("gandiva"), {"kind": np.zeros(jobs, int), "paired": np.ones((1, 1, types))}
+    policy, more = build("gandiva"), {"job_class": np.zeros(jobs, int), "packed_throughput": np.ones((1, 1, types))}
     seen = view_of(one, policy, **more)
     answer = policy.decide(seen if memory is None else View(**{**_parts(seen), "memory": memory}))
     assert isinstance(answer, Shares)

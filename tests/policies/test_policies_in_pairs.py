@@ -35,7 +35,7 @@ def decide(spelling: str, one: Instance, **more: Any) -> tuple[Shares, Floats]:
         "price": PRICE[:types],
         "remaining": np.full(jobs, 100.0),
         "deadline": np.full(jobs, np.inf),
-        "lease": np.inf,
+        "longest_lease": np.inf,
         "tenant": np.arange(jobs) % 2,
         "tenants": Tenants.of(["a", "b"], {"a": Tenant(1.0), "b": Tenant(2.0)}),
         **more,
