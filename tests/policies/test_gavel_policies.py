@@ -270,9 +270,9 @@ class TestTotals:
         prices = np.array([1.0, 9.0])  # a step costs more on the second type, where the job is faster
         more = {"remaining": np.array([1000.0]), "price": prices, "deadline": np.array([1000.0])}
         assert decide(spelling, one, **more).x[0].tolist() == pytest.approx([1.0, 0.0])
-        early = decide(spelling, one, **more, lease=500.0)
+        early = decide(spelling, one, **more, longest_lease=500.0)
         assert float((early.x @ one.rate.T)[0, 0]) == pytest.approx(1000 / 500)
-        last = decide(spelling, one, **more, lease=2000.0)  # it ends before the deadline only if it runs from now on
+        last = decide(spelling, one, **more, longest_lease=2000.0)  # it ends before the deadline only if it runs from now on
         assert last.x[0].tolist() == pytest.approx([0.0, 1.0])
         assert not last.late
 
