@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,8 +10,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-from eunomia.service.client import Address, Client
 
 HERE = Path(__file__).parent
 COUNT = "import time, os\nfor n in range({}):\n    print('step', n, flush=True); time.sleep(1)"
@@ -27,10 +26,15 @@ def main() -> int:
     try:
         assert serving.stdout is not None
         url = serving.stdout.readline().split()[-1]
-        client = Client(Address(f"unix:{folder / 'state' / 'service.sock'}"))
-        for tenant, length in (("vision", 120), ("speech", 90), ("vision", 30), ("speech", 20), ("language", 15)):
-            command = ["python", "-c", COUNT.format(length)]
-            client.submit({"command": command, "name": f"{tenant}-{length}s", "tenant": tenant, "duration_s": length})
+        jobs = [
+            {"command": ["python", "-c", COUNT.format(length)], "name": f"{tenant}-{length}s", "tenant": tenant,
+             "duration_s": length}
+            for tenant, length in (("vision", 120), ("speech", 90), ("vision", 30), ("speech", 20), ("language", 15))
+        ]  # fmt: skip
+        (folder / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in jobs))
+        socket = f"unix:{folder / 'state' / 'service.sock'}"
+        submit = [sys.executable, "-m", "eunomia", "submit", "--file", "jobs.jsonl", "--url", socket]
+        subprocess.run(submit, cwd=folder, check=True)
         print(f"The dashboard is at {url}/; the token to log in is in {folder / 'state' / 'operator.token'}.")
         print(f"Try: EUNOMIA_STATE={folder / 'state'} eunomia jobs --watch    Ctrl-C ends it.", flush=True)
         return serving.wait()

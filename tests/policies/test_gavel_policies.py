@@ -272,9 +272,7 @@ class TestTotals:
         assert decide(spelling, one, **more).x[0].tolist() == pytest.approx([1.0, 0.0])
         early = decide(spelling, one, **more, longest_lease=500.0)
         assert float((early.x @ one.rate.T)[0, 0]) == pytest.approx(1000 / 500)
-        last = decide(
-            spelling, one, **more, longest_lease=2000.0
-        )  # it ends before the deadline only if it runs from now on
+        last = decide(spelling, one, **more, longest_lease=2000.0)  # in time only if it runs from now on
         assert last.x[0].tolist() == pytest.approx([0.0, 1.0])
         assert not last.late
 

@@ -15,6 +15,7 @@ from eunomia.model.arrays import Bools, Floats
 ABSENT = ("", "Unknown", "None", "(null)", "N/A", "INVALID")  # words for "no time"
 MOST_HOSTS = 100_000  # of one list: beyond any cluster
 _SPAN = r"^(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)(?:\.\d+)?$"
+_THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _GIB = {"": 2.0**30, "K": 2.0**20, "M": 2.0**10, "G": 1.0, "T": 2.0**-10, "P": 2.0**-20}  # units of a GiB
 _SHARES = ("shard", "mps")
 
@@ -79,7 +80,7 @@ def _resources(total: int, count_by_type: dict[str, int], shares: int, cpus: flo
 def _amount(text: str) -> float:
     """Return a count, which may end in a unit of thousands; 0 for none."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)", text)
-    return 0.0 if found is None else float(found[1]) * 1000.0 ** " KMGT".index(found[2] or " ")
+    return 0.0 if found is None else float(found[1]) * _THOUSANDS[found[2]]
 
 
 def parse_memory_gib(text: str) -> float:

@@ -43,7 +43,7 @@ from eunomia.model.taxonomy import Taxonomy
 from eunomia.model.view import View
 from eunomia.placement.free_capacity import FreeCapacity
 from eunomia.placement.grants_builder import FREE, held_by
-from eunomia.policies.grants.astraea.phases import DecisionBudget, Terms
+from eunomia.policies.grants.astraea.phases import AstraeaTerms, DecisionBudget
 from eunomia.policies.grants.astraea.selection import (
     FAIR,
     KEYS,
@@ -130,7 +130,7 @@ class Astraea:
         may_end = (
             fresh(view, seen, leased_at, self.delay_s) if self.selection in FAIR and self.quota == "fair" else NO_INTS
         )
-        terms = Terms(self.quota, self.block, _lease(view), self.lend)
+        terms = AstraeaTerms(self.quota, self.block, _lease(view), self.lend)
         decision = DecisionBudget(view, seen, self._keys(view), starving & seen.competes, may_end, terms)
         decision.decide()
         job = np.array(sorted(decision.placed), dtype=np.int64)

@@ -47,7 +47,7 @@ from eunomia.policies.grants.astraea.tenant_order import TenantOrder, wishes
 MINIMUM_PART = 0.2  # of its quota: a tenant that holds less comes first
 
 
-class Terms(NamedTuple):
+class AstraeaTerms(NamedTuple):
     """The parameters of a decision."""
 
     quota: str
@@ -65,7 +65,7 @@ class DecisionBudget:
     keys: Keys  # (job,) each
     starving: Bools  # (job,)
     fresh: Ints  # jobs whose leases may end early
-    terms: Terms
+    terms: AstraeaTerms
     placed: dict[int, int] = field(default_factory=dict)  # job -> type
     stopped: list[int] = field(default_factory=list)
 
