@@ -35,7 +35,7 @@ def _info(name: str, needs: set[str], **more: dict[str, float]) -> PolicyInfo:
         technique="greedy",
         paper="Qiao et al., Pollux, OSDI 2021 (its simulator)",
         needs=_SEATS | needs,
-        memory_columns=more.get("remembers", {}),
+        memory_columns=more.get("memory_columns", {}),
     )
 
 
