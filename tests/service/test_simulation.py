@@ -281,7 +281,7 @@ BUGS = (
     failures_free_no_seat, outbox_is_never_emptied, ids_begin_again, half_a_list_is_accepted,
     a_node_that_is_drained_keeps_its_seats, digests_are_of_nothing,
 )  # fmt: skip
-TRIES = 12  # seeds
+TRIES = 40  # seeds
 
 
 @pytest.mark.slow
