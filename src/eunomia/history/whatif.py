@@ -173,7 +173,8 @@ def describe(found: WhatIf) -> str:
     """Return the answer in one sentence: what changes, for which tenants, and how sure that is."""
     jct, weeks = found.jct, described(found.periods)
     waits = [float(np.mean([run.all.wait_mean_s for run in runs])) for runs in (found.before, found.after)]
-    wait = f"the mean wait is {duration(waits[1])} instead of {duration(waits[0])}"
+    before, after = map(duration, waits)
+    wait = f"the mean wait is {after} instead of {before}" if before != after else f"the mean wait stays at {after}"
     if jct.low is None or jct.high is None:
         head = f"jobs are done {sooner(jct.mean)} on average (one period, so no interval)"
     elif jct.is_real:
