@@ -83,7 +83,7 @@ def test_spot_prices_of_the_catalogue_are_not_mixed_with_others(scenario: Write,
         (("--budget-usd", "0"), "must be above 0"),
         (("--budget-usd", "1e6", "--only", "a40"), "has no price"),
         (("--budget-usd", "1e6", "--price", "abacus=5"), "no such accelerator type"),
-        (("--budget-usd", "1e6", "--price", "h100=free"), "must be TYPE=USD"),
+        (("--budget-usd", "1e6", "--price", "h100=free"), "must be TYPE=X with X above 0"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eunomia.cli.errors import handle_errors
-from eunomia.cli.options import JsonOption
+from eunomia.cli.options import JsonOption, numbers_by_type
 
 if TYPE_CHECKING:
     from eunomia.history.importing import Imported
@@ -80,7 +80,12 @@ def slurm(
             lambda: read_history(files, tenant=tenant, requeues=requeues, gres=gres),
             () if nodes is None else read_named(nodes, gres=gres),
             out,
-            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            {
+                "unnamed": type_,
+                "keep_types": keep_types,
+                "mix": mix,
+                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
+            },
             force=force,
             as_json=as_json,
         )
@@ -116,7 +121,12 @@ def kubernetes(
             lambda: read_history(files, tenant=tenant),
             read_named(files if nodes is None else [nodes], needed=nodes is not None),
             out,
-            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            {
+                "unnamed": type_,
+                "keep_types": keep_types,
+                "mix": mix,
+                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
+            },
             force=force,
             as_json=as_json,
         )
@@ -150,7 +160,12 @@ def ray(
             lambda: read_history(files, tenant=tenant),
             read_named(files if nodes is None else [nodes], needed=nodes is not None),
             out,
-            {"unnamed": type_, "keep_types": keep_types, "mix": mix, "speeds": _speeds(speed or [])},
+            {
+                "unnamed": type_,
+                "keep_types": keep_types,
+                "mix": mix,
+                "speeds": numbers_by_type("--speed", speed, most=1e6, example="h100=3"),
+            },
             force=force,
             as_json=as_json,
         )
@@ -205,20 +220,3 @@ def _show(imported: Imported) -> None:
         print(f"assumed: {printable(sentence)}")
     if imported.unread:
         print(f"fields not read: {printable(', '.join(imported.unread))}")
-
-
-def _speeds(options: Sequence[str]) -> dict[str, float]:
-    """Return the speeds that `--speed h100=3` gives. Raises InvalidInput for anything else."""
-    from eunomia.inputs.problems import refused
-
-    speeds = {}
-    for option in options:
-        name, _, number = option.rpartition("=")
-        try:
-            speeds[name] = float(number)
-        except ValueError:
-            speeds[name] = 0.0
-        if not name or not 0 < speeds[name] < 1e6:
-            rule, fix = "must be TYPE=X with X above 0 and below a million", "write for example --speed h100=3"
-            raise refused("command line", "--speed", option, rule, fix)
-    return speeds

@@ -77,3 +77,23 @@ def with_default_formats(words: list[str]) -> list[str]:
         if word == "--charts" and not FORMATS.fullmatch(words[i + 1] if i + 1 < len(words) else ""):
             filled.append("png,svg")
     return filled
+
+
+def numbers_by_type(option: str, texts: Sequence[str] | None, *, most: float, example: str) -> dict[str, float]:
+    """Return what an option such as `--price h100=32000` gives for accelerator types.
+
+    Raises InvalidInput for anything else than a type and a number above 0 and below `most`.
+    """
+    from eunomia.inputs.problems import refused
+
+    found = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            found[name] = 0.0
+        if not name or not 0 < found[name] < most:
+            rule = f"must be TYPE=X with X above 0 and below {most:g}"
+            raise refused("command line", option, text, rule, f"write for example {option} {example}")
+    return found

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eunomia.cli.errors import FAILED, INTERRUPTED, handle_errors
-from eunomia.cli.options import JsonOption, ScenarioArgument
+from eunomia.cli.options import JsonOption, ScenarioArgument, numbers_by_type
 from eunomia.cli.whatif import JobsOption, RunLines, cores
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def plan(
 
         if not 0 < budget_usd < 1e12:
             raise refused("command line", "--budget-usd", budget_usd, "must be above 0", "give US$, such as 500000")
-        today, prices = load_scenario(scenario), _prices(price or [])
+        today, prices = load_scenario(scenario), numbers_by_type("--price", price, most=1e12, example="h100=32000")
         try:
             with opened(out, jobs or cores(), RunLines()) as runs:
                 found = plan_purchase(
@@ -78,23 +77,6 @@ def plan(
         else:
             _show(found)
             print(f"report: {out / PAGE}")
-
-
-def _prices(options: Sequence[str]) -> dict[str, float]:
-    """Return the prices that `--price h100=32000` gives. Raises InvalidInput for anything else."""
-    from eunomia.inputs.problems import refused
-
-    prices = {}
-    for option in options:
-        name, _, number = option.rpartition("=")
-        try:
-            prices[name] = float(number)
-        except ValueError:
-            prices[name] = 0.0
-        if not name or not 0 < prices[name] < 1e12:
-            rule, fix = "must be TYPE=USD, above 0", "write for example --price h100=32000"
-            raise refused("command line", "--price", option, rule, fix)
-    return prices
 
 
 def _show(found: Purchase) -> None:

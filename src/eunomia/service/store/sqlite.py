@@ -209,11 +209,6 @@ class SqliteStore:
     def _set(self, db: sqlite3.Connection, key: str, value: str) -> None:
         db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
-    def set_meta(self, key: str, value: str) -> None:
-        """Store a fact about the service durably."""
-        with self.transaction() as db:
-            self._set(db, key, value)
-
     def add_snapshot(self, seq: int, digest: str, wake: float, content: bytes) -> None:
         """Store a snapshot of the state after moment `seq`; the last two are kept."""
         with self.transaction() as db:
