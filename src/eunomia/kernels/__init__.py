@@ -16,6 +16,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from inspect import signature
 from time import perf_counter
 from typing import Any, TypeVar, cast
@@ -48,6 +49,7 @@ class Process:
         self.interpreted_s = 0.0
         self.compiling_s = 0.0  # including loading from the cache
         self.is_announced = False
+        self.is_background = False  # compiles ahead for others at a low priority, so they never wait for it
 
 
 PROCESS = Process()
@@ -202,7 +204,7 @@ class Kernel:
         collects = gc.isenabled()
         gc.disable()  # numba makes many objects and little garbage: looking for it takes a tenth of the time
         try:
-            with compile_lock():
+            with nullcontext() if PROCESS.is_background else compile_lock():
                 result = self.dispatcher(*args)
         finally:
             if collects:
