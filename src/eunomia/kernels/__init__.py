@@ -30,7 +30,7 @@ from eunomia.kernels.reach import reached_kernels, source_hash
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Estimates of what a kernel costs; `python -m benchmarks.first_call --costs` measures them.
-COMPILING_S_PER_BYTE = 5e-4  # of the bytecode of all kernels that it reaches
+COMPILING_S_PER_BYTE = 8e-4  # of the bytecode of all kernels that it reaches
 LOADING_S = 0.005  # from the cache
 IMPORTING_S = 0.3  # numba
 INTERPRETING_S_PER_ELEMENT = 1e-6  # lower bound for an interpreted call, per element of its arrays
