@@ -245,6 +245,7 @@ class DetachedGangs:
         first, *rest = order.spec["command"]
         folder = gang.folder
         seats = [(str(self._workdir / "seats" / f"{seat}.lock"), order.shared) for seat in sorted(order.seats)]
+        per_accelerator = order.spec.get("processes") == "per_accelerator"
         return {
             "command": [sys.executable if first == "python" else first, *rest],
             "lease": str(folder.lease),
@@ -255,6 +256,7 @@ class DetachedGangs:
             "epoch": gang.epoch,
             "grace_s": gang.grace_s,
             "detached": True,
+            **({"processes": len(order.seats)} if per_accelerator else {}),
             "locks": [(str(folder.path / "job.lock"), False), *seats],
         }
 
