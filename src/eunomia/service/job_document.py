@@ -68,6 +68,9 @@ class JobDocument(Section):
     max_accelerators: Size | None = Field(default=None, description="largest gang at which it may run")
     cpus: NotNegative = Field(default=0.0, description="CPUs of the gang")
     memory_gib: NotNegative = Field(default=0.0, description="memory of the gang in GiB")
+    accelerator_memory_gib: Annotated[Finite, Field(gt=0, le=1e6)] | None = Field(
+        default=None, description="memory that it needs on each accelerator in GiB; left out: what like jobs have used"
+    )
     after: Annotated[tuple[str, ...], Field(strict=False, max_length=1000)] = Field(
         default=(), description="ids of jobs that must succeed first"
     )

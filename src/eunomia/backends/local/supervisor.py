@@ -19,6 +19,7 @@ import json
 import math
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -28,6 +29,7 @@ from typing import Any, NoReturn
 POLL_S = 0.2  # of the lease and progress files
 REAP_S = 0.02  # between checks for killed processes
 CANNOT_START = 127
+UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
 DIE_WITH_PARENT, SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -66,6 +68,7 @@ class Supervisor:
             self.report_progress()
             self.enforce()
             self.reap()
+            self.rotate_log()
         self.kill_remaining()
         self.report_progress()
         if self.code == 0 and self.spec.get("detached"):
@@ -77,13 +80,17 @@ class Supervisor:
         write_whole(self.spec["exit"], json.dumps(record))
 
     def may_launch(self) -> bool:
-        """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile."""
+        """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile.
+
+        Also one that was stopped waits for the job: its end says that no earlier gang of the job runs.
+        """
         self.write_record(launched=False)
         handles = [(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), shared) for path, shared in self.spec["locks"]]
         while not all(locked(handle, shared) for handle, shared in handles):
             self.wait(REAP_S)
             self.read_lease()
-            if self.kill_at < math.inf or time.monotonic() >= self.end:
+            has_ended = self.kill_at < math.inf or time.monotonic() >= self.end
+            if has_ended and locked(*handles[0]):  # that of the job
                 self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
                 self.write_exit()
                 return False
@@ -95,9 +102,11 @@ class Supervisor:
             return False
         return True
 
-    def write_record(self, *, launched: bool) -> None:
+    def write_record(self, *, launched: bool, unkillable: bool = False) -> None:
         pid = os.getpid()
         record = {"pid": pid, "start": start_time(pid), "epoch": self.spec["epoch"], "launched": launched}
+        if unkillable:
+            record["unkillable"] = True
         write_whole(self.spec["record"], json.dumps(record))
 
     def tell(self, byte: bytes) -> None:
@@ -156,8 +165,8 @@ class Supervisor:
         for pid in sorted(self.running):
             try:
                 os.killpg(pid, number)
-            except ProcessLookupError:
-                with contextlib.suppress(ProcessLookupError):  # it has ended; see `reap`
+            except (ProcessLookupError, PermissionError):  # no group yet, or only of another user's processes
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; see `reap`
                     os.kill(pid, number)
 
     def reap(self) -> bool:
@@ -184,13 +193,27 @@ class Supervisor:
     def kill_remaining(self) -> None:
         """Kill all remaining descendants."""
         for pid in self.pids:
-            with contextlib.suppress(ProcessLookupError):  # an empty group
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # an empty group, or another user's
                 os.killpg(pid, signal.SIGKILL)
+        deadline = time.monotonic() + UNKILLABLE_S
         while self.reap():
             for pid in descendants(os.getpid()):
-                with contextlib.suppress(ProcessLookupError):  # it has ended
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
                     os.kill(pid, signal.SIGKILL)
+            if time.monotonic() >= deadline and self.spec.get("detached"):
+                deadline = math.inf
+                self.write_record(launched=True, unkillable=True)
+                self.tell(b"U")
             time.sleep(REAP_S)
+
+    def rotate_log(self) -> None:
+        """Keep the end of a log that is too long beside it, and begin again; all processes append to the same file."""
+        limit = self.spec.get("log_bytes", 0)
+        if limit and (size := os.fstat(2).st_size) > limit:
+            with open(self.spec["log"], "rb") as old, open(f"{self.spec['log']}.1", "wb") as kept:
+                old.seek(size - limit)
+                shutil.copyfileobj(old, kept)
+            os.ftruncate(2, 0)
 
     def report_progress(self) -> None:
         stamp = _file_state(self.spec["progress"])
