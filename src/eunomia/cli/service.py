@@ -13,6 +13,7 @@ from eunomia.cli.options import JsonOption
 from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, drain, nodes, resume, tenants
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
+from eunomia.cli.service_site import site_app
 from eunomia.cli.service_store import store_app
 
 
@@ -52,4 +53,5 @@ def add_service_commands(app: typer.Typer) -> None:
         app.command()(command)
     app.command("queue", help="List jobs, the newest first: another name of `jobs`.")(jobs)
     app.add_typer(token_app, name="token")
+    app.add_typer(site_app, name="site")
     app.add_typer(store_app, name="store")
