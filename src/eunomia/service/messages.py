@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from eunomia.backends.reports import Report
+from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
@@ -82,7 +83,15 @@ class ChangeNode:
     reason: str = ""
 
 
-Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode
+@dataclass(frozen=True, slots=True)
+class ChangeTenant:
+    """Give a tenant other options."""
+
+    name: str
+    tenant: Tenant
+
+
+Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +140,5 @@ class Halt:
 Order: TypeAlias = Launch | Halt
 Input: TypeAlias = Request | Report
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order", "Principal",
-           "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "Halt", "Hold", "Input", "Launch", "Order",
+           "Principal", "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip

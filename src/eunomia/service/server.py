@@ -18,13 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.local.detached_gangs import DetachedGangs
+from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
+from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.site import Site
+from eunomia.service.messages import Principal
+from eunomia.service.site import Site, load_site
+from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.store import SqliteStore
-from eunomia.service.store.sqlite import Reader
+from eunomia.service.store.reader import Reader
 from eunomia.service.writer import MonotonicClock, Writer, recover
 
 PIP = 'pip install "eunomia[service]"'
@@ -74,12 +78,14 @@ def start(site: Site) -> RunningService:
     """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
     store = SqliteStore.open(site.state)
     try:
+        site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
         controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
         writer = Writer(controller, store, clock)
         world = DetachedGangs(
             site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
-            forked=lambda: faultpoint("launch.forked"),
+            forked=lambda: faultpoint("launch.forked"), driver=_driver(site),
+            log_bytes=int(site.service.log_mib * 2**20),
         )  # fmt: skip
         writer.world = world
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
@@ -90,6 +96,17 @@ def start(site: Site) -> RunningService:
     world.start()
     thread.start()
     return RunningService(site, store, writer, world, thread)
+
+
+def _driver(site: Site) -> DeviceDriver | None:
+    """Return the driver that says who uses the accelerators; None where there is none to ask."""
+    if all(name == NO_DEVICE for name in site.setup.topology.types):
+        return None
+    try:
+        return NvidiaDriver()
+    except OSError as error:
+        _log.warning("processes of others on the accelerators are not noticed: %s", error)
+        return None
 
 
 def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = False) -> int:
@@ -126,7 +143,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
     service = Service(
-        site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
     )  # fmt: skip
     service.notifier.bind()
@@ -152,6 +169,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     serving = asyncio.create_task(_run_server(server, sockets))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
@@ -176,6 +194,17 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
 def _prune(writer: Writer) -> int:
     """Remove the jobs that ended long ago."""
     return writer.store.prune(writer.clock.now() - writer.controller.site.service.history_days * 86_400)
+
+
+def _reread(writer: Writer) -> None:
+    """Apply the site file as it is now."""
+    try:
+        site = load_site(writer.controller.site.path)
+        change = apply_site(writer, site, Principal("SIGHUP", "-", "operator"), "signal")
+    except ValueError as error:
+        _log.error("the site is not changed: %s", error)
+    else:
+        _log.info("the site is changed: %s", "; ".join(change.lines) or "nothing differs")
 
 
 async def _run_server(server: Any, sockets: list[socket.socket]) -> None:
