@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
 
 from eunomia.core.asking import Asks
 from eunomia.core.belief import Belief
@@ -77,6 +79,19 @@ class Scheduler:
         if self._checked:
             mechanism.check()
         return decisions
+
+    def copy(self) -> Scheduler:
+        """Return a scheduler with the same state that knows nothing of what happens to this one from now on.
+
+        Jobs, topology, speeds and what else never changes are shared. The last events, which only messages name, are
+        not copied.
+        """
+        belief = self.belief
+        shared: list[Any] = [*self.state.submitted, *belief.estimates.values(), self.state.topology, belief.speeds]
+        shared += [self.info, self._sched.comes_again]
+        memo: dict[int, Any] = {id(one): one for one in shared}
+        memo[id(self._history)] = deque[Happened](maxlen=MOMENTS)
+        return deepcopy(self, memo)
 
     # ---- many moments at once ----------------------------------------------------------------------------------
 
