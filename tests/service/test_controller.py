@@ -10,11 +10,10 @@ from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 
 from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
 from eunomia.records.scheduler_snapshot import digest
-from eunomia.service.controller import Turn
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
-from eunomia.service.store import SqliteStore, StoreProblem
-from eunomia.service.store import sqlite as store_module
+from eunomia.service.store import SqliteStore, StoreProblem, opening
 from eunomia.service.store.schema import VERSION
+from eunomia.service.turn import Turn
 
 
 def launched(bench: Bench) -> list[str]:
@@ -357,7 +356,7 @@ def test_an_older_store_is_migrated_after_a_backup_and_a_half_migration_is_repea
         if name == "migrate.half":
             raise RuntimeError(name)
 
-    monkeypatch.setattr(store_module, "faultpoint", fail)
+    monkeypatch.setattr(opening, "faultpoint", fail)
     with pytest.raises(RuntimeError):
         SqliteStore.open(bench.site.state)
     monkeypatch.undo()

@@ -24,7 +24,7 @@ from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore
-from eunomia.service.store.sqlite import Reader
+from eunomia.service.store.reader import Reader
 from eunomia.service.writer import MonotonicClock, Writer, recover
 
 PIP = 'pip install "eunomia[service]"'

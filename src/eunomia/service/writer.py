@@ -23,13 +23,15 @@ from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
-from eunomia.service.controller import Controller, Turn, core_job
+from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.live_jobs import core_job
 from eunomia.service.messages import Input, Order, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore, StoreProblem
-from eunomia.service.store.sqlite import StoredClock
+from eunomia.service.store.schema import StoredClock
+from eunomia.service.turn import Turn
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments
