@@ -31,8 +31,9 @@ def draw_totals(scheduler: Scheduler, at: float, futures: int, seed: int) -> Flo
     if len(rows) == 0:
         return found
     rng = np.random.default_rng(seed)
-    place = np.argsort(rng.random((futures, len(rows))), axis=0, kind="stable")
-    level = (place + rng.random((futures, len(rows)))) / futures  # P(total > x | total > done)
+    draws = rng.random((len(rows), 2, futures))  # a further job changes no draw of those before it
+    place = np.argsort(draws[:, 0], axis=1, kind="stable").T
+    level = (place + draws[:, 1].T) / futures  # P(total > x | total > done)
     alpha, beta = total[rows], steepness[rows]
     past = 1.0 + elementary.power(done[rows] / alpha, beta)
     drawn = alpha * elementary.power(np.maximum(past / np.maximum(level, 1e-9) - 1.0, 1e-300), 1.0 / beta)

@@ -15,7 +15,7 @@ from eunomia.forecasts.drawn_run_times import draw_totals
 from eunomia.forecasts.later_arrivals import draw_arrivals
 from eunomia.forecasts.queue_futures import FixedQueue
 from eunomia.model.arrays import Bools, Floats, Ints
-from eunomia.model.decisions import Decision, SetTimer, Start, Starts
+from eunomia.model.decisions import Decision, Start, Starts
 from eunomia.model.events import JobFinished, Moment
 from eunomia.model.job_lifecycle import Stage
 from eunomia.model.moment_batch import MomentBatch
@@ -67,21 +67,21 @@ def play_futures(
     arrivals: bool = False,
     budget_s: float = math.inf,
     only: Ints | None = None,
+    totals: Floats | None = None,
 ) -> Futures:
-    """Play the futures, in at most `budget_s` seconds of CPU time; the first is played for as long as that at least.
+    """Play the futures, in about `budget_s` seconds of CPU time, in which the first is cut if it takes longer.
 
     With `arrivals` each tenant goes on submitting jobs like those that it submitted before. `only`: play until these
-    rows have finished. Nothing of `present` changes. With the same seed every future has the same run times whatever
-    else differs, so that futures of two clusters can be compared one by one.
+    rows have finished. `totals` are the total steps of each job in each future, (future, row), else they are drawn.
+    Nothing of `present` changes.
     """
     begun = time.process_time()
     scheduler, at = present.scheduler, present.at
-    totals = draw_totals(scheduler, at, futures, seed)
+    totals = draw_totals(scheduler, at, futures, seed) if totals is None else totals
     if not arrivals and (totals == totals[0]).all():
         totals = totals[:1]
-    queue = None if arrivals or present.resumes_at or present.follows else FixedQueue.of(
-        scheduler, present.policy, at
-    )  # fmt: skip
+    is_plain = not (arrivals or present.resumes_at or present.follows)
+    queue = FixedQueue.of(scheduler, present.policy, at) if is_plain else None
     played: list[tuple[Floats, Floats]] = []
     complete, template = True, None
     for number, total in enumerate(totals):
@@ -202,11 +202,3 @@ class _Bounded:
                 self.was_cut = True
                 return
             yield moment
-
-
-def next_wake(decisions: Sequence[Decision], before: float) -> float:
-    """Return when the scheduler wants to be called after these decisions."""
-    for decision in decisions:
-        if isinstance(decision, SetTimer):
-            before = decision.at
-    return before

@@ -117,6 +117,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
 async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
     import uvicorn
 
+    from eunomia.service.forecasts import Forecasts
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
     from eunomia.service.http.dashboard import page_routes
@@ -128,6 +129,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     service = Service(
         site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify
@@ -150,6 +152,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
+    noting = asyncio.create_task(service.forecasts.note_regularly())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     while not server.started and not serving.done():
@@ -169,6 +172,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)
     await serving
+    noting.cancel()
+    service.forecasts.close()
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
 

@@ -148,7 +148,7 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
         if problems:
             raise _differs(store, "; ".join(problems))
     for seq, lines, stored_digest in store.moments(last):
-        moment = _moment(lines)
+        moment = logged_moment(lines)
         if any(isinstance(event, TimerFired) for event in moment.events):
             wake = float("inf")
         decisions = scheduler.handle(moment)
@@ -163,7 +163,8 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
     return last, wake
 
 
-def _moment(lines: str) -> Moment:
+def logged_moment(lines: str) -> Moment:
+    """Return the moment of stored lines."""
     line = json.loads(lines.partition("\n")[0])
     return Moment(float(line["at"]), from_json(line["events"]))
 
@@ -223,7 +224,7 @@ def record_header(store: SqliteStore, site: Site) -> tuple[dict[str, Any], int]:
         rule = "jobs were live when the site was last changed, so a record could not begin there"
         raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
     first = int(store.meta("era") or 0)
-    events = (event for _, lines, _ in store.moments(first) for event in _moment(lines).events)
+    events = (event for _, lines, _ in store.moments(first) for event in logged_moment(lines).events)
     jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
     setup = replace(site.setup, jobs=tuple(jobs))
     return setup.record_header(), first

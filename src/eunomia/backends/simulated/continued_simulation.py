@@ -35,7 +35,8 @@ def _predict_ends(gangs: Array, heap: Array, counts: Ints, next_end: Floats, row
 class ContinuedSimulation(Simulation):
     """Plays on from time `at`; `timer` is when the scheduler wants to be called, inf = not.
 
-    Progress so far is as the scheduler believes it. `coming` are jobs that are submitted later. `fork` returns a simulation that can be played, with other total steps, which costs a copy of its arrays.
+    Progress so far is as the scheduler believes it. `coming` are jobs that are submitted later. `fork` returns
+    a simulation that can be played, with other total steps, which costs a copy of its arrays.
 
     Raises InvalidInput for a scheduler whose rows are not in the order of submission.
     """
@@ -123,9 +124,9 @@ class ContinuedSimulation(Simulation):
         events = super()._happen_now()
         if self._follows:
             ended = {self._register.row(event.job_id) for event in events if isinstance(event, JobFinished)}
-            for row, before in list(self._follows.items()):
-                before -= ended
-                if not before:
+            for row in list(self._follows):
+                self._follows[row] -= ended
+                if not self._follows[row]:
                     del self._follows[row]
                     events.append(JobResumed(self._register.ids[row]))
         return events
