@@ -22,10 +22,17 @@ def cluster(
 
     def show(found: dict[str, Any]) -> None:
         rows = [
-            (name, str(one["total"]), str(one["busy"]), str(one["free"]), str(one["total"] - one["in_service"]))
+            (
+                name,
+                str(one["total"]),
+                str(one["busy"]),
+                str(one["free"]),
+                str(one["taken"]),
+                str(one["total"] - one["in_service"] - one["taken"]),
+            )
             for name, one in found["types"].items()
         ]
-        show_table(("type", "accelerators", "busy", "free", "drained"), rows, "no accelerators")
+        show_table(("type", "accelerators", "busy", "free", "taken", "drained"), rows, "no accelerators")
         states = ", ".join(f"{count:,} {state}" for state, count in found["jobs"].items())
         show_lines(f"policy {found['policy']}; jobs: {states or 'none'}")
 
@@ -45,12 +52,18 @@ def nodes(
     def show(found: dict[str, Any]) -> None:
         rows = [
             (one["name"], one["type"], str(one["accelerators"]), str(one["free"]), one["state"], " ".join(one["jobs"]),
-             one["reason"] or "")
+             _reason(one))
             for one in found["nodes"]
         ]  # fmt: skip
         show_table(("node", "type", "accelerators", "free", "state", "jobs", "reason"), rows, "no nodes")
 
     session.watch(lambda: session.client.get("/v1/nodes"), show, watch)
+
+
+def _reason(node: dict[str, Any]) -> str:
+    """Return why a node, or some of its accelerators, are not given away."""
+    taken = [f"{seat}: {holder}" for seat, holder in node["taken"].items()]
+    return "; ".join([node["reason"]] * bool(node["reason"]) + taken)
 
 
 @client_command

@@ -24,6 +24,9 @@ def submit(
     ] = None,
     gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="Accelerators of the gang.")] = 1,
     type_: Annotated[str, typer.Option("--type", metavar="A,B", help="Accelerator types, any of which will do.")] = "",
+    processes: Annotated[
+        str, typer.Option(metavar="HOW", help="one, or per_accelerator with RANK and the rest as torchrun sets them.")
+    ] = "one",
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name for display.")] = None,
     job_type: Annotated[str, typer.Option("--job-type", metavar="TYPE", help="What it trains: its throughputs.")] = "",
     steps: Annotated[float | None, typer.Option(metavar="N", help="Steps that it trains, if known.")] = None,
@@ -56,7 +59,8 @@ def submit(
         jobs = _lines(file)
     else:
         given = {
-            "name": name, "job_type": job_type, "total_steps": steps, "duration_s": duration,
+            "name": name, "processes": None if processes == "one" else processes,
+            "job_type": job_type, "total_steps": steps, "duration_s": duration,
             "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
             "after": after, "array": array,
             "types": [one for one in type_.split(",") if one], "env": _pairs(env, "--env"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from eunomia.model.events import TimerFired
 from eunomia.service import user_requests, world_reports
@@ -21,8 +21,14 @@ from eunomia.service.turn import Turn
 class Controller(LiveJobs):
     """Jobs of users, the scheduler that decides for them, and what was ordered."""
 
-    def adopt(self, rows: Iterable[JobRow], run_times: Iterable[tuple[str, str, float]] = ()) -> None:
-        """Take over the live jobs of the store after a restart."""
+    def adopt(
+        self,
+        rows: Iterable[JobRow],
+        run_times: Iterable[tuple[str, str, float]] = (),
+        memory_gib: Mapping[str, float] | None = None,
+    ) -> None:
+        """Take over the live jobs of the store after a restart, and what is known of earlier ones."""
+        self.memory_gib.update(memory_gib or {})
         for row in rows:
             self.rows[row.id] = row
             self.waiting[row.tenant] += row.state in WAITING

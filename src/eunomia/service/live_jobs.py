@@ -6,10 +6,13 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict, deque
+from collections.abc import Mapping
+from typing import Any
 
 from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
 from eunomia.model.events import (
+    AcceleratorsTaken,
     Answered,
     Event,
     JobCancelled,
@@ -56,6 +59,7 @@ class LiveJobs:
         self.wake = math.inf
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
+        self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
         self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
         self.stale_reports = 0
         self.nodes = site.node_names()
@@ -63,9 +67,15 @@ class LiveJobs:
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
         self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
         self._events: list[Event] = []  # of the moment that is being collected
         self._touched: set[str] = set()  # jobs that these events are about
         self.turn = Turn(0.0)
+
+    def believed_memory(self, spec: Mapping[str, Any]) -> float:
+        """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
+        declared = spec.get("accelerator_memory_gib")
+        return self.memory_gib.get(spec.get("job_type", ""), math.nan) if declared is None else float(declared)
 
     def row(self, job_id: str) -> JobRow | None:
         """Return a job, also one that has ended in this turn or long ago."""
@@ -89,8 +99,9 @@ class LiveJobs:
         self.next_job += 1
         job_id = f"{number}-{self.incarnation}"
         row = JobRow(
-            id=job_id, number=number, tenant=tenant, owner=owner, name=job.name or job_id, spec=spec, submitted=self.at,
-            since=self.at, total_steps=total, estimated=estimated, other_shapes=shapes, array_index=index,
+            id=job_id, number=number, tenant=tenant, owner=owner, name=job.name or job_id, spec=spec,
+            submitted=self.at, since=self.at, memory_gib=self.believed_memory(spec), total_steps=total,
+            estimated=estimated, other_shapes=shapes, array_index=index,
         )  # fmt: skip
         self.rows[job_id] = row
         self.waiting[tenant] += 1
@@ -140,12 +151,21 @@ class LiveJobs:
             if not self._events:
                 return
             events, self._events = self._events, []
+            self._add_taken(events)
             self._touched.clear()
             self.at = max(self.at, at)
             following: Moment | None = Moment.of(self.at, events)
             while following is not None:
                 following = self._handle(following)
         raise AssertionError(f"time stopped advancing at {self.at:g} s: {MOST_MOMENTS} moments followed each other")
+
+    def _add_taken(self, events: list[Event]) -> None:
+        """Take out of service, in the moment in which its gang leaves, a seat that others use by then."""
+        out = self.scheduler.state.taken
+        if not all(out[seat] for seat in self.taken_seats) and not any(
+            isinstance(e, AcceleratorsTaken) for e in events
+        ):
+            events.append(AcceleratorsTaken(tuple(sorted(self.taken_seats))))
 
     def _handle(self, moment: Moment) -> Moment | None:
         decisions = self.scheduler.handle(moment)
@@ -276,7 +296,7 @@ def core_job(row: JobRow) -> Job:
         submitted=row.submitted,
         sequence=row.number,
         scale_factor=spec.get("accelerators", 1),
-        job_type=kind_of(spec.get("job_type", ""), spec.get("types", ())),
+        job_type=kind_of(spec.get("job_type", ""), spec.get("types", ()), row.memory_gib),
         other_shapes=row.other_shapes,
         tenant=row.tenant,
         app=spec.get("app", ""),

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 
-from eunomia.backends.reports import GangEnded, Launched, OrderTaken, Report, StepsSaved
-from eunomia.model.events import JobCancelled, JobFailed, JobFinished, JobPaused, JobResumed, Progressed
+from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, Report, SeatsTaken, StepsSaved
+from eunomia.model.events import (
+    AcceleratorsTaken,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    Progressed,
+)
 from eunomia.service.job_row import SEATED, JobRow
 from eunomia.service.live_jobs import LiveJobs
 
@@ -18,6 +27,9 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
     """Take in what a world reports; a report of an earlier start changes nothing and is counted."""
     if isinstance(message, OrderTaken):
         jobs.turn.taken.append(message.number)
+        return
+    if isinstance(message, SeatsTaken):
+        _seats_taken(jobs, dict(message.holders))
         return
     row = jobs.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
@@ -37,8 +49,27 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
             if not row.is_over:
                 jobs.emit(row.id, Progressed((row.id,), (row.steps,)))
             jobs.changed(row, "progress")
+        case MemoryUsed() if message.gib > row.used_memory_gib:
+            row.used_memory_gib = message.gib
+            kind = row.spec.get("job_type", "")
+            jobs.memory_gib[kind] = max(message.gib, jobs.memory_gib.get(kind, 0.0))
+            jobs.changed(row, "")
         case GangEnded():
             _gang_ended(jobs, row, message.outcome, message.reason)
+
+
+def _seats_taken(jobs: LiveJobs, holders: dict[int, str]) -> None:
+    """Take seats that others use out of service, and put back those that they have left."""
+    changed = {seat for seat in {*holders, *jobs.taken_seats} if holders.get(seat) != jobs.taken_seats.get(seat)}
+    out = jobs.scheduler.state.taken
+    if not changed and not any(out[seat] and seat not in holders for seat in range(len(out))):
+        return
+    for seat in sorted(changed):
+        detail = {"seat": seat, "holder": holders.get(seat), "epoch": 0, "reason": holders.get(seat) or "free again"}
+        jobs.turn.news.append(("", "", "seat_taken" if seat in holders else "seat_free", json.dumps(detail)))
+    jobs.flush(jobs.at)
+    jobs.taken_seats = holders
+    jobs.emit("", AcceleratorsTaken(tuple(sorted(holders))))
 
 
 def _gang_ended(jobs: LiveJobs, row: JobRow, outcome: str, reason: str) -> None:

@@ -96,6 +96,8 @@ def setup_text(site: Site) -> str:
     kept["parameters"] = header["scenario"]["policy"]
     kept["tenants"] = header["scenario"]["tenants"]
     kept["inputs"] = header["inputs"]
+    if site.service.accelerator_memory_gib:
+        kept["accelerator_memory_gib"] = site.service.accelerator_memory_gib
     return json.dumps(kept, sort_keys=True)
 
 
@@ -124,7 +126,7 @@ def recover(
     faultpoint("recover.half")
     if not is_same:
         _begin_era(store, controller, rows, text, is_first=before is None)
-    controller.adopt(rows, store.run_times())
+    controller.adopt(rows, store.run_times(), store.memory_used())
     if is_same:
         controller.drained = store.drained()
     store.clear_outbox()

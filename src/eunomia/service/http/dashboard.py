@@ -64,7 +64,7 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
     text = ""
     if who.owns(found["owner"], found["tenant"]):
         _, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
-        raw, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
+        raw, _, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
     return HTMLResponse(render.job_page(who.user, found, reasons, text, found["history"]))
 

@@ -243,6 +243,15 @@ class SqliteStore:
         ).fetchall()
         return [(tenant, kind, float(run_s or 0.0)) for tenant, kind, run_s in reversed(found)]
 
+    def memory_used(self, count: int = 10_000) -> dict[str, float]:
+        """Return the most memory in GiB that the last jobs of each type used on one accelerator."""
+        found = self._db.execute(
+            "SELECT job_type, max(json_extract(body, '$.used_memory_gib')) AS most FROM "
+            "(SELECT job_type, body FROM jobs ORDER BY number DESC LIMIT ?) GROUP BY job_type HAVING most IS NOT NULL",
+            (count,),
+        )
+        return {kind: float(most) for kind, most in found}
+
     def drained(self) -> dict[int, str]:
         """Return drained nodes and why."""
         return dict(self._db.execute("SELECT node, reason FROM nodes").fetchall())
