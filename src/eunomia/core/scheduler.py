@@ -62,6 +62,7 @@ class Scheduler:
         try:
             self._sched.advance_to(at)
             mechanism.receive(moment, decisions)
+            asks.note_abandoned(moment)
             answer, more = None if asks.pending is None else asks.answer_in(moment), True
             if answer is not None:
                 mechanism.order(answer, asks.accept(answer, at, decisions), at)

@@ -68,6 +68,7 @@ def moved_to(present: PresentState, fresh: Scheduler, policy: Policy) -> Present
     _copy_columns(old, fresh, live, rows)
     for node in np.flatnonzero(~state.floor.up).tolist():
         sched.lose(node)
+    sched.set_taken(np.flatnonzero(state.taken).tolist())
     row_of = dict(zip(live.tolist(), rows.tolist(), strict=True))
     for row in np.flatnonzero(stage[live] == Stage.PAUSED).tolist():
         sched.pause(row, present.at)

@@ -39,4 +39,4 @@ def changed_setup(site: Site, policy: str | None, more: Mapping[str, int]) -> Ru
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases, not with {setup.mechanism.name}"
         raise refused("what-if", "policy", policy, rule, "name another policy: eunomia policies lists them")
-    return replace(setup, believed=TypedSpeeds(setup.believed))
+    return replace(setup, believed=TypedSpeeds(setup.believed, site.service.accelerator_memory_gib))

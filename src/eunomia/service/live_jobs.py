@@ -25,13 +25,12 @@ from eunomia.model.events import (
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.record import step_lines
-from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
 from eunomia.service.messages import Halt, Launch
 from eunomia.service.site import Site, kind_of
-from eunomia.service.turn import LoggedMoment, Lookup, Turn
+from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
@@ -45,7 +44,7 @@ class LiveJobs:
         self,
         site: Site,
         scheduler: Scheduler,
-        runner: PolicyRunner,
+        runner: ServicePolicyRunner,
         lookup: Lookup,
         *,
         incarnation: str,
@@ -175,7 +174,9 @@ class LiveJobs:
         following = None
         for decision in decisions:
             if isinstance(decision, Ask):
-                following = Moment(moment.at, (Answered(decision.asked, self.runner.answer(decision)),))
+                answer = self.runner.answer(decision)
+                if answer is not None:  # else it is reported later
+                    following = Moment(moment.at, (Answered(decision.asked, answer),))
             else:
                 self._apply(decision)
         return following

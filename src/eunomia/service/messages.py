@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from eunomia.backends.reports import Report
+from eunomia.model.answers import Answer
 from eunomia.service.job_document import FieldProblem, JobDocument
 
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
@@ -128,8 +129,25 @@ class Halt:
     save: bool = True
 
 
-Order: TypeAlias = Launch | Halt
-Input: TypeAlias = Request | Report
+@dataclass(frozen=True, slots=True)
+class PolicyAnswered:
+    """The policy has answered the ask of that number."""
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order", "Principal",
+    asked: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOverran:
+    """The ask of that number has no answer: it took too long, too much memory, or the policy failed."""
+
+    asked: int
+    reason: str
+
+
+Order: TypeAlias = Launch | Halt
+Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
+
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order",
+           "PolicyAnswered", "PolicyOverran", "Principal",
            "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip

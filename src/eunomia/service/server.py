@@ -21,10 +21,11 @@ from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
+from eunomia.service.messages import PolicyOverran
 from eunomia.service.site import Site
+from eunomia.service.solver_process import ProcessPolicyRunner
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import MonotonicClock, Writer, recover
@@ -59,6 +60,7 @@ class RunningService:
     store: SqliteStore
     writer: Writer
     world: DetachedGangs
+    solver: ProcessPolicyRunner
     thread: threading.Thread
 
 
@@ -77,8 +79,12 @@ def start(site: Site) -> RunningService:
     store = SqliteStore.open(site.state)
     try:
         clock = MonotonicClock(store.clock())
-        controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
+        solver = ProcessPolicyRunner(site)
+        controller, orders = recover(store, site, solver)
         writer = Writer(controller, store, clock)
+        solver.report = writer.put
+        if (pending := controller.scheduler.asks.pending) is not None:
+            writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         world = DetachedGangs(
             site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
             forked=lambda: faultpoint("launch.forked"), driver=_driver(site),
@@ -91,8 +97,9 @@ def start(site: Site) -> RunningService:
         raise
     world.carry_out(orders)
     world.start()
+    solver.start()
     thread.start()
-    return RunningService(site, store, writer, world, thread)
+    return RunningService(site, store, writer, world, solver, thread)
 
 
 def _driver(site: Site) -> DeviceDriver | None:
@@ -118,6 +125,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     try:
         asyncio.run(_listen(running, token_file, is_new, announce))
     finally:
+        running.solver.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -144,6 +152,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        overruns=lambda: running.solver.overruns,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify

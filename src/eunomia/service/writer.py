@@ -21,7 +21,6 @@ from eunomia.core.scheduler import Scheduler
 from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.records.record import from_json, step_lines
-from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
 from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
@@ -31,7 +30,7 @@ from eunomia.service.messages import Input, Order, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
-from eunomia.service.turn import Turn
+from eunomia.service.turn import ServicePolicyRunner, Turn
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments
@@ -102,7 +101,7 @@ def setup_text(site: Site) -> str:
 
 
 def recover(
-    store: SqliteStore, site: Site, runner: PolicyRunner, incarnation: str = ""
+    store: SqliteStore, site: Site, runner: ServicePolicyRunner, incarnation: str = ""
 ) -> tuple[Controller, list[Order]]:
     """Rebuild the controller, and return the orders that a world which knows nothing needs.
 

@@ -138,6 +138,7 @@ class Service:
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
     forecasts: Forecasts
+    overruns: Callable[[], int]  # asks of the policy that took too long
     notifier: Notifier = field(default_factory=Notifier)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     ready: bool = False

@@ -144,12 +144,12 @@ def _new_job(service: Service, who: Principal, given: Any) -> dict[str, Any]:
     with service.writer.lock:
         controller = service.writer.controller
         problems, total, estimated, shapes = check_job(controller, document, tenant, who)
-        number, at = controller.next_job, controller.at
+        number, at, memory_gib = controller.next_job, controller.at, controller.believed_memory(document.spec())
     if problems:
         raise Refused(422, "the job could not be accepted", tuple(problems), code="invalid")
     row = JobRow(
         id=f"{number}-what-if", number=number, tenant=tenant, owner=who.user, name="what-if", spec=document.spec(),
-        submitted=at, total_steps=total, estimated=estimated, other_shapes=shapes,
+        submitted=at, memory_gib=memory_gib, total_steps=total, estimated=estimated, other_shapes=shapes,
     )  # fmt: skip
     return {"row": row.body()}
 
