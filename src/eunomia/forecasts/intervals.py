@@ -14,7 +14,8 @@ SHORT_S = 60.0  # waits are compared by the logarithm of wait + this
 LEAST_WIDTH = 0.05  # of half an interval, in that logarithm: what nothing was known to vary by
 KEPT = 400  # outcomes that a correction rests on
 NEEDED = 40  # before there are so many, halves are as wide as the futures say, and at least `LEAST_WIDTH`
-WIDEST = 20.0
+TRUSTED = 100  # outcomes as much as which the futures are trusted
+WIDEST = 20.0  # factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,12 @@ def quantiles(times: Floats) -> Floats:
 
 @dataclass(slots=True)
 class IntervalCorrection:
-    """Stretches both halves of intervals so that of the last outcomes a tenth lay outside on each side.
+    """Widens both halves of intervals until of the last outcomes a tenth at most lay outside on each side.
 
     This is split conformal prediction (V. Vovk, A. Gammerman and G. Shafer, "Algorithmic Learning in a Random World",
     2005) on the last outcomes: their distance from the median, in halves of their interval, gives both factors. Every
-    distance is that of logarithms of the time from the forecast on.
+    distance is that of logarithms of the time from the forecast on. Intervals are never made narrower: outcomes of
+    short waits are known first, and jobs that wait together are late together.
     """
 
     _scores: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -65,6 +67,11 @@ class IntervalCorrection:
         half = max(high - middle if away > 0 else middle - low, LEAST_WIDTH)
         self._scores.append(away / half)
 
+    def _factor(self, wanted: float) -> float:
+        """Return by what a half is stretched: the more outcomes there are, the nearer to what they want."""
+        count = len(self._scores)
+        return max((count * min(wanted, WIDEST) + TRUSTED) / (count + TRUSTED), 1.0)
+
     def apply(self, at: float, said: TimeInterval) -> TimeInterval:
         """Return a corrected interval."""
         if not np.isfinite(said.p90):
@@ -73,7 +80,7 @@ class IntervalCorrection:
         if len(self._scores) >= NEEDED:
             ordered = sorted(self._scores)
             rank = max(round(0.1 * (len(ordered) + 1)), 1) - 1
-            below, above = min(max(-ordered[rank], 0.0), WIDEST), min(max(ordered[-1 - rank], 0.0), WIDEST)
+            below, above = (self._factor(each) for each in (-ordered[rank], ordered[-1 - rank]))
         middle, low, high = (_log(when - at) for when in (said.p50, said.p10, said.p90))
         lower = _time(middle - below * max(middle - low, LEAST_WIDTH))
         upper = _time(middle + above * max(high - middle, LEAST_WIDTH))
