@@ -14,6 +14,7 @@ from eunomia.cli.service_access import login, token_app
 from eunomia.cli.service_cluster import cluster, drain, nodes, resume, tenants
 from eunomia.cli.service_forecasts import forecast_app, when
 from eunomia.cli.service_jobs import cancel, hold, job, jobs, logs, release, submit, why
+from eunomia.cli.service_site import site_app
 from eunomia.cli.service_store import store_app
 
 
@@ -54,4 +55,5 @@ def add_service_commands(app: typer.Typer) -> None:
     app.command("queue", help="List jobs, the newest first: another name of `jobs`.")(jobs)
     app.add_typer(forecast_app, name="forecast")
     app.add_typer(token_app, name="token")
+    app.add_typer(site_app, name="site")
     app.add_typer(store_app, name="store")

@@ -8,14 +8,16 @@ from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput
 from eunomia.service.child_process import answer_frames
-from eunomia.service.followed_state import SiteChanged
+from eunomia.service.followed_state import LogReader, SiteChanged
 from eunomia.service.forecast_answers import ForecastAnswers
 from eunomia.service.site import load_site
+from eunomia.service.site_change import effective_site
 
 
 def main(path: Path) -> None:
     """Answer questions, JSON objects, one by one; what cannot be answered is an object with `error` and `code`."""
-    answers = ForecastAnswers(load_site(path))
+    site = load_site(path)
+    answers = ForecastAnswers(effective_site(LogReader(site.state), site))
 
     def answer(question: bytes) -> bytes:
         try:

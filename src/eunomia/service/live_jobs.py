@@ -51,7 +51,7 @@ class LiveJobs:
         next_job: int = 1,
         next_order: int = 1,
     ) -> None:
-        self.site, self.scheduler, self.runner, self.lookup = site, scheduler, runner, lookup
+        self.lookup = lookup
         self.incarnation, self.next_job, self.next_order = incarnation, next_job, next_order
         self.rows: dict[str, JobRow] = {}  # live ones
         self.at = 0.0  # time of the last moment
@@ -59,9 +59,7 @@ class LiveJobs:
         self.moments = 0  # handled so far
         self.drained: dict[int, str] = {}  # node → reason
         self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
-        self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
         self.stale_reports = 0
-        self.nodes = site.node_names()
         self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
         self.followers: defaultdict[str, list[str]] = defaultdict(list)
         self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
@@ -70,6 +68,18 @@ class LiveJobs:
         self._events: list[Event] = []  # of the moment that is being collected
         self._touched: set[str] = set()  # jobs that these events are about
         self.turn = Turn(0.0)
+        self.use_site(site, scheduler, runner)
+
+    def use_site(
+        self, site: Site, scheduler: Scheduler, runner: ServicePolicyRunner, *, forget_seats: bool = False
+    ) -> None:
+        """Go on with another scheduler, which knows no job yet; `forget_seats`: the accelerators are others."""
+        self.site, self.scheduler, self.runner = site, scheduler, runner
+        self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
+        self.nodes = site.node_names()
+        self.drained = {}
+        if forget_seats:
+            self.taken_seats = {}
 
     def believed_memory(self, spec: Mapping[str, Any]) -> float:
         """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from eunomia.backends.reports import Report
 from eunomia.model.answers import Answer
+from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
@@ -83,7 +84,15 @@ class ChangeNode:
     reason: str = ""
 
 
-Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode
+@dataclass(frozen=True, slots=True)
+class ChangeTenant:
+    """Give a tenant other options."""
+
+    name: str
+    tenant: Tenant
+
+
+Action: TypeAlias = Submit | Cancel | Hold | Release | ChangeJob | ChangeNode | ChangeTenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,7 @@ class PolicyAnswered:
 
     asked: int
     answer: Answer
+    runner: object = None  # that gave it; None = the present one
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +153,12 @@ class PolicyOverran:
 
     asked: int
     reason: str
+    runner: object = None  # likewise
 
 
 Order: TypeAlias = Launch | Halt
 Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order",
-           "PolicyAnswered", "PolicyOverran", "Principal",
-           "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "Halt", "Hold", "Input", "Launch", "Order",
+           "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
+           "Submit"]  # fmt: skip

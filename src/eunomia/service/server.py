@@ -23,9 +23,10 @@ from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.messages import PolicyOverran
-from eunomia.service.site import Site
-from eunomia.service.solver_process import ProcessPolicyRunner
+from eunomia.service.messages import PolicyOverran, Principal
+from eunomia.service.site import Site, load_site
+from eunomia.service.site_change import apply_site, effective_site
+from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import MonotonicClock, Writer, recover
@@ -60,7 +61,7 @@ class RunningService:
     store: SqliteStore
     writer: Writer
     world: DetachedGangs
-    solver: ProcessPolicyRunner
+    solver: Solver
     thread: threading.Thread
 
 
@@ -78,11 +79,12 @@ def start(site: Site) -> RunningService:
     """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
     store = SqliteStore.open(site.state)
     try:
+        site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
-        solver = ProcessPolicyRunner(site)
-        controller, orders = recover(store, site, solver)
+        solver = Solver()
+        controller, orders = recover(store, site, solver.runner(site))
         writer = Writer(controller, store, clock)
-        solver.report = writer.put
+        solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         world = DetachedGangs(
@@ -97,7 +99,6 @@ def start(site: Site) -> RunningService:
         raise
     world.carry_out(orders)
     world.start()
-    solver.start()
     thread.start()
     return RunningService(site, store, writer, world, solver, thread)
 
@@ -149,7 +150,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
     service = Service(
-        site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
         forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
         overruns=lambda: running.solver.overruns,
@@ -178,6 +179,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     noting = asyncio.create_task(service.forecasts.note_regularly())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
@@ -204,6 +206,17 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
 def _prune(writer: Writer) -> int:
     """Remove the jobs that ended long ago."""
     return writer.store.prune(writer.clock.now() - writer.controller.site.service.history_days * 86_400)
+
+
+def _reread(writer: Writer) -> None:
+    """Apply the site file as it is now."""
+    try:
+        site = load_site(writer.controller.site.path)
+        change = apply_site(writer, site, Principal("SIGHUP", "-", "operator"), "signal")
+    except ValueError as error:
+        _log.error("the site is not changed: %s", error)
+    else:
+        _log.info("the site is changed: %s", "; ".join(change.lines) or "nothing differs")
 
 
 async def _run_server(server: Any, sockets: list[socket.socket]) -> None:

@@ -144,10 +144,15 @@ def kind_of(job_type: str, types: Sequence[str], memory_gib: float = math.nan) -
     return f"{job_type}|{','.join(types)}|{memory}".rstrip("|")
 
 
-def load_site(path: Path | str) -> Site:
-    """Read and check a site file. Raises InvalidInput with the line and key of every problem."""
+def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Site:
+    """Read and check a site file. Raises InvalidInput with the line and key of every problem.
+
+    `overrides` are tables that take the place of those in the file; of tenants, those that are named.
+    """
     path = Path(path)
     data, places = toml.read_file(path, "site")
+    for name, table in (overrides or {}).items():
+        data[name] = {**data.get(name, {}), **table} if name == "tenants" else dict(table)
     problems: list[Problem] = []
     service = _service(data.pop("service", {}), places, problems)
     if "workload" in data:

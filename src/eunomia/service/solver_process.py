@@ -1,10 +1,11 @@
 """Asks the policy in a process of its own, under limits of time and memory, so that nothing else waits for it.
 
-`python -m eunomia.service.solver_process SITE` is that process; see `child_process`.
+`python -m eunomia.service.solver_process POLICY BASE` is that process; see `child_process`.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import queue
 import sys
@@ -17,7 +18,9 @@ from eunomia.model.decisions import Ask
 from eunomia.records.scheduler_snapshot import pack, unpack
 from eunomia.service.child_process import ChildProcess, answer_frames
 from eunomia.service.messages import PolicyAnswered, PolicyOverran
-from eunomia.service.site import Site, load_site
+from eunomia.service.site import Site
+from eunomia.service.writer import Writer
+from eunomia.setup.policy_lookup import find_policy
 
 STARTING_S = 120.0  # longest time until the process can be asked; it does not count
 _READY, _ANSWER, _FAILED = b"r", b"a", b"f"  # first byte of a frame
@@ -30,12 +33,13 @@ class ProcessPolicyRunner:
     A thread of its own waits for the process.
     """
 
-    def __init__(self, site: Site) -> None:
-        service = site.service
+    def __init__(self, site: Site, limit_s: Callable[[], float]) -> None:
         self.report: Callable[[PolicyAnswered | PolicyOverran], None] = lambda _: None
-        self._limit_s = service.solver_seconds
+        self._limit_s = limit_s
+        scenario = site.setup.scenario
+        policy = json.dumps([scenario.policy.name, scenario.policy.parameters])
         self._process = ChildProcess(
-            "eunomia.service.solver_process", str(site.path.resolve()), memory_gib=service.solver_memory_gib
+            "eunomia.service.solver_process", policy, str(scenario.base), memory_gib=site.service.solver_memory_gib
         )
         self._asks: queue.SimpleQueue[tuple[int, bytes] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="solver", daemon=True)
@@ -47,9 +51,11 @@ class ProcessPolicyRunner:
 
     def close(self) -> None:
         """End the process, whatever it computes."""
+        self.report = lambda _: None
         self._asks.put(None)
         self._process.stop()
-        self._thread.join(10.0)
+        if self._thread.is_alive():
+            self._thread.join(10.0)
 
     def answer(self, ask: Ask) -> None:
         """Hand over an ask; its answer is reported later."""
@@ -68,26 +74,68 @@ class ProcessPolicyRunner:
             _log.warning("the process that asks the policy could not be started: %s", error or "no answer in time")
 
     def _answer(self, asked: int, view: bytes) -> PolicyAnswered | PolicyOverran:
+        limit_s = self._limit_s()
         try:
-            frame = self._process.ask(_ANSWER + view, self._limit_s)
+            frame = self._process.ask(_ANSWER + view, limit_s)
         except TimeoutError:
-            reason = f"the policy gave no answer within solver_seconds = {self._limit_s:g}"
+            reason = f"the policy gave no answer within solver_seconds = {limit_s:g}"
         except OSError as error:
             reason = f"the process that asks the policy failed ({error}); solver_memory_gib may be too low"
         else:
             if frame[:1] == _ANSWER:
-                return PolicyAnswered(asked, unpack(frame[1:]))
+                return PolicyAnswered(asked, unpack(frame[1:]), self)
             reason = f"the policy failed: {frame[1:].decode(errors='replace')}"
         self.overruns += 1
         _log.warning("the last answer goes on: %s", reason)
         if self._asks.empty():
             self._make_ready()
-        return PolicyOverran(asked, reason)
+        return PolicyOverran(asked, reason, self)
 
 
-def main(path: Path) -> None:
-    """Answer views with what the site's policy decides."""
-    policy = load_site(path).setup.policy
+class Solver:
+    """The runners of one service, a new one for each policy; `overruns` counts asks without an answer."""
+
+    def __init__(self) -> None:
+        self._runner: ProcessPolicyRunner | None = None
+        self._writer: Writer | None = None
+        self._earlier = 0
+
+    @property
+    def overruns(self) -> int:
+        """Asks without an answer so far."""
+        return self._earlier + (0 if self._runner is None else self._runner.overruns)
+
+    def runner(self, site: Site) -> ProcessPolicyRunner:
+        """Return a runner for a site in place of the one before, which ends."""
+        self.close()
+        runner = self._runner = ProcessPolicyRunner(site, self._limit_s)
+        if self._writer is not None:
+            runner.report = self._writer.put
+            runner.start()
+        return runner
+
+    def begin(self, writer: Writer) -> None:
+        """Report to this writer from now on, and ask for runners when the policy changes."""
+        self._writer, writer.make_runner = writer, self.runner
+        assert self._runner is not None
+        self._runner.report = writer.put
+        self._runner.start()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._runner is not None:
+            self._earlier += self._runner.overruns
+            self._runner.close()
+            self._runner = None
+
+    def _limit_s(self) -> float:
+        assert self._writer is not None
+        return self._writer.controller.site.service.solver_seconds
+
+
+def main(text: str, base: Path) -> None:
+    """Answer views with what a policy decides; `text` is its name and parameters as JSON."""
+    policy = find_policy(*json.loads(text), base)
 
     def answer(frame: bytes) -> bytes:
         if frame[:1] == _READY:
@@ -106,4 +154,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -19,7 +19,8 @@ def take_solver_report(jobs: LiveJobs, message: PolicyAnswered | PolicyOverran) 
     """Take in an answer, or go on with the last one; what is about an earlier ask changes nothing."""
     jobs.flush(jobs.at)
     pending = jobs.scheduler.asks.pending
-    if pending is None or pending.asked != message.asked:
+    is_ours = message.runner is None or message.runner is jobs.runner
+    if pending is None or pending.asked != message.asked or not is_ours:
         return
     reason = message.reason if isinstance(message, PolicyOverran) else _wrong(jobs, message.asked, message.answer)
     if isinstance(message, PolicyAnswered) and not reason:

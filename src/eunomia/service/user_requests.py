@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 
-from eunomia.model.events import Event, JobCancelled, JobPaused, JobResumed, JobUpdated, NodeJoined, NodeLost
+from eunomia.model.events import (
+    Event,
+    JobCancelled,
+    JobPaused,
+    JobResumed,
+    JobUpdated,
+    NodeJoined,
+    NodeLost,
+    TenantChanged,
+)
 from eunomia.service.job_admission import check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
 from eunomia.service.job_row import SEATED, JobRow
@@ -14,6 +24,7 @@ from eunomia.service.messages import (
     Cancel,
     ChangeJob,
     ChangeNode,
+    ChangeTenant,
     Hold,
     Principal,
     Release,
@@ -172,13 +183,30 @@ def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
                 events += [JobPaused(row.id), JobResumed(row.id)]
         jobs.flush(jobs.at)
         jobs.emit("", *events, NodeLost(node))
+        _note_node(jobs, "NodeLost", action)
         jobs.drained[node] = jobs.turn.nodes[node] = action.reason or f"drained by {who.user}"
     elif action.action == "resume" and node in jobs.drained:
         jobs.flush(jobs.at)
         jobs.emit("", NodeJoined(node))
+        _note_node(jobs, "NodeJoined", action)
         del jobs.drained[node]
         jobs.turn.nodes[node] = ""
     return Reply(200, {"name": action.node, "drained": jobs.drained.get(node), "moved": moved})
+
+
+def _note_node(jobs: LiveJobs, kind: str, action: ChangeNode) -> None:
+    detail = {"reason": action.reason, "epoch": 0, "node": action.node}
+    jobs.turn.news.append(("", "", kind, json.dumps(detail)))
+
+
+def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:
+    if not who.is_operator:
+        return Reply(403, {"title": "only an operator may do that"})
+    jobs.flush(jobs.at)
+    jobs.emit("", TenantChanged(action.name, action.tenant))
+    detail = {"reason": f"changed by {who.user}", "epoch": 0, "tenant": action.name}
+    jobs.turn.news.append(("", action.name, "TenantChanged", json.dumps(detail)))
+    return Reply(200, {"id": action.name})
 
 
 def _ids(reply: Reply) -> list[str]:
@@ -192,4 +220,5 @@ HANDLERS: dict[type, Callable[..., Reply]] = {
     Release: _release,
     ChangeJob: _change,
     ChangeNode: _change_node,
+    ChangeTenant: _change_tenant,
 }

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from eunomia.service import living_state, pages
 from eunomia.service.http import routes as api
-from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body
+from eunomia.service.http.api import COOKIE, Refused, Service, authenticate, read_body, source_of
 from eunomia.service.messages import Cancel, ChangeNode, Principal
 from eunomia.service.pages import render
 
@@ -63,7 +63,7 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
     reasons = await api.why(service, request, who)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
-        _, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
+        *_, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
         raw, _, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
     return HTMLResponse(render.job_page(who.user, found, reasons, text, found["history"]))
@@ -88,7 +88,7 @@ async def policy(service: Service, request: Request, who: Principal) -> Response
 
 async def cancel(service: Service, request: Request, who: Principal) -> Response:
     """Cancel a job."""
-    await service.ask(Cancel(request.path_params["id"]), who, api._source(request))
+    await service.ask(Cancel(request.path_params["id"]), who, source_of(request))
     return RedirectResponse(f"/jobs/{request.path_params['id']}", 303)
 
 
@@ -97,7 +97,7 @@ async def change_node(service: Service, request: Request, who: Principal) -> Res
     action = request.path_params["action"]
     if action not in ("drain", "resume"):
         raise Refused(404, "there is no such page")
-    await service.ask(ChangeNode(request.path_params["name"], action), who, api._source(request))
+    await service.ask(ChangeNode(request.path_params["name"], action), who, source_of(request))
     return RedirectResponse("/nodes", 303)
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from eunomia import __version__
+from eunomia.scenario.schema_models import TenantSection
 from eunomia.service.http.api import ApiRoute
 from eunomia.service.job_document import JobDocument
 from eunomia.service.job_row import STATES
@@ -30,7 +31,7 @@ def document(routes: tuple[ApiRoute, ...]) -> dict[str, Any]:
     """Return the document."""
     paths: dict[str, Any] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path.replace(":path}", "}"), {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Eunomia", "version": __version__, "description": "The scheduler of a shared cluster."},
@@ -45,7 +46,7 @@ def document(routes: tuple[ApiRoute, ...]) -> dict[str, Any]:
 def _operation(route: ApiRoute) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"\{(\w+)\}", route.path)
+        for name in re.findall(r"\{(\w+)", route.path)
     ]
     parameters += [
         {"name": name, "in": "query", "description": _QUERY[name][1], "schema": {"type": _QUERY[name][0]}}
@@ -109,6 +110,9 @@ def _schemas() -> dict[str, Any]:
                 },
             ]
         },
+        "TenantChange": TenantSection.model_json_schema(),
+        "PolicyChange": {"type": "object", "properties": {"name": text}, "required": ["name"]},
+        "SiteFile": {"type": "object", "properties": {"file": text}, "additionalProperties": False},
         "NewToken": {
             "type": "object",
             "properties": {
