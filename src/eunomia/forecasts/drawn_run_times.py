@@ -49,9 +49,9 @@ def _levels(owner: Ints, futures: int, seed: int) -> Floats:
     tenants = 1 + int(owner.max(initial=0))
     common = _spread(np.random.default_rng((seed, 1)).random((tenants, 2, futures)))[owner]
     draws = np.random.default_rng((seed, 2)).random((len(owner), 3, futures))
-    return np.where(draws[:, 2] < ALIKE, common, _spread(draws[:, :2])).T
+    return np.asarray(np.where(draws[:, 2] < ALIKE, common, _spread(draws[:, :2])).T)
 
 
 def _spread(draws: Floats) -> Floats:
     """Return one level in each equal part, (row, future), in a drawn order, from draws (row, 2, future)."""
-    return (np.argsort(draws[:, 0], axis=1, kind="stable") + draws[:, 1]) / draws.shape[2]
+    return np.asarray((np.argsort(draws[:, 0], axis=1, kind="stable") + draws[:, 1]) / draws.shape[2])

@@ -100,8 +100,8 @@ class _Replay:
                 continue
             start, finish = (TimeInterval(*(float(value) for value in points[what, :, place])) for what in (0, 1))
             if name in self._open:
-                one, *raw = self._said[name]
-                self._said[name] = replace(one, latest_start=max(one.latest_start, start.p50)), *raw
+                one, first, last = self._said[name]
+                self._said[name] = replace(one, latest_start=max(one.latest_start, start.p50)), first, last
             elif math.isfinite(start.p90):
                 job = state.submitted[row]
                 shown = (

@@ -34,6 +34,8 @@ class Controller(LiveJobs):
             self.rows[row.id] = row
             self.waiting[row.tenant] += row.state in WAITING
             self.set_timers(row)
+            if row.state == "stopping":
+                self.end_soon(row, row.since)
             if "after" in row.holds:
                 for earlier in row.spec.get("after", ()):
                     self.followers[earlier].append(row.id)

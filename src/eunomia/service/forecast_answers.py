@@ -14,12 +14,11 @@ from eunomia.forecasts.futures import Futures, PresentState, play_futures
 from eunomia.forecasts.intervals import IntervalCorrection, TimeInterval, quantiles
 from eunomia.inputs.problems import refused
 from eunomia.model.arrays import Floats
-from eunomia.model.events import Estimated
 from eunomia.model.job_lifecycle import Stage
 from eunomia.service.changed_site import changed_setup
 from eunomia.service.followed_state import FollowedState
 from eunomia.service.job_row import JobRow
-from eunomia.service.live_jobs import core_job
+from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.site import Site
 
 BUDGET_S = 4.0  # CPU time of the futures of one answer
@@ -137,8 +136,8 @@ class ForecastAnswers:
         new = ""
         if (job := asked.get("job")) is not None:
             row = JobRow.of(job["row"])
-            new, estimate = row.id, job.get("estimate")
-            after = with_job(present, core_job(row), None if estimate is None else Estimated(row.id, *estimate))
+            new, estimate = row.id, estimated_event(row) if row.estimate else None
+            after = with_job(present, core_job(row), estimate)
         else:
             after = self._changed(present, asked)
         found = compare_states(present, after, seed=self._state.seq, budget_s=self._budget_s)

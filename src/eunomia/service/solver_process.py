@@ -135,7 +135,8 @@ class Solver:
 
 def main(text: str, base: Path) -> None:
     """Answer views with what a policy decides; `text` is its name and parameters as JSON."""
-    policy = find_policy(*json.loads(text), base)
+    name, parameters = json.loads(text)
+    policy = find_policy(name, parameters, base)
 
     def answer(frame: bytes) -> bytes:
         if frame[:1] == _READY:

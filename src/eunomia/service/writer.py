@@ -27,7 +27,7 @@ from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, 
 from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.live_jobs import core_job
+from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore, StoreProblem
@@ -195,6 +195,8 @@ def _begin_era(
         number = state.row_of[row.id]
         state.jobs.epoch[number], state.jobs.failures[number] = row.epoch, row.failures
         state.jobs.ran[number] = row.epoch > 0
+        if row.estimate:
+            sched.estimate(number, estimated_event(row))
         if row.steps > 0:
             controller.scheduler.belief.done[number] = row.steps
         if row.holds:

@@ -151,6 +151,9 @@ def _new_job(service: Service, who: Principal, given: Any) -> dict[str, Any]:
         id=f"{number}-what-if", number=number, tenant=tenant, owner=who.user, name="what-if", spec=document.spec(),
         submitted=at, memory_gib=memory_gib, total_steps=total, estimated=estimated, other_shapes=shapes,
     )  # fmt: skip
+    if estimated:
+        with service.writer.lock:
+            row.estimate = controller.estimate_of(row)
     return {"row": row.body()}
 
 
