@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from eunomia.backends.reports import Report
+from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
@@ -137,8 +138,27 @@ class Halt:
     save: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class PolicyAnswered:
+    """The policy has answered the ask of that number."""
+
+    asked: int
+    answer: Answer
+    runner: object = None  # that gave it; None = the present one
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOverran:
+    """The ask of that number has no answer: it took too long, too much memory, or the policy failed."""
+
+    asked: int
+    reason: str
+    runner: object = None  # likewise
+
+
 Order: TypeAlias = Launch | Halt
-Input: TypeAlias = Request | Report
+Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
 
 __all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "Halt", "Hold", "Input", "Launch", "Order",
-           "Principal", "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip
+           "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
+           "Submit"]  # fmt: skip

@@ -21,12 +21,12 @@ from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.messages import Principal
+from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.site import Site, load_site
 from eunomia.service.site_change import apply_site, effective_site
+from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
 from eunomia.service.writer import MonotonicClock, Writer, recover
@@ -61,6 +61,7 @@ class RunningService:
     store: SqliteStore
     writer: Writer
     world: DetachedGangs
+    solver: Solver
     thread: threading.Thread
 
 
@@ -80,8 +81,12 @@ def start(site: Site) -> RunningService:
     try:
         site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
-        controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
+        solver = Solver()
+        controller, orders = recover(store, site, solver.runner(site))
         writer = Writer(controller, store, clock)
+        solver.begin(writer)
+        if (pending := controller.scheduler.asks.pending) is not None:
+            writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
         world = DetachedGangs(
             site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
             forked=lambda: faultpoint("launch.forked"), driver=_driver(site),
@@ -95,7 +100,7 @@ def start(site: Site) -> RunningService:
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, thread)
+    return RunningService(site, store, writer, world, solver, thread)
 
 
 def _driver(site: Site) -> DeviceDriver | None:
@@ -121,6 +126,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     try:
         asyncio.run(_listen(running, token_file, is_new, announce))
     finally:
+        running.solver.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -134,6 +140,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
 async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
     import uvicorn
 
+    from eunomia.service.forecasts import Forecasts
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
     from eunomia.service.http.dashboard import page_routes
@@ -145,6 +152,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     service = Service(
         writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        overruns=lambda: running.solver.overruns,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify
@@ -167,6 +176,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
+    noting = asyncio.create_task(service.forecasts.note_regularly())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
@@ -187,6 +197,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)
     await serving
+    noting.cancel()
+    service.forecasts.close()
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
 

@@ -180,6 +180,7 @@ def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
         for row in list(jobs.rows.values()):
             if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
                 moved.append(row.id)
+                jobs.end_soon(row, jobs.at)
                 events += [JobPaused(row.id), JobResumed(row.id)]
         jobs.flush(jobs.at)
         jobs.emit("", *events, NodeLost(node))
