@@ -43,4 +43,21 @@ class OrderTaken:
     number: int
 
 
-Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken
+@dataclass(frozen=True, slots=True)
+class GangUnknown:
+    """Nothing is known of the gang, as its engine does not answer. `Launched` or `GangEnded` follows when it does."""
+
+    job_id: str
+    epoch: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A node has left service, and why, or has come back (reason "")."""
+
+    node: int
+    reason: str = ""
+
+
+Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | GangUnknown | NodeState
