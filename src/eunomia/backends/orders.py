@@ -31,4 +31,13 @@ class Halt:
     save: bool = True
 
 
-Order: TypeAlias = Launch | Halt
+@dataclass(frozen=True, slots=True)
+class DrainNode:
+    """Tell the engine that a node has left service, and why, or has come back (reason ""). Not for the local world."""
+
+    number: int
+    node: int
+    reason: str = ""
+
+
+Order: TypeAlias = Launch | Halt | DrainNode

@@ -6,7 +6,8 @@ that the gang has ended and the exit record is written. Standard error, inherite
 
 A command line with `detached` makes a supervisor that outlives its scheduler until the lease ends: orders are read from
 the lease file (`stop`: the grace), it locks the files in `locks` before it launches the gang, and writes who it is to
-the file `record`, so that another scheduler finds it.
+the file `record`, so that another scheduler finds it. One with `claim` runs under an engine, which may have started it
+twice: the first to create that file goes on, and ends with the exit code of the gang. It adds `environment` to its own.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Supervisor:
         """Supervise the gang until all of its processes have ended, then write the exit record."""
         if self.spec.get("detached") and not self.may_launch():
             return
-        self.pid = launch(self.spec["command"])
+        self.pid = launch(self.spec["command"], self.spec.get("cwd", ""))
         if self.spec.get("detached"):
             self.write_record(launched=True)
             self.tell(b"L")
@@ -72,21 +73,31 @@ class Supervisor:
 
     def may_launch(self) -> bool:
         """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile."""
+        if "claim" in self.spec and not claimed(self.spec["claim"]):
+            return False
         self.write_record(launched=False)
         handles = [(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), shared) for path, shared in self.spec["locks"]]
         while not all(locked(handle, shared) for handle, shared in handles):
             self.wait(REAP_S)
-            self.read_lease()
-            if self.kill_at < math.inf or time.monotonic() >= self.end:
-                self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
-                self.write_exit()
+            if self.is_stopped_early():
                 return False
+        if "claim" in self.spec and self.is_stopped_early():
+            return False
         if os.path.exists(self.spec["exit"]):  # of a supervisor of the same epoch
             return False
         if os.path.exists(self.spec["finished"]):  # the gang of an earlier epoch finished while it was being stopped
             self.code = 0
             self.write_exit()
             return False
+        return True
+
+    def is_stopped_early(self) -> bool:
+        """Return whether the gang was stopped before its launch, which then has an exit record."""
+        self.read_lease()
+        if self.kill_at == math.inf and time.monotonic() < self.end:
+            return False
+        self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
+        self.write_exit()
         return True
 
     def write_record(self, *, launched: bool) -> None:
@@ -183,18 +194,18 @@ class Supervisor:
             self.tell(b".")
 
 
-def launch(command: list[str]) -> int:
+def launch(command: list[str], cwd: str = "") -> int:
     """Start the gang in its own session; it is killed when this process ends. Return its pid, also its group id."""
     parent = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no signal may be lost between fork and exec
     pid = os.fork()
     if pid == 0:
-        _exec(command, parent)
+        _exec(command, parent, cwd)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     return pid
 
 
-def _exec(command: list[str], parent: int) -> NoReturn:
+def _exec(command: list[str], parent: int, cwd: str) -> NoReturn:
     try:
         control(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
@@ -206,6 +217,8 @@ def _exec(command: list[str], parent: int) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
+        if cwd:
+            os.chdir(cwd)
         os.execvp(command[0], command)
     except OSError as error:
         os.write(2, f"cannot start {command[0]!r}: {error.strerror}\n".encode(errors="replace"))
@@ -234,6 +247,15 @@ def control(option: int, value: int) -> None:
     """Call prctl on Linux; elsewhere only the process group is used."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def claimed(path: str) -> bool:
+    """Create a file unless it exists; the engines of all machines see the same folder."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
 
 
 def locked(handle: int, shared: bool) -> bool:
@@ -291,6 +313,7 @@ def main() -> None:
     spec = json.loads(line)
     if "lock" in spec:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
+    os.environ.update(spec.get("environment", {}))
     control(SUBREAPER, 1)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
@@ -304,6 +327,8 @@ def main() -> None:
     for number in (*STOP_SIGNALS, signal.SIGCHLD):
         signal.signal(number, on_signal)
     supervisor.run()
+    if "claim" in spec and supervisor.code:
+        raise SystemExit(supervisor.code if supervisor.code > 0 else 128 - supervisor.code)
 
 
 if __name__ == "__main__":
