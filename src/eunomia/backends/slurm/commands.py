@@ -18,7 +18,8 @@ PASSED_ON = ("SLURM_CONF", "SLURM_JWT")
 UNREACHABLE = re.compile(
     r"Unable to contact slurm controller|Socket timed out|Connection refused|slurm_receive_msg"
     r"|Communication connection failure|Slurm backup controller in standby mode|Slurm temporarily unable|"
-    r"Protocol authentication error|Unexpected message received|Connection timed out|Zero Bytes were transmitted|in the process of configuring",
+    r"Protocol authentication error|Unexpected message received|Connection timed out|Zero Bytes were transmitted"
+    r"|in the process of configuring",
     re.IGNORECASE,
 )
 
