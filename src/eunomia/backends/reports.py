@@ -60,4 +60,21 @@ class NodeState:
     reason: str = ""
 
 
-Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | GangUnknown | NodeState
+@dataclass(frozen=True, slots=True)
+class SeatsTaken:
+    """All seats that cannot be given away now, each with who uses it: a stranger's processes, or some of an ended gang
+    that cannot be killed."""
+
+    holders: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUsed:
+    """The most memory that a gang has used on one accelerator so far."""
+
+    job_id: str
+    epoch: int
+    gib: float
+
+
+Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | MemoryUsed | GangUnknown | NodeState

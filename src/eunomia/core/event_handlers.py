@@ -10,6 +10,7 @@ import numpy as np
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.model.decisions import Decision, GiveUp, Refuse, Stop
 from eunomia.model.events import (
+    AcceleratorsTaken,
     Answered,
     AppFinished,
     Estimated,
@@ -93,6 +94,10 @@ def _join(event: NodeJoined, at: float, sched: SchedulerState) -> None:
         sched.restore(event.node)
 
 
+def _take_accelerators(event: AcceleratorsTaken, at: float, sched: SchedulerState) -> None:
+    sched.set_taken(event.devices)
+
+
 def _change_nothing(event: Event, at: float, sched: SchedulerState) -> None:
     """Answers are matched with asks by the scheduler; the others change nothing that the core keeps."""
 
@@ -161,6 +166,7 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     Progressed: _progress,
     NodeLost: _lose,
     NodeJoined: _join,
+    AcceleratorsTaken: _take_accelerators,
     Answered: _change_nothing,
     AppFinished: _change_nothing,
     TimerFired: _change_nothing,

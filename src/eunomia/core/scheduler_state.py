@@ -193,6 +193,11 @@ class SchedulerState:
         self.state.lose(node)
         self.changes += 1
 
+    def set_taken(self, devices: Sequence[int]) -> None:
+        """These accelerators, and no others, are used by others."""
+        self.state.set_taken(devices)
+        self.changes += 1
+
     def restore(self, node: int) -> None:
         """A lost node is back."""
         self.state.restore(node)

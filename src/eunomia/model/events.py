@@ -123,6 +123,16 @@ class NodeJoined:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceleratorsTaken:
+    """These accelerators, and no others, are used by processes that the scheduler did not start.
+
+    None of them is given away; one that a gang holds is taken out of service as soon as the gang has left it.
+    """
+
+    devices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """The time of the last `SetTimer` was reached."""
 
@@ -137,7 +147,7 @@ class Answered:
 
 Event: TypeAlias = (
     Progressed | JobSubmitted | JobUpdated | Estimated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
-    | Measured | AppFinished | NodeLost | NodeJoined | Answered | TimerFired
+    | Measured | AppFinished | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
 )  # fmt: skip
 
 # The order in which events of one instant are handled.

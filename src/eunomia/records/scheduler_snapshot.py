@@ -46,6 +46,8 @@ def digest(scheduler: Scheduler) -> str:
             found.update(np.ascontiguousarray(part[:, :n]).tobytes())
     for array in (ledger.received[:n], state.active, state.holder, state.floor.up, state.floor.free, state.capacity):
         found.update(np.ascontiguousarray(array).tobytes())
+    if state.taken.any():
+        found.update(state.taken.tobytes())
     pending = None if asks.pending is None else asks.pending.asked
     found.update(repr((n, state.ids[-1:], asks.count, asks.last_at, asks.again_at, pending)).encode())
     return found.hexdigest()[:32]

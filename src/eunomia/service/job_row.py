@@ -45,6 +45,8 @@ class JobRow:
     launched_epoch: int = 0  # the last epoch whose processes are known to have begun
     seats: tuple[int, ...] = ()  # devices, while the scheduler gives it some
     shared: bool = False  # a partner has the same ones
+    memory_gib: float = math.nan  # believed to be needed on each accelerator
+    used_memory_gib: float = 0.0  # the most that was seen on one
     total_steps: float = 1.0  # declared or estimated
     estimated: bool = False
     other_shapes: tuple[int, ...] = ()  # further gang sizes at which it may run
@@ -108,6 +110,8 @@ class JobRow:
             "steps": self.steps,
             "total_steps": None if self.estimated else self.total_steps,
             "estimated_total_steps": self.total_steps if self.estimated else None,
+            "accelerator_memory_gib": None if math.isnan(self.memory_gib) else self.memory_gib,
+            "used_memory_gib": self.used_memory_gib or None,
             "failures": self.failures,
             "array_index": self.array_index,
             "labels": self.spec.get("labels", {}),

@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from eunomia.backends.local.detached_gangs import DetachedGangs
+from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
+from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore
-from eunomia.service.store.sqlite import Reader
+from eunomia.service.store.reader import Reader
 from eunomia.service.writer import MonotonicClock, Writer, recover
 
 PIP = 'pip install "eunomia[service]"'
@@ -79,7 +81,8 @@ def start(site: Site) -> RunningService:
         writer = Writer(controller, store, clock)
         world = DetachedGangs(
             site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
-            forked=lambda: faultpoint("launch.forked"),
+            forked=lambda: faultpoint("launch.forked"), driver=_driver(site),
+            log_bytes=int(site.service.log_mib * 2**20),
         )  # fmt: skip
         writer.world = world
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
@@ -90,6 +93,17 @@ def start(site: Site) -> RunningService:
     world.start()
     thread.start()
     return RunningService(site, store, writer, world, thread)
+
+
+def _driver(site: Site) -> DeviceDriver | None:
+    """Return the driver that says who uses the accelerators; None where there is none to ask."""
+    if all(name == NO_DEVICE for name in site.setup.topology.types):
+        return None
+    try:
+        return NvidiaDriver()
+    except OSError as error:
+        _log.warning("processes of others on the accelerators are not noticed: %s", error)
+        return None
 
 
 def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = False) -> int:

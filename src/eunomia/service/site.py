@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,6 +51,12 @@ class ServiceSection(Section):
     supervisor_lease_s: Annotated[Finite, Field(ge=2)] = Field(
         default=120.0, description="how long jobs run on without the service before they save and stop"
     )
+    log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
+        default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
+    )
+    accelerator_memory_gib: dict[str, Positive] = Field(
+        default_factory=dict, description="memory of an accelerator by type; discovered ones need none"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +89,26 @@ class Site:
 class TypedSpeeds:
     """Throughputs of jobs that may run on some types only: their kind is `job type|type,type`.
 
-    A job that names no job type runs at speed 1 on every type.
+    A job that names no job type runs at speed 1 on every type. A third part of the kind is the memory that a job needs
+    on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
     """
 
-    def __init__(self, speeds: Speeds) -> None:
+    def __init__(self, speeds: Speeds, memory_gib: Mapping[str, float] | None = None) -> None:
         self._speeds = speeds
         self.types = speeds.types
+        self._memory = np.array([(memory_gib or {}).get(name, math.nan) for name in speeds.types])  # nan = not known
 
     def _allowed(self, kind: str) -> tuple[str, Floats]:
-        name, _, types = kind.partition("|")
+        name, types, memory = (*kind.split("|"), "", "")[:3]
         names = types.split(",") if types else self.types
-        return name, np.array([float(each in names) for each in self.types])
+        fits = ~(float(memory or 0.0) > self._memory)
+        return name, np.array([float(each in names) for each in self.types]) * fits
+
+    def _fit_together(self, kind: str, other: str) -> Floats:
+        """Return 1 for each type whose memory holds both, or is not known; what is not known of a job does not fit."""
+        parts = [(*each.split("|"), "", "")[2] for each in (kind, other)]
+        total = sum(float(part) if part else math.inf for part in parts)
+        return np.asarray(~(total > self._memory), dtype=float)
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang on each type, (type,)."""
@@ -104,7 +120,8 @@ class TypedSpeeds:
         (mine, allowed), (other, also) = self._allowed(job_type), self._allowed(partner)
         if not mine or not other:
             return np.zeros(len(self.types))
-        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also)
+        fits = self._fit_together(job_type, partner)
+        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also * fits)
 
     def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang spread over machines, (type,)."""
@@ -117,9 +134,10 @@ class TypedSpeeds:
         return by_level(self._speeds, name, scale_factor) if name else np.ones(LEVELS)
 
 
-def kind_of(job_type: str, types: tuple[str, ...] | list[str]) -> str:
+def kind_of(job_type: str, types: Sequence[str], memory_gib: float = math.nan) -> str:
     """Return the kind under which `TypedSpeeds` knows a job."""
-    return f"{job_type}|{','.join(types)}" if types else job_type
+    memory = "" if math.isnan(memory_gib) else f"{memory_gib:g}"
+    return f"{job_type}|{','.join(types)}|{memory}".rstrip("|")
 
 
 def load_site(path: Path | str) -> Site:
@@ -142,7 +160,7 @@ def load_site(path: Path | str) -> Site:
         )
     elif isinstance(world, dict):
         world.setdefault("backend", "local")
-    _discover(data, places, problems)
+    memory = _discover(data, places, problems)
     data.setdefault("throughputs", {"source": "uniform"})
     scenario: Scenario | None = None
     try:
@@ -155,7 +173,8 @@ def load_site(path: Path | str) -> Site:
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
-    setup = replace(setup, believed=TypedSpeeds(setup.believed))
+    service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
+    setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
     return Site(path=path, service=service, setup=setup)
 
 
@@ -195,15 +214,16 @@ def _check_listen(service: ServiceSection, add: Any) -> None:
         add("listen", service.listen, rule, fix)
 
 
-def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Problem]) -> None:
-    """Replace `discover = true` by the accelerators that the driver of this machine reports."""
+def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Problem]) -> dict[str, float]:
+    """Replace `discover = true` by the accelerators that the driver of this machine reports; return their memory."""
     cluster = data.get("cluster")
     if not isinstance(cluster, dict) or cluster.pop("discover", False) is not True:
-        return
+        return {}
     from eunomia.backends.local.discovery import discovered
 
     try:
-        cluster["nodes"] = discovered()
+        cluster["nodes"], memory = discovered()
+        return memory
     except InvalidInput as error:
         file, row = places.where(("cluster", "discover"))
         first = error.problems[0]
@@ -211,6 +231,7 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
             Problem(file=file, row=row, column="cluster.discover", value="true", rule=first.rule, fix=first.fix)
         )
         cluster["nodes"] = [{"type": "cpu", "accelerators": 1}]
+        return {}
 
 
 def plan(site: Site) -> list[str]:

@@ -23,13 +23,15 @@ from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.records.record import from_json, step_lines
 from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
-from eunomia.service.controller import Controller, Turn, core_job
+from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.live_jobs import core_job
 from eunomia.service.messages import Input, Order, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore, StoreProblem
-from eunomia.service.store.sqlite import StoredClock
+from eunomia.service.store.schema import StoredClock
+from eunomia.service.turn import Turn
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments
@@ -94,6 +96,8 @@ def setup_text(site: Site) -> str:
     kept["parameters"] = header["scenario"]["policy"]
     kept["tenants"] = header["scenario"]["tenants"]
     kept["inputs"] = header["inputs"]
+    if site.service.accelerator_memory_gib:
+        kept["accelerator_memory_gib"] = site.service.accelerator_memory_gib
     return json.dumps(kept, sort_keys=True)
 
 
@@ -122,7 +126,7 @@ def recover(
     faultpoint("recover.half")
     if not is_same:
         _begin_era(store, controller, rows, text, is_first=before is None)
-    controller.adopt(rows, store.run_times())
+    controller.adopt(rows, store.run_times(), store.memory_used())
     if is_same:
         controller.drained = store.drained()
     store.clear_outbox()

@@ -34,7 +34,16 @@ from eunomia.backends.engines.node_names import assign
 from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S, EpochFolder
 from eunomia.backends.local.gang import Ending
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
-from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, OrderTaken, Report, StepsSaved
+from eunomia.backends.reports import (
+    GangEnded,
+    GangUnknown,
+    Launched,
+    NodeState,
+    OrderTaken,
+    Report,
+    SeatsTaken,
+    StepsSaved,
+)
 from eunomia.inputs.problems import InvalidInput
 from eunomia.model.topology import Topology
 
@@ -94,6 +103,8 @@ class EngineGangs:
         self._failures = 0
         self._nodes: tuple[EngineNode, ...] = ()
         self._away: dict[int, str] = {}  # nodes that were reported out of service
+        self._taken_before: dict[int, int] = {}  # at the last look at the nodes
+        self._taken_seats: tuple[tuple[int, str], ...] = ()  # as reported
         self._orphans: frozenset[Mark] = frozenset()
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._closing, self._stops_jobs = False, False
@@ -152,7 +163,7 @@ class EngineGangs:
             int(self._topology.node[seat])
             for gang in list(self._live.values())
             for seat in gang.order.seats
-            if gang.state == RUNS
+            if gang.number and gang.state != QUEUED
         )
         return max(used - ours[node], 0)
 
@@ -498,6 +509,22 @@ class EngineGangs:
             if why != self._away.get(n, ""):
                 self._away[n] = why
                 self._report(NodeState(n, why))
+        self._report_taken()
+
+    def _report_taken(self) -> None:
+        """Report the seats that others hold: as many of a node's free ones as Slurm counts at two looks in a row."""
+        taken = {n: self.taken(n) for n in self._names}
+        held = {seat for gang in self._live.values() for seat in gang.order.seats}
+        seats: list[tuple[int, str]] = []
+        for n, count in taken.items():
+            first, size = int(self._topology.first[n]), int(self._topology.size[n])
+            free = [seat for seat in range(first, first + size) if seat not in held]
+            sure = min(count, self._taken_before.get(n, 0))
+            seats += [(seat, f"another job of {self.engine.name}") for seat in free[len(free) - min(sure, len(free)) :]]
+        self._taken_before = taken
+        if tuple(seats) != self._taken_seats:
+            self._taken_seats = tuple(seats)
+            self._report(SeatsTaken(self._taken_seats))
 
     def _why_away(self, n: int, node: EngineNode | None) -> str:
         if node is None:

@@ -109,7 +109,10 @@ def _supervisor_spec(order: Launch, folder: EpochFolder, topology: Topology, gra
         "epoch": order.epoch,
         "grace_s": grace_s,
         "detached": True,
+        "log": str(folder.log),
+        "log_bytes": 0,
         "locks": [],
+        **({"processes": len(order.seats)} if order.spec.get("processes") == "per_accelerator" else {}),
     }
 
 

@@ -24,7 +24,7 @@ from eunomia.service.http import strict_json
 from eunomia.service.job_document import FieldProblem, InvalidRequest
 from eunomia.service.messages import ROLES, Principal, Reply
 from eunomia.service.site import LOOPBACK, Site
-from eunomia.service.store.sqlite import Reader
+from eunomia.service.store.reader import Reader
 from eunomia.service.writer import Writer
 
 BODY_BYTES, LIST_BYTES = 2**20, 16 * 2**20

@@ -63,8 +63,8 @@ async def job(service: Service, request: Request, who: Principal) -> Response:
     reasons = await api.why(service, request, who)
     text = ""
     if who.owns(found["owner"], found["tenant"]):
-        _, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
-        raw, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
+        *_, size = await asyncio.to_thread(api._read_log, service, found["id"], 0)
+        raw, _, _ = await asyncio.to_thread(api._read_log, service, found["id"], max(size - TAIL, 0))
         text = raw.decode("utf-8", "replace")
     return HTMLResponse(render.job_page(who.user, found, reasons, text, found["history"]))
 

@@ -22,7 +22,7 @@ def metrics_text(service: Service) -> str:
         types = living_state.cluster(writer.controller)["types"]
     lines.append("# TYPE eunomia_accelerators gauge")
     for name, found in types.items():
-        for state in ("free", "busy"):
+        for state in ("free", "busy", "taken"):
             lines.append(f'eunomia_accelerators{{type="{_escaped(name)}",state="{state}"}} {found[state]}')
     lines += _summary("eunomia_decision_seconds", writer.turn_s) + _summary("eunomia_commit_seconds", writer.commit_s)
     for name, value in (

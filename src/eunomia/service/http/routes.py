@@ -173,31 +173,35 @@ async def log(service: Service, request: Request, who: Principal) -> Response:
     start = _number(request.query_params.get("from"), "from", 0, 2**62)
     if request.query_params.get("follow") in ("1", "true"):
         return StreamingResponse(_follow(service, row.id, start), media_type="text/event-stream")
-    raw, size = await asyncio.to_thread(_read_log, service, row.id, start)
+    raw, start, size = await asyncio.to_thread(_read_log, service, row.id, start)
     headers = {"X-Next-Offset": str(start + len(raw)), "X-Size": str(size)}
     return PlainTextResponse(raw.decode("utf-8", "replace"), headers=headers)
 
 
-def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int]:
-    """Return a part of the log and its size. The folder's name comes from the id, which the service made."""
+def _read_log(service: Service, job_id: str, start: int) -> tuple[bytes, int, int]:
+    """Return a part of the log, where it begins, and the log's size; a log that was begun anew is read from there.
+
+    The folder's name comes from the id, which the service made.
+    """
     path = service.jobs / folder_name(job_id) / "log"
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        return b"", 0
+        return b"", start, 0
     except OSError:
         raise Refused(409, "the log is no plain file") from None
     with os.fdopen(handle, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(min(start, size))
-        return file.read(LOG_BYTES), size
+        start = start if start <= size else 0
+        file.seek(start)
+        return file.read(LOG_BYTES), start, size
 
 
 async def _follow(service: Service, job_id: str, start: int) -> AsyncIterator[str]:
     quiet_s = 0.0
     while not service.notifier.closing:
         row = service.reader.job(job_id)
-        raw, _ = await asyncio.to_thread(_read_log, service, job_id, start)
+        raw, start, _ = await asyncio.to_thread(_read_log, service, job_id, start)
         if raw:
             start += len(raw)
             quiet_s = 0.0

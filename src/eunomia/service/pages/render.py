@@ -196,7 +196,8 @@ def nodes_page(user: str, nodes: list[dict[str, Any]], is_operator: bool) -> str
             f"<button>{action}</button></form>"
         )
         moved = f"would move {len(one['jobs'])}: {' '.join(one['jobs'])}" if one["jobs"] else ""
-        rows.append((one["name"], one["type"], one["accelerators"], one["free"], one["state"], one["reason"] or "",
+        rows.append((one["name"], one["type"], one["accelerators"], one["free"], one["state"],
+                     "; ".join([one["reason"] or "", *(f"{n}: {who}" for n, who in one["taken"].items())]).strip("; "),
                      moved,
                      button if is_operator else ""))  # fmt: skip
     return page(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.record import header_line
+from eunomia.service.store.opening import FILE, StoreProblem, lock_folder
 from eunomia.service.store.schema import APPLICATION_ID, VERSION
-from eunomia.service.store.sqlite import FILE, SqliteStore, StoreProblem, lock_folder
+from eunomia.service.store.sqlite import SqliteStore
 
 
 def _must_be_free(target: Path) -> None:
