@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+BY_ENGINE = "reported by "  # begins the reason of a node that an engine took out of service
+
 
 @dataclass(frozen=True, slots=True)
 class Launched:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from eunomia.backends.orders import Halt, Launch, Order
+from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import Report
 from eunomia.service.job_document import FieldProblem, JobDocument
 
@@ -106,5 +106,5 @@ class Reply:
 
 Input: TypeAlias = Request | Report
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "Halt", "Hold", "Input", "Launch", "Order", "Principal",
-           "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "DrainNode", "Halt", "Hold", "Input", "Launch", "Order",
+           "Principal", "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip

@@ -35,6 +35,7 @@ from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S, EpochFolder
 from eunomia.backends.local.gang import Ending
 from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import (
+    BY_ENGINE,
     GangEnded,
     GangUnknown,
     Launched,
@@ -471,7 +472,7 @@ class EngineGangs:
         self._be_launched(gang)
         if ending.finished:
             self._end(gang, "finished", "")
-        elif was_stopped and ending.was_stopped:
+        elif cause == "asked" or (was_stopped and ending.was_stopped):
             self._end(gang, "stopped", "")
         elif cause != "exited":
             outcome = "lost" if state in self.engine.node_lost else "failed"
@@ -506,7 +507,7 @@ class EngineGangs:
         found = {node.name: node for node in self._nodes}
         for n, name in self._names.items():
             why = self._why_away(n, found.get(name))
-            if why != self._away.get(n, ""):
+            if why != self._away.get(n):  # at the first look also those in service
                 self._away[n] = why
                 self._report(NodeState(n, why))
         self._report_taken()
@@ -527,13 +528,14 @@ class EngineGangs:
             self._report(SeatsTaken(self._taken_seats))
 
     def _why_away(self, n: int, node: EngineNode | None) -> str:
+        source = f"{BY_ENGINE}{self.engine.name}: "
         if node is None:
-            return f"{self.engine.name} has no node {self._names[n]}"
+            return f"{source}there is no node {self._names[n]}"
         kind, size = self._topology.types[int(self._topology.node_type[n])], int(self._topology.size[n])
         there = node.accelerators.get(kind, 0)
         if not node.away and there < size:
-            return f"{self.engine.name}: it has {there} {kind}, and {size} are declared"
-        return node.away
+            return f"{source}it has {there} {kind}, and {size} are declared"
+        return f"{source}{node.away}" if node.away else ""
 
     def _set_node(self, node: int, reason: str) -> None:
         try:

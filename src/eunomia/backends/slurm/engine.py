@@ -205,7 +205,7 @@ def node_of(record: dict[str, str]) -> EngineNode:
     away = ""
     if any(word in part for part in state.split("+") for word in AWAY) or state.endswith("*"):
         reason = record.get("Reason", "").partition(" [")[0]
-        away = f"Slurm: {state.lower()}{f', {reason}' if reason else ''}"
+        away = f"{state.lower()}{f', {reason}' if reason else ''}"
     return EngineNode(
         name=record["NodeName"],
         accelerators=gres(record.get("Gres", "")),
