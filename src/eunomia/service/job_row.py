@@ -24,7 +24,7 @@ STATES = {
 }
 TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rejected"})
 WAITING = frozenset({"pending", "held", "preempted"})
-SEATED = frozenset({"starting", "running"})
+SEATED = frozenset({"starting", "running", "unknown"})
 
 
 @dataclass(slots=True, kw_only=True)

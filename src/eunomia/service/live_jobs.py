@@ -22,6 +22,8 @@ from eunomia.model.events import (
     JobResumed,
     JobSubmitted,
     Moment,
+    NodeJoined,
+    NodeLost,
 )
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
@@ -29,7 +31,7 @@ from eunomia.records.record import step_lines
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
-from eunomia.service.messages import Halt, Launch
+from eunomia.service.messages import DrainNode, Halt, Launch
 from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
 from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
@@ -273,6 +275,45 @@ class LiveJobs:
         """End the gang of a job without a checkpoint if it has not stopped when `drain_timeout_s` is over."""
         when = since + self.site.service.drain_timeout_s
         heapq.heappush(self.timers, (when, "drain", row.id, row.epoch))
+
+    # ---- nodes -----------------------------------------------------------------------------------------------
+
+    def take_out(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service; return the jobs that leave it, after they saved."""
+        if node in self.drained:
+            return []
+        topology, moved = self.site.setup.topology, list[str]()
+        first, size = topology.first[node], topology.size[node]
+        events: list[Event] = []
+        for row in self.rows.values():
+            if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
+                moved.append(row.id)
+                self.end_soon(row, self.at)
+                events += [JobPaused(row.id), JobResumed(row.id)]
+        self.flush(self.at)
+        self.emit("", *events, NodeLost(node))
+        self._note_node("NodeLost", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def bring_back(self, node: int) -> None:
+        """Bring a node back into service, if it was out of it."""
+        if node in self.drained:
+            self.flush(self.at)
+            self.emit("", NodeJoined(node))
+            self._note_node("NodeJoined", node, "")
+            del self.drained[node]
+            self.turn.nodes[node] = ""
+
+    def _note_node(self, kind: str, node: int, reason: str) -> None:
+        detail = {"reason": reason, "epoch": 0, "node": self.nodes[node]}
+        self.turn.news.append(("", "", kind, json.dumps(detail)))
+
+    def order_node(self, node: int) -> None:
+        """Tell an engine whether a node is in service; the local world has no need to know."""
+        if self.site.setup.scenario.world.backend != "local":
+            self.turn.orders.append(DrainNode(self.next_order, node, self.drained.get(node, "")))
+            self.next_order += 1
 
     # ---- rows ------------------------------------------------------------------------------------------------
 

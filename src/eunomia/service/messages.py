@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import Report
 from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
@@ -114,31 +115,6 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """Start a gang on these seats, or adopt it if it runs. `number` orders the outbox."""
-
-    number: int
-    job_id: str
-    epoch: int
-    seats: tuple[int, ...]
-    spec: dict[str, Any] = field(hash=False)
-    total_steps: float = 0.0  # 0 = not declared
-    array_index: int | None = None
-    shared: bool = False  # a partner has the same seats
-    adopt_only: bool = False  # it was running: do not start it again
-
-
-@dataclass(frozen=True, slots=True)
-class Halt:
-    """Stop a gang, after a checkpoint with `save`."""
-
-    number: int
-    job_id: str
-    epoch: int
-    save: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class PolicyAnswered:
     """The policy has answered the ask of that number."""
 
@@ -156,9 +132,8 @@ class PolicyOverran:
     runner: object = None  # likewise
 
 
-Order: TypeAlias = Launch | Halt
 Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "Halt", "Hold", "Input", "Launch", "Order",
-           "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold", "Input",
+           "Launch", "Order", "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
            "Submit"]  # fmt: skip

@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
+from eunomia.backends.registry import load
+from eunomia.backends.reports import Report
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
@@ -29,7 +31,8 @@ from eunomia.service.site_change import apply_site, effective_site
 from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
-from eunomia.service.writer import MonotonicClock, Writer, recover
+from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
+from eunomia.setup.backend_factory import world_options
 
 PIP = 'pip install "eunomia[service]"'
 SOCKET = "service.sock"
@@ -53,6 +56,18 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
+class ServiceWorld(WorldOrders, Protocol):
+    """A world behind a service."""
+
+    def start(self) -> None:
+        """Begin to carry out orders."""
+        ...
+
+    def close(self, *, stop_jobs: bool = False) -> None:
+        """End; the gangs go on unless `stop_jobs`."""
+        ...
+
+
 @dataclass(slots=True)
 class RunningService:
     """The parts of a service that runs."""
@@ -60,7 +75,7 @@ class RunningService:
     site: Site
     store: SqliteStore
     writer: Writer
-    world: DetachedGangs
+    world: ServiceWorld
     solver: Solver
     thread: threading.Thread
 
@@ -87,12 +102,7 @@ def start(site: Site) -> RunningService:
         solver.begin(writer)
         if (pending := controller.scheduler.asks.pending) is not None:
             writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
-        world = DetachedGangs(
-            site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
-            forked=lambda: faultpoint("launch.forked"), driver=_driver(site),
-            log_bytes=int(site.service.log_mib * 2**20),
-        )  # fmt: skip
-        writer.world = world
+        world = writer.world = _world(site, writer.put)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
     except BaseException:
         store.close()
@@ -101,6 +111,24 @@ def start(site: Site) -> RunningService:
     world.start()
     thread.start()
     return RunningService(site, store, writer, world, solver, thread)
+
+
+def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
+    """Return the world that the site names."""
+    jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
+
+    def forked() -> None:
+        faultpoint("launch.forked")
+
+    if scenario.world.backend != "local":
+        backend = load(scenario.world.backend)
+        options = world_options(scenario)
+        world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
+        return world
+    return DetachedGangs(
+        jobs, topology, lease_s=site.service.supervisor_lease_s, report=report, forked=forked, driver=_driver(site),
+        log_bytes=int(site.service.log_mib * 2**20),
+    )  # fmt: skip
 
 
 def _driver(site: Site) -> DeviceDriver | None:

@@ -6,7 +6,17 @@ import heapq
 import json
 import math
 
-from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, Report, SeatsTaken, StepsSaved
+from eunomia.backends.reports import (
+    GangEnded,
+    GangUnknown,
+    Launched,
+    MemoryUsed,
+    NodeState,
+    OrderTaken,
+    Report,
+    SeatsTaken,
+    StepsSaved,
+)
 from eunomia.model.events import (
     AcceleratorsTaken,
     JobCancelled,
@@ -31,6 +41,12 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
     if isinstance(message, SeatsTaken):
         _seats_taken(jobs, dict(message.holders))
         return
+    if isinstance(message, NodeState):
+        if message.reason:
+            jobs.take_out(message.node, message.reason)
+        else:
+            jobs.bring_back(message.node)
+        return
     row = jobs.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         jobs.stale_reports += 1
@@ -44,6 +60,11 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
                 jobs.set_timers(row)
             else:
                 jobs.changed(row, "")
+        case Launched() if row.state == "unknown":
+            jobs.move(row, "running", "")
+            jobs.set_timers(row)
+        case GangUnknown() if row.state == "running":
+            jobs.move(row, "unknown", message.reason)
         case StepsSaved() if message.steps != row.steps:
             row.steps = message.steps
             if not row.is_over:
