@@ -62,6 +62,15 @@ def test_an_unknown_word_is_asked_about_once_with_its_count(desk: Desk) -> None:
     assert problem["rule"].startswith("must be one of finished, failed, cancelled")
 
 
+def test_a_few_starts_wait_for_room_and_are_counted(desk: Desk) -> None:
+    """Of 40 jobs that follow one another on both accelerators, the last is said to start 5 s too early."""
+    rows = [f"j{k},{100 * k},2,LM,100,{100 * k},v100,\n" for k in range(39)]
+    desk.write("jobs.csv", HEADER + "".join(rows) + "late,3890,2,LM,100,3895,v100,\n")
+    result = eunomia.simulate(desk.folder / "tiny.toml", policy="as_it_was")
+    assert result.jobs["first_started_s"].tolist()[-1] == 3900
+    assert "as_it_was: 1 of 40 jobs start later than in the trace, by 5.00 s on average" in " ".join(result.notes)
+
+
 @pytest.mark.parametrize(
     ("rows", "column"),
     [("a,0,2,LM,100,0,v100,\nb,0,1,LM,50,10,v100,\n", "started_s"), ("a,0,2,LM,100,,v100,\n", "started_s"),
