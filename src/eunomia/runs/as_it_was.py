@@ -6,31 +6,30 @@ beside those of policies.
 
 from __future__ import annotations
 
-import heapq
 import math
+from itertools import groupby
 
 import numpy as np
 
 from eunomia.inputs.problems import Problems
 from eunomia.metrics import Metrics
+from eunomia.model.arrays import Ints
 from eunomia.model.decisions import Start
 from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment
+from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
-from eunomia.report.number_format import shown
 from eunomia.setup.run_config import RunConfig
 
 AS_IT_WAS = "as_it_was"  # its name among policies
 END, SUBMISSION, START = 0, 1, 2  # at one instant in this order: what ends makes room for what starts
-CLOCK_S = 2.0  # accounting rounds times to seconds: a start that is later by less counts as on time
-MOST_LATE = 0.05  # fraction of jobs whose start the cluster may delay
+MOST_BEYOND = 0.05  # fraction of the accelerator-time that may be beyond the cluster: lists of machines are not exact
 
 
 def past_metrics(setup: RunConfig) -> tuple[Metrics, tuple[str, ...]]:
     """Return the metrics of the schedule as it was, and notes.
 
-    A start for which too few accelerators are free waits for them, as accounting counts a gang as whole until its last
-    task ends. Raises InvalidInput where the trace has no starts or types, or where more than `MOST_LATE` of the jobs
-    would have to wait.
+    Raises InvalidInput where the trace has no starts or types, or where more than `MOST_BEYOND` of what jobs held of a
+    type is beyond what the cluster has; less is noted.
     """
     past = _PastRun(setup)
     past.play()
@@ -42,73 +41,70 @@ class _PastRun:
 
     def __init__(self, setup: RunConfig):
         self._setup = setup
-        self._type, self._lasts_s = _checked(setup)
-        self._start_s = setup.past.started_s.tolist() if setup.past is not None else []
-        types = setup.topology.types
-        self._free = [np.flatnonzero(setup.topology.type == j).tolist() for j in range(len(types))]
-        self._waiting: list[int] = []  # jobs that the trace has started, in its order
-        self._held: dict[int, list[int]] = {}
-        self._late: dict[int, float] = {}  # job → s after its start in the trace
+        self._type, lasts_s = _checked(setup)
+        start_s = setup.past.started_s.tolist() if setup.past is not None else []
+        types = len(setup.topology.types)
+        self._devices = [np.flatnonzero(setup.topology.type == j) for j in range(types)]
+        self._holders = np.zeros(len(setup.topology.type), dtype=np.int64)  # (device,) jobs that hold it
+        self._seats: dict[int, Ints] = {}
+        self._level, self._peak = np.zeros(types, dtype=np.int64), np.zeros(types, dtype=np.int64)  # accelerators held
+        self._held_s, self._beyond_s = np.zeros(types), np.zeros(types)  # accelerator-seconds
         self._queue = [(job.submitted, SUBMISSION, m) for m, job in enumerate(setup.jobs)]
-        self._queue += [(start, START, m) for m, start in enumerate(self._start_s)]
-        heapq.heapify(self._queue)
+        self._queue += [(at, START, m) for m, at in enumerate(start_s)]
+        self._queue += [(at + lasts, END, m) for m, (at, lasts) in enumerate(zip(start_s, lasts_s, strict=True))]
+        self._queue.sort()
         self.metrics = setup.metrics()
 
     def play(self) -> None:
         """Play all instants. Raises InvalidInput where the cluster is too small."""
-        queue, jobs = self._queue, self._setup.jobs
-        while queue:
-            now = queue[0][0]
+        capacity, before = np.array([devices.size for devices in self._devices]), 0.0
+        for now, changes in groupby(self._queue, key=lambda change: change[0]):
+            self._held_s += self._level * (now - before)
+            self._beyond_s += np.maximum(self._level - capacity, 0) * (now - before)
             events: list[Event] = []
-            while queue and queue[0][0] == now and queue[0][1] != START:
-                _, what, m = heapq.heappop(queue)
+            starts: list[Start] = []
+            for _, what, m in changes:
+                job = self._setup.jobs[m]
                 if what == SUBMISSION:
-                    events.append(JobSubmitted(jobs[m]))
-                    continue
-                for device in self._held.pop(m):
-                    heapq.heappush(self._free[self._type[m]], device)
-                events.append(JobFinished(jobs[m].job_id, 1))
-            while queue and queue[0][:2] == (now, START):
-                self._waiting.append(heapq.heappop(queue)[2])
-            self.metrics.observe(Moment(now, tuple(events)), self._starts(now))
+                    events.append(JobSubmitted(job))
+                elif what == END:
+                    self._level[self._type[m]] -= job.scale_factor
+                    self._holders[self._seats.pop(m)] -= 1
+                    events.append(JobFinished(job.job_id, 1))
+                else:
+                    starts.append(self._start(m, job))
+            self._peak = np.maximum(self._peak, self._level)
+            self.metrics.observe(Moment(now, tuple(events)), starts)
+            before = now
         self._check_size()
 
-    def _starts(self, now: float) -> list[Start]:
-        """Start the waiting jobs that fit."""
-        starts, left = [], []
-        for m in self._waiting:
-            job, free = self._setup.jobs[m], self._free[self._type[m]]
-            if len(free) < job.scale_factor:
-                left.append(m)
-                continue
-            self._held[m] = [heapq.heappop(free) for _ in range(job.scale_factor)]
-            if now - self._start_s[m] >= CLOCK_S:
-                self._late[m] = now - self._start_s[m]
-            heapq.heappush(self._queue, (now + self._lasts_s[m], END, m))
-            starts.append(Start(job.job_id, 1, tuple(self._held[m]), math.inf))
-        self._waiting = left
-        return starts
+    def _start(self, m: int, job: Job) -> Start:
+        """Start a job on the devices that the fewest jobs hold."""
+        devices = self._devices[self._type[m]]
+        seats = devices[np.argsort(self._holders[devices], kind="stable")[: job.scale_factor]]
+        self._seats[m] = seats
+        self._holders[seats] += 1
+        self._level[self._type[m]] += job.scale_factor
+        return Start(job.job_id, 1, tuple(seats.tolist()), math.inf)
 
     def _check_size(self) -> None:
-        setup, topology = self._setup, self._setup.topology
-        late = list(self._late) if len(self._late) > MOST_LATE * len(setup.jobs) else []
-        problems = Problems(setup.scenario.workload.trace or setup.scenario.name)
-        for m in self._waiting or late:
-            name, total = topology.types[self._type[m]], int((topology.type == self._type[m]).sum())
-            rule = f"starts at {self._start_s[m]:.15g} s, when too few of the {total} {name} of the cluster are free"
-            fix = "enlarge the cluster to what there was, or correct ran_on, started_s or the duration"
-            problems.add(rule, fix, column="started_s", value=setup.jobs[m].job_id)
+        problems = Problems(self._setup.scenario.workload.trace or self._setup.scenario.name)
+        for row in np.flatnonzero(self._beyond_s > MOST_BEYOND * self._held_s).tolist():
+            fix = "enlarge the cluster to what there was, or correct ran_on, started_s or the durations"
+            problems.add(self._peak_of(row), fix, column="started_s")
         problems.raise_if_any()
 
+    def _peak_of(self, row: int) -> str:
+        name, total = self._setup.topology.types[row], self._devices[row].size
+        return f"jobs held up to {self._peak[row]:,} {name} at a time, and the cluster has {total:,}"
+
     def notes(self) -> tuple[str, ...]:
-        """Return a note on the starts that had to wait."""
-        if not self._late:
-            return ()
-        late = sorted(self._late.values())
-        return (
-            f"{AS_IT_WAS}: {len(late):,} of {len(self._setup.jobs):,} jobs start later than in the trace, by "
-            f"{shown(sum(late) / len(late), 's')} on average and {shown(late[-1], 's')} at most, as the cluster has "
-            "too few accelerators at that time.",
+        """Return a note on each type of which jobs held more than the cluster has."""
+        rows = np.flatnonzero(self._beyond_s > 0).tolist()
+        parts = (100 * self._beyond_s[row] / self._held_s[row] for row in rows)
+        return tuple(
+            f"{AS_IT_WAS}: {self._peak_of(row)}; {part:.2g} % of their time there is beyond it, and counts."
+            for row, part in zip(rows, parts, strict=True)
         )
 
 
@@ -138,6 +134,12 @@ def _checked(setup: RunConfig) -> tuple[list[int], list[float]]:
         if speed <= 0:
             rule, fix = f"job {job.job_id} has throughput 0 there", "correct ran_on, or the throughputs"
             problems.add(rule, fix, column="ran_on", value=name)
+            continue
+        if job.scale_factor > (total := int((setup.topology.type == row).sum())):
+            rule = f"job {job.job_id} held {job.scale_factor:,} {name}, and the cluster has {total:,}"
+            problems.add(
+                rule, "enlarge the cluster, or leave the job out", column="scale_factor", value=job.scale_factor
+            )
             continue
         types.append(row)
         lasts.append(max(round(job.total_steps / speed, 6), 1e-6))  # a duration comes back as it was written
