@@ -13,11 +13,12 @@ import numpy as np
 
 from eunomia.inputs.problems import Problems
 from eunomia.metrics import Metrics
-from eunomia.model.arrays import Ints
+from eunomia.model.arrays import Floats, Ints
 from eunomia.model.decisions import Start
 from eunomia.model.events import Event, JobFinished, JobSubmitted, Moment
 from eunomia.model.job import Job
 from eunomia.model.spelling_suggestions import nearest
+from eunomia.scenario import Scenario
 from eunomia.setup.run_config import RunConfig
 
 AS_IT_WAS = "as_it_was"  # its name among policies
@@ -108,17 +109,23 @@ class _PastRun:
         )
 
 
+def check_past(scenario: Scenario, started_s: Floats) -> None:
+    """Raise InvalidInput where the trace has no starts, (job,), or is played at another load than its own."""
+    problems = Problems(scenario.workload.trace or scenario.name)
+    if np.isnan(started_s).all():
+        fix = "add the column started_s, and ran_on where there are several types, or leave as_it_was out"
+        problems.add("the trace does not say when jobs started", fix, column="started_s", value=None)
+    if scenario.workload.load != 1:
+        fix = "compare as_it_was at load 1"
+        problems.add("the schedule as it was has load 1", fix, column="load", value=scenario.workload.load)
+    problems.raise_if_any()
+
+
 def _checked(setup: RunConfig) -> tuple[list[int], list[float]]:
     """Return the type of each job, and how long it ran there, in s."""
     problems, known = Problems(setup.scenario.workload.trace or setup.scenario.name), setup.topology.types
     types, lasts = [], []
-    if setup.past is None or np.isnan(setup.past.started_s).all():
-        fix = "add the column started_s, and ran_on where there are several types, or leave as_it_was out"
-        problems.add("the trace does not say when jobs started", fix, column="started_s", value=None)
-        problems.raise_if_any()
-    if setup.scenario.workload.load != 1:
-        fix = "compare as_it_was at load 1"
-        problems.add("the schedule as it was has load 1", fix, column="load", value=setup.scenario.workload.load)
+    check_past(setup.scenario, np.empty(0) if setup.past is None else setup.past.started_s)
     assert setup.past is not None
     for job, said, start in zip(setup.jobs, setup.past.ran_on, setup.past.started_s.tolist(), strict=True):
         name = said or (known[0] if len(known) == 1 else "")
