@@ -46,7 +46,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier i
 ORDER = ("left out", "missing", "assumed", "repaired")
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia import slurm sacct.txt --out ours")
 def slurm(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Output of sacct --parsable2.")],
     out: OutOption,
@@ -91,7 +91,7 @@ def slurm(
         )
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia import kubernetes kubernetes.json --out ours")
 def kubernetes(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE…", help="Output of kubectl get jobs,pods,nodes -o json.")
@@ -132,7 +132,7 @@ def kubernetes(
         )
 
 
-@app.command()
+@app.command(epilog="Example:  eunomia import ray jobs.json groups.json --out ours")
 def ray(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Lists of jobs and of placement groups, JSON.")],
     out: OutOption,

@@ -703,6 +703,6 @@ def add_service_commands(app: typer.Typer) -> None:
     for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, cluster, nodes, drain, resume, tenants,
                     login):  # fmt: skip
         app.command()(command)
-    app.command("queue", help="List jobs, the newest first: another name of `jobs`.")(jobs)
+    app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(token_app, name="token")
     app.add_typer(store_app, name="store")
