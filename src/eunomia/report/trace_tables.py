@@ -56,7 +56,7 @@ def trace_tables(description: Description) -> list[TextTable]:
     ]
     rows = [(name, *(shown(x, unit) for x in _numbers(found))) for name, found, unit in plain if found is not None]
     tables = [TextTable(("", *SPREAD), tuple(rows)), *_durations(description)]
-    parts: list[tuple[str, Sequence[ClassStatistics]]] = [("accelerators", _largest(description.sizes))]
+    parts: list[tuple[str, Sequence[ClassStatistics]]] = [("accelerators", _with_others(description.sizes))]
     if not _has_no_outcomes(description.statuses):
         parts.append(("outcome", description.statuses))
     if description.tenants:
@@ -83,23 +83,26 @@ def _durations(description: Description) -> list[TextTable]:
     return [TextTable(("duration of jobs", *heads), tuple(by_row))]
 
 
-def _largest(sizes: tuple[ClassStatistics, ...]) -> list[ClassStatistics]:
-    """Return the most frequent sizes, ascending, and the others as one."""
-    by_jobs = sorted(sizes, key=lambda part: -part.jobs)
-    first = sorted(by_jobs[:SIZES_SHOWN], key=lambda part: int(part.name))
-    rest = by_jobs[SIZES_SHOWN:]
+def largest(sizes: Sequence[ClassStatistics]) -> list[ClassStatistics]:
+    """Return the sizes with most jobs or time, ascending."""
+    first = sorted(sizes, key=lambda part: -(part.job_share + (part.time_share or 0.0)))[:SIZES_SHOWN]
+    return sorted(first, key=lambda part: int(part.name))
+
+
+def _with_others(sizes: Sequence[ClassStatistics]) -> list[ClassStatistics]:
+    """Return the largest sizes, and the others as one."""
+    first = largest(sizes)
+    rest = [part for part in sizes if part not in first]
     if not rest:
         return first
-    times = [part.time_share for part in rest]
-    return [
-        *first,
-        ClassStatistics(
-            name=f"{len(rest)} others",
-            jobs=sum(part.jobs for part in rest),
-            job_share=sum(part.job_share for part in rest),
-            time_share=None if None in times else sum(time for time in times if time is not None),
-        ),
-    ]
+    times = [part.time_share for part in rest if part.time_share is not None]
+    others = ClassStatistics(
+        name=f"{len(rest)} others",
+        jobs=sum(part.jobs for part in rest),
+        job_share=sum(part.job_share for part in rest),
+        time_share=sum(times) if len(times) == len(rest) else None,
+    )
+    return [*first, others]
 
 
 def _classes(head: str, parts: Sequence[ClassStatistics]) -> TextTable:
