@@ -52,7 +52,7 @@ def add_service_commands(app: typer.Typer) -> None:
     for command in (serve, submit, jobs, job, cancel, hold, release, logs, why, when, cluster, nodes, drain, resume,
                     tenants, login):  # fmt: skip
         app.command()(command)
-    app.command("queue", help="List jobs, the newest first: another name of `jobs`.")(jobs)
+    app.command("queue", help="List jobs, the newest first: another name of `jobs`. For example: eunomia queue")(jobs)
     app.add_typer(forecast_app, name="forecast")
     app.add_typer(token_app, name="token")
     app.add_typer(site_app, name="site")
