@@ -14,6 +14,7 @@ from eunomia.model.former_names import accepts_former_names, present_name
 from eunomia.model.rounding import SEEN_BITS, rounded
 from eunomia.model.tenants import Tenants
 from eunomia.model.topology import Topology
+from eunomia.model.value_equality import ValueEqual
 
 T = TypeVar("T")
 
@@ -56,8 +57,8 @@ class _Column(Generic[T]):
 
 
 @accepts_former_names(FORMER_COLUMNS)
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class View(ValueEqual):
     """What is believed at one instant. Axes: job m in order of (submission, row), type j in `types` order.
 
     Only the columns that the policy `needs` are filled. Columns of sums are rounded to 40 bits (twelve digits), so that
