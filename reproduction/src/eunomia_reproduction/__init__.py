@@ -47,6 +47,10 @@ EXPERIMENTS: dict[str, Entry] = {
         "errors and intervals of estimated throughputs and run times, beside baselines",
         "data",
     ),
+    "harmony": Entry(
+        "eunomia_reproduction.harmony:reproduce",
+        "trained placement of parameter-server jobs against its baselines and the best of all placements",
+    ),
     "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",

@@ -91,6 +91,7 @@ class View(ValueEqual):
     on_type = _Column[Ints]()  # (job,) type whose seats it holds, -1 = waiting
     capacity = _Column[Floats]()  # (type,) accelerators this policy may allocate
     price = _Column[Floats]()  # (type,) US$ per accelerator-hour
+    job_type = _Column[Array]()  # (job,) names of what the jobs train; "" = not named
     job_class = _Column[Ints]()  # (job,) rows of `packed_throughput`: jobs believed to behave alike
     packed_throughput = _Column[
         Floats
