@@ -61,6 +61,11 @@ EXPERIMENTS: dict[str, Entry] = {
         5,
         least_seeds=10,
     ),
+    "harmony": Entry(
+        "eunomia_reproduction.harmony:reproduce",
+        "trained placement of parameter-server jobs against its baselines and the best of all placements",
+        5,
+    ),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
