@@ -47,6 +47,10 @@ EXPERIMENTS: dict[str, Entry] = {
         "errors and intervals of estimated throughputs and run times, beside baselines",
         "data",
     ),
+    "bo": Entry(
+        "eunomia_reproduction.bayesian:reproduce",
+        "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
+    ),
     "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",

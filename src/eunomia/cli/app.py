@@ -39,6 +39,7 @@ from eunomia.cli.run import run
 from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
 
@@ -335,6 +336,7 @@ app.add_typer(history, name="import")
 app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
 app.command()(whatif)
+app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --budget 15 --out tune-out")(tune)
 app.command()(plan)
 app.command()(estimate)
 app.command()(calibrate)
