@@ -39,6 +39,7 @@ from eunomia.cli.run import run
 from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.train import train
 from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
@@ -340,6 +341,7 @@ app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --bu
 app.command()(plan)
 app.command()(estimate)
 app.command()(calibrate)
+app.command(epilog="Example:  eunomia train harmony examples/harmony.toml --out harmony.safetensors")(train)
 add_service_commands(app)
 add_commands(app)
 
