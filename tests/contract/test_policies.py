@@ -77,6 +77,7 @@ ROW_ORDER_DECIDES = {
     "quincy": "of places that cost the same the solver takes one by the order of rows",
     "gandiva_original": "jobs that have run equally long are served in order of submission, which is the order of rows",
     "locality": "equally well placed jobs are served in order of submission, which is the order of rows",
+    "harmony": "of actions with equal scores the first counts, by the order of rows",
     "fifo_packed": "rows stand in order of submission, and that is what fifo goes by",
     "optimus": "the narrowest shapes are given in order of submission, which is the order of rows",
     "slaq": "jobs that gain alike are served in order of submission, which is the order of rows",

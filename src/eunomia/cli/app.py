@@ -39,6 +39,8 @@ from eunomia.cli.run import run
 from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
+from eunomia.cli.train import train
+from eunomia.cli.tune import tune
 from eunomia.cli.whatif import whatif
 from eunomia.inputs.problems import InvalidInput, Problem
 
@@ -334,10 +336,12 @@ app.add_typer(failures, name="failures")
 app.add_typer(history, name="import")
 app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
-app.command()(whatif)
-app.command()(plan)
+app.command(epilog='Example:  eunomia whatif ours/scenario.toml --add "h100=16"')(whatif)
+app.command(epilog="Example:  eunomia plan ours/scenario.toml --budget-usd 500000 --out bought")(plan)
+app.command(epilog="Example:  eunomia tune scenario.toml --space space.toml --budget 15 --out tune-out")(tune)
 app.command()(estimate)
 app.command()(calibrate)
+app.command(epilog="Example:  eunomia train harmony examples/harmony.toml --out harmony.safetensors")(train)
 add_service_commands(app)
 add_commands(app)
 

@@ -54,7 +54,8 @@ def check(state: State) -> None:
     _demand((state.next_device[seen == -1] == -1).all(), "a free seat has no next device")
     _demand((jobs.first_device[:n] >= 0)[on_type < 0].sum() == 0, "a job without seats names none")
 
-    up = state.floor.up[topology.node]
+    up = state.floor.up[topology.node] & ~state.taken
+    _demand((seen[state.taken] == -1).all(), "no job holds an accelerator that others use")
     free = np.bincount(topology.type[up & (seen == -1)], minlength=len(topology.types))
     _demand(np.array_equal(free, state.floor.free), "the floor counts the free seats of each type")
     in_service = np.bincount(topology.type[up], minlength=len(topology.types))
