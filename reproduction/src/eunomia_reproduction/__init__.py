@@ -61,6 +61,16 @@ EXPERIMENTS: dict[str, Entry] = {
         5,
         least_seeds=10,
     ),
+    "harmony": Entry(
+        "eunomia_reproduction.harmony:reproduce",
+        "trained placement of parameter-server jobs against its baselines and the best of all placements",
+        5,
+    ),
+    "bo": Entry(
+        "eunomia_reproduction.bayesian:reproduce",
+        "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
+        8,
+    ),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
