@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eunomia_reproduction import estimator, load
+from eunomia_reproduction import estimator, ignorance, load
 from eunomia_reproduction.table import Request
 from eunomia_reproduction.type_transfer_data import (
     judge_ratios,
@@ -76,3 +76,18 @@ def test_the_estimator_experiment_compares_every_estimate_with_true_throughputs(
         each for each in estimator.CURVES if each not in (estimator.ALONE, estimator.TRUE)
     ]
     assert all(row.measured is not None and 0.5 < row.measured < 2 for row in ratios)
+
+
+def test_the_price_of_ignorance_is_measured_for_every_policy_that_reads_a_belief(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ignorance, "JOBS", 6)
+    monkeypatch.setattr(ignorance, "ERRORS", (0.8,))
+    monkeypatch.setattr(ignorance, "BY_THROUGHPUT", ("max_min_fairness",))
+    monkeypatch.setattr(ignorance, "BY_RUN_TIME", ("srtf",))
+    found = load("ignorance")(Request())
+    assert [(row.series.split(",")[0], row.x) for row in found.rows] == [
+        ("max_min_fairness", 0.8), ("srtf", "history"), ("srtf", "none"),
+    ]  # fmt: skip
+    assert all(row.measured is not None and 0.3 < row.measured < 3 for row in found.rows)
+    assert [len(curve.x) for curve in found.figures[0].curves] == [2]
