@@ -216,12 +216,12 @@ class OpenRun:
 def _as_it_was(scenario: Scenario, wall: float, cpu: float) -> Result:
     """Return the results of the schedule as it was."""
     setup = set_up(scenario, policy=Fifo())
-    measured, metrics = measured_jobs(scenario, setup.jobs), past_metrics(setup)
+    measured, (metrics, notes) = measured_jobs(scenario, setup.jobs), past_metrics(setup)
     return Result(
         scenario=scenario,
         figures=measured_figures(metrics.figures(), measured, metrics.metrics),
         timing=timing(wall, cpu, InlinePolicyRunner(setup.policy), setup),
-        notes=setup.notes + measured_note(measured, setup.jobs),
+        notes=setup.notes + notes + measured_note(measured, setup.jobs),
         offered_load=setup.offered_load(),
     )
 
