@@ -51,6 +51,10 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.bayesian:reproduce",
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
     ),
+    "metis": Entry(
+        "eunomia_reproduction.metis:reproduce",
+        "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
+    ),
     "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",

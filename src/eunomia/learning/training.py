@@ -25,7 +25,10 @@ from eunomia.model.spelling_suggestions import nearest
 from eunomia.scenario import Scenario
 from eunomia.sweeps.fingerprint import scenario_hash
 
-TRAINABLES: dict[str, str] = {}  # by the name in `eunomia train`; the class is loaded when it is used
+TRAINABLES: dict[str, str] = {  # by the name in `eunomia train`; the class is loaded when it is used
+    "metis": "eunomia.learning.metis.training:MetisTraining",
+    "order": "eunomia.learning.order.training:OrderTraining",
+}
 INSTALL = "pip install 'eunomia[learning]'"
 ENDING = ".safetensors"
 
