@@ -55,6 +55,11 @@ EXPERIMENTS: dict[str, Entry] = {
         "eunomia_reproduction.metis:reproduce",
         "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
     ),
+    "learned-order": Entry(
+        "eunomia_reproduction.learned_order:reproduce",
+        "an order learnt without durations between FIFO and SRTF on Philly, Venus and ITP",
+        "data/traces",
+    ),
     "tiresias": Entry("eunomia_reproduction.tiresias:reproduce", "Tiresias against FIFO and SRTF on mean JCT"),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
