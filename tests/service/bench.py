@@ -17,7 +17,7 @@ from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Principal, Reply, Request, Submit
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import SqliteStore
-from eunomia.service.store.sqlite import StoredClock
+from eunomia.service.store.schema import StoredClock
 from eunomia.service.writer import Writer, recover
 
 SITE = """\

@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.service.bench import OPERATOR, Bench
 
-from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
+from eunomia.backends.reports import GangEnded, Launched, OrderTaken, SeatsTaken, StepsSaved
 from eunomia.service.job_document import parse_job
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Hold, Launch, Principal, Release, Request, Submit
 from eunomia.service.store.sqlite import SqliteStore
@@ -76,6 +76,7 @@ class World:
     gangs: dict[tuple[str, int], Gang] = field(default_factory=dict)
     used: list[tuple[int, float, float, str, int]] = field(default_factory=list)  # seat, from, to, job, epoch
     renewed: float = 0.0  # when a service last renewed leases
+    strangers: set[int] = field(default_factory=set)  # seats that others use
 
     def live(self) -> list[Gang]:
         return [gang for gang in self.gangs.values() if not gang.outcome]
@@ -116,6 +117,8 @@ class World:
         for gang in sorted(self.live(), key=lambda gang: (gang.began < 0, gang.job, gang.epoch)):
             if gang.began >= 0 and to >= gang.began + gang.wants:
                 self._end(gang, gang.began + gang.wants, "failed" if gang.fails else "finished", reports)
+            elif gang.began < 0 and any(one.job == gang.job and one.began >= 0 for one in self.live()):
+                continue  # its supervisor waits for the earlier gang of the job, whatever it was ordered
             elif 0 <= gang.stop_at <= to:
                 self._end(gang, gang.stop_at, "stopped", reports)
             elif to > self.renewed + LEASE_S:
@@ -135,9 +138,12 @@ class World:
         return reports
 
     def _begin(self, gang: Gang, at: float, reports: list[Any]) -> None:
-        """Begin once the job's and the seats' locks are free."""
+        """Begin once the job's and the seats' locks are free; a gang on a seat that others use is turned away."""
         others = [one for one in self.live() if one is not gang and one.began >= 0]
         if any(one.job == gang.job or set(one.seats) & set(gang.seats) for one in others):
+            return
+        if self.strangers & set(gang.seats):
+            self._end(gang, at, "stopped", reports)
             return
         earlier = [one for one in self.gangs.values() if one.job == gang.job and one.outcome == "finished"]
         if earlier:
@@ -190,6 +196,7 @@ class Simulation:
         self.tried: set[str] = set()  # jobs that a client asked to cancel, answered or not
         self.cancelled: dict[str, int] = {}  # epoch when it was acknowledged
         self.reports: list[tuple[float, int, Any]] = []
+        self.taken: set[int] = set()  # seats that others use, as the service knows
         self._number = 0
         self._deliver(self.bench.orders)
 
@@ -203,6 +210,7 @@ class Simulation:
         self.crash_rate = self.kill_rate = 0.0
         for action, who in self.unanswered:
             self._request(action, who)
+        self.world.strangers.clear()
         for _ in range(2):  # the first may still die
             for node in self.bench.site.node_names():
                 self._request(ChangeNode(node, "resume"), OPERATOR)
@@ -245,6 +253,9 @@ class Simulation:
             self._later(self.world.kill_supervisor())
         elif draw < 0.55 + self.snapshot_rate:
             self.bench.writer.snapshot()
+        elif draw < 0.60 + self.snapshot_rate:
+            self.world.strangers ^= {rng.randrange(6)}
+            self._turn([])
         else:
             self._turn([])
 
@@ -319,6 +330,9 @@ class Simulation:
         bench, due = self.bench, list(inputs)
         while self.reports and self.reports[0][0] <= bench.clock.at:
             due.append(heapq.heappop(self.reports)[2])
+        if self.taken != self.world.strangers:
+            self.taken = set(self.world.strangers)
+            due.append(SeatsTaken(tuple((seat, "others") for seat in sorted(self.taken))))
         bench.writer.world = None
         commits = bench.store.commits
         dies = self.rng.random() < self.crash_rate
@@ -333,10 +347,13 @@ class Simulation:
             self._restart(self.rng.choice([0.0, 5.0, LEASE_S, 3 * LEASE_S]))
             raise
         node = bench.site.setup.topology.node
+        freed = {seat for order in turn.orders if not isinstance(order, Launch) for seat in self._seats_of(order)}
         for order in turn.orders:
             if isinstance(order, Launch):
                 on = {int(node[seat]) for seat in order.seats} & set(bench.controller.drained)
                 demand(not on, f"{order} is on the drained nodes {on}")
+                used = self.taken & set(order.seats) - freed
+                demand(not used, f"{order} is on the seats {used}, which others use")
         self._deliver(turn.orders)
         self._check_now()
         return turn.replies[: len(inputs)]
@@ -360,6 +377,10 @@ class Simulation:
 
         return dying()
 
+    def _seats_of(self, order: Any) -> tuple[int, ...]:
+        gang = self.world.gangs.get((order.job_id, order.epoch))
+        return () if gang is None else gang.seats
+
     def _deliver(self, orders: Sequence[Any]) -> None:
         for order in orders:
             self._later(self.world.take(order))
@@ -369,6 +390,7 @@ class Simulation:
         self.crashes += 1
         self._crash_at = 0 if self._crash_at and self.commits + 1 >= self._crash_at else self._crash_at
         self.reports.clear()
+        self.taken = {-1}  # the next service learns it anew
         self.bench.clock.at += away_s
         self.world.advance(self.bench.clock.at, is_up=False)
         self.bench.restart()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.service.bench import ADMIN, ANN, BOB, OPERATOR, SITE, Bench
 
-from eunomia.backends.reports import GangEnded, Launched, OrderTaken, StepsSaved
+from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, SeatsTaken, StepsSaved
 from eunomia.records.scheduler_snapshot import digest
-from eunomia.service.controller import Turn
+from eunomia.service import living_state
+from eunomia.service.live_jobs import core_job
 from eunomia.service.messages import Cancel, ChangeJob, ChangeNode, Halt, Hold, Launch, Release, Request
-from eunomia.service.store import SqliteStore, StoreProblem
-from eunomia.service.store import sqlite as store_module
+from eunomia.service.site import TypedSpeeds
+from eunomia.service.store import SqliteStore, StoreProblem, opening
 from eunomia.service.store.schema import VERSION
+from eunomia.service.turn import Turn
 
 
 def launched(bench: Bench) -> list[str]:
@@ -301,6 +304,67 @@ def test_a_changed_site_keeps_the_jobs_their_epochs_and_their_progress(bench: Be
     bench.controller.check()
 
 
+def test_a_seat_that_others_use_is_given_to_no_job_until_they_have_left(bench: Bench) -> None:
+    bench.do(SeatsTaken(((0, "python (process 7) of user eve"),)))
+    first, second = (bench.submit(name=f"job-{n}").body["id"] for n in range(2))
+    assert bench.controller.rows[first].seats == (1,)
+    assert bench.orders == []
+    found = living_state.why(bench.controller, bench.controller.rows[second], 0.0)
+    assert found["reasons"][-1]["text"] == "accelerator 0 (cpu) is used by python (process 7) of user eve"
+    assert bench.submit(accelerators=2).status == 201  # it waits: they may leave
+    bench.restart()
+    bench.controller.check()
+    assert living_state.cluster(bench.controller)["types"]["cpu"]["taken"] == 1
+    bench.do(SeatsTaken(()))
+    assert [(o.job_id, o.seats) for o in bench.orders] == [(second, (0,))]
+    assert living_state.nodes(bench.controller)[0]["taken"] == {}
+
+
+def test_a_seat_that_others_use_beside_a_gang_is_out_of_service_once_the_gang_has_left(bench: Bench) -> None:
+    jobs = [bench.submit(name=f"job-{n}").body["id"] for n in range(3)]
+    launched(bench)
+    bench.do(SeatsTaken(((0, "x"),)))
+    assert bench.state(jobs[0]) == "starting"
+    bench.do(GangEnded(jobs[0], 1, "finished"))
+    assert bench.orders == []
+    bench.restart()
+    bench.do(SeatsTaken(((0, "x"),)), GangEnded(jobs[1], 1, "finished"))
+    assert [(o.job_id, o.seats) for o in bench.orders] == [(jobs[2], (1,))]
+    assert [kind for *_, kind, _ in bench.store._db.execute("SELECT * FROM news WHERE job = ''")] == ["seat_taken"] * 2
+
+
+def test_memory_of_like_jobs_is_learnt_and_jobs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, SITE.replace("[cluster]", "accelerator_memory_gib = { cpu = 16 }\n[cluster]"))
+    refused = bench.submit(accelerator_memory_gib=17)
+    assert (refused.status, refused.problems[0].field) == (422, "accelerators")
+    job = bench.submit(job_type="cnn").body["id"]
+    bench.do(Launched(job, 1), MemoryUsed(job, 1, 9.0), MemoryUsed(job, 1, 8.0))
+    bench.do(GangEnded(job, 1, "finished"))
+    bench.restart()
+    like = bench.controller.rows[bench.submit(job_type="cnn").body["id"]]
+    assert like.memory_gib == 9.0
+    assert core_job(like).job_type == "cnn||9"
+    bench.store.close()
+
+
+def test_two_jobs_share_an_accelerator_only_where_their_memory_is_known_to_fit() -> None:
+    class Pairs:
+        types = ("v100", "k80")
+
+        def solo_throughput(self, job_type: str, scale_factor: int) -> np.ndarray:
+            return np.ones(2)
+
+        def packed_throughput(self, job_type: str, partner: str, scale_factor: int) -> np.ndarray:
+            return np.full(2, 0.6)
+
+    speeds = TypedSpeeds(Pairs(), {"v100": 16.0})  # type: ignore[arg-type]
+    pairs = {("a||8", "b||8"): [0.6, 0.6], ("a||8", "b||9"): [0.0, 0.6], ("a||8", "b"): [0.0, 0.6]}
+    for (one, other), expected in pairs.items():
+        assert speeds.packed_throughput(one, other, 1).tolist() == expected
+    assert speeds.solo_throughput("a|k80|12", 1).tolist() == [0.0, 1.0]
+    assert speeds.solo_throughput("a||17", 1).tolist() == [0.0, 1.0]
+
+
 # ---- the store -------------------------------------------------------------------------------------------------------
 
 
@@ -357,7 +421,7 @@ def test_an_older_store_is_migrated_after_a_backup_and_a_half_migration_is_repea
         if name == "migrate.half":
             raise RuntimeError(name)
 
-    monkeypatch.setattr(store_module, "faultpoint", fail)
+    monkeypatch.setattr(opening, "faultpoint", fail)
     with pytest.raises(RuntimeError):
         SqliteStore.open(bench.site.state)
     monkeypatch.undo()

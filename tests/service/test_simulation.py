@@ -17,6 +17,7 @@ from tests.service.simulated import Simulation, simulate
 
 from eunomia.core.scheduler_state import SchedulerState
 from eunomia.records import scheduler_snapshot
+from eunomia.service import user_requests, world_reports
 from eunomia.service import writer as writer_module
 from eunomia.service.controller import Controller
 from eunomia.service.job_row import JobRow
@@ -94,13 +95,13 @@ def old_epochs_are_believed(patch: Patch) -> None:
     """Reports of an earlier start are taken for those of the present one."""
 
     def make(old: Any) -> Any:
-        def report(self: Controller, message: Any) -> None:
-            row = self.rows.get(getattr(message, "job_id", ""))
-            old(self, message if row is None else replace(message, epoch=row.epoch))
+        def report(jobs: Controller, message: Any) -> None:
+            row = jobs.rows.get(getattr(message, "job_id", ""))
+            old(jobs, message if row is None else replace(message, epoch=row.epoch))
 
         return report
 
-    _wrap(patch, Controller, "_report", make)
+    _wrap(patch, world_reports, "take_report", make)
 
 
 def seats_are_freed_twice(patch: Patch) -> None:
@@ -123,7 +124,7 @@ def halts_are_forgotten(patch: Patch) -> None:
     def make(old: Any) -> Any:
         def stop(self: Controller, row: JobRow, epoch: int, save: bool) -> None:
             old(self, row, epoch, save)
-            self._turn.orders = [order for order in self._turn.orders if isinstance(order, Launch)]
+            self.turn.orders = [order for order in self.turn.orders if isinstance(order, Launch)]
 
         return stop
 
@@ -142,13 +143,13 @@ def cancelled_gangs_are_forgotten(patch: Patch) -> None:
 
 def cancel_only_changes_the_row(patch: Patch) -> None:
     """A cancelled job stays in the scheduler, which starts it again."""
-    _wrap(patch, Controller, "_emit", lambda old: lambda self, job, *events: old(
+    _wrap(patch, Controller, "emit", lambda old: lambda self, job, *events: old(
         self, job, *(one for one in events if type(one).__name__ != "JobCancelled")))  # fmt: skip
 
 
 def holds_are_not_released(patch: Patch) -> None:
     """A released job stays paused in the scheduler."""
-    _wrap(patch, Controller, "_emit", lambda old: lambda self, job, *events: old(
+    _wrap(patch, Controller, "emit", lambda old: lambda self, job, *events: old(
         self, job, *(one for one in events if type(one).__name__ != "JobResumed")))  # fmt: skip
 
 
@@ -162,12 +163,12 @@ def a_moment_takes_two_words_about_a_job(patch: Patch) -> None:
 
         return emit
 
-    _wrap(patch, Controller, "_emit", make)
+    _wrap(patch, Controller, "emit", make)
 
 
 def timers_are_lost_at_a_restart(patch: Patch) -> None:
     """A job that waits for its next attempt waits for ever after a restart."""
-    patch.setattr(Controller, "_set_timers", lambda self, row: None)
+    patch.setattr(Controller, "set_timers", lambda self, row: None)
 
 
 def wake_time_is_lost_at_a_restart(patch: Patch) -> None:
@@ -195,7 +196,7 @@ def snapshots_leave_out_the_queue(patch: Patch) -> None:
 
 def followers_are_forgotten(patch: Patch) -> None:
     """A job that follows another one is never released."""
-    patch.setattr(Controller, "_has_succeeded", lambda self, job_id: False)
+    patch.setattr(Controller, "has_succeeded", lambda self, job_id: False)
 
 
 def drained_nodes_are_forgotten(patch: Patch) -> None:
@@ -212,12 +213,12 @@ def a_finished_gang_runs_again(patch: Patch) -> None:
 
         return ended
 
-    _wrap(patch, Controller, "_gang_ended", make)
+    _wrap(patch, world_reports, "_gang_ended", make)
 
 
 def failures_free_no_seat(patch: Patch) -> None:
     """The scheduler does not learn of a failure."""
-    _wrap(patch, Controller, "_emit", lambda old: lambda self, job, *events: old(
+    _wrap(patch, Controller, "emit", lambda old: lambda self, job, *events: old(
         self, job, *(one for one in events if type(one).__name__ != "JobFailed")))  # fmt: skip
 
 
@@ -247,10 +248,9 @@ def half_a_list_is_accepted(patch: Patch) -> None:
 
         return submit
 
-    from eunomia.service import controller
     from eunomia.service.messages import Submit
 
-    patch.setitem(controller._HANDLERS, Submit, make(controller._HANDLERS[Submit]))
+    patch.setitem(user_requests.HANDLERS, Submit, make(user_requests.HANDLERS[Submit]))
 
 
 def a_node_that_is_drained_keeps_its_seats(patch: Patch) -> None:

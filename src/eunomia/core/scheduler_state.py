@@ -193,6 +193,16 @@ class SchedulerState:
         self.state.lose(node)
         self.changes += 1
 
+    def change_tenant(self, name: str, tenant: Tenant) -> None:
+        """An operator gave a tenant other options."""
+        self.state.owners.change(name, tenant)
+        self.changes += 1
+
+    def set_taken(self, devices: Sequence[int]) -> None:
+        """These accelerators, and no others, are used by others."""
+        self.state.set_taken(devices)
+        self.changes += 1
+
     def restore(self, node: int) -> None:
         """A lost node is back."""
         self.state.restore(node)

@@ -74,6 +74,7 @@ class State:
         self.holder = np.full(topology.devices, -1, dtype=np.int64)  # first job of the lease, -1 = free
         self.next_device = np.full(topology.devices, -1, dtype=np.int64)  # next seat of the same gang, -1 = none
         self.floor = FreeCapacity(topology, np.ones(topology.devices, dtype=bool))
+        self.taken = np.zeros(topology.devices, dtype=bool)  # used by others: not free, though no job holds them
         self.capacity = topology.capacity()  # (type,) in service
         self.rows = np.empty(self.jobs.room, dtype=np.int64)  # the active ones, ascending; see `active`
         self.counts = np.zeros(4, dtype=np.int64)  # see `core.kernel_arrays`: active jobs, those of them that wait, …
@@ -184,10 +185,24 @@ class State:
 
     def lose(self, node: int) -> None:
         """Mark a node as lost; its gangs were stopped before."""
+        mine = self.topology.node == node
+        self.capacity[self.topology.node_type[node]] -= int((mine & ~self.taken).sum())
+        self.taken[mine] = False  # they are out of service with their node
         self.floor.lose(node)
-        self.capacity[self.topology.node_type[node]] -= self.topology.size[node]
 
     def restore(self, node: int) -> None:
         """Mark a lost node as in service."""
         self.floor.restore(node)
         self.capacity[self.topology.node_type[node]] += self.topology.size[node]
+
+    def set_taken(self, devices: Sequence[int]) -> None:
+        """Take these accelerators out of service, as far as they are free, and put back those that were out."""
+        wanted = np.zeros(self.topology.devices, dtype=bool)
+        wanted[list(devices)] = True
+        back = np.flatnonzero(self.taken & ~wanted)
+        out = np.flatnonzero(wanted & ~self.taken & self.floor.device_free)
+        self.floor.give_back(back)
+        self.floor.take(out)
+        self.taken[back], self.taken[out] = False, True
+        np.add.at(self.capacity, self.topology.type[back], 1)
+        np.subtract.at(self.capacity, self.topology.type[out], 1)

@@ -20,9 +20,9 @@ Reader = Callable[[float, Ints, State, Ledger, Belief], Any]
 
 
 def _holder(at: float, rows: Ints, state: State, ledger: Ledger, belief: Belief) -> Ints:
-    """Return holders as rows of the view, -1 = free, -2 = lost."""
+    """Return holders as rows of the view, -1 = free, -2 = lost or used by others."""
     holder = np.where(state.holder >= 0, np.searchsorted(rows, state.holder), -1)
-    return np.where(state.floor.up[state.topology.node], holder, -2)
+    return np.where(state.floor.up[state.topology.node] & ~state.taken, holder, -2)
 
 
 def _entitlements(state: State) -> Entitlements:
@@ -62,6 +62,7 @@ READERS: Mapping[str, Reader] = {
     "running": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows] >= 0,
     "on_type": lambda at, rows, state, ledger, belief: state.jobs.on_type[rows],
     "capacity": lambda at, rows, state, ledger, belief: state.capacity.copy(),
+    "job_type": lambda at, rows, state, ledger, belief: belief.job_types(rows),
     "job_class": lambda at, rows, state, ledger, belief: belief.kinds(rows),
     "packed_throughput": lambda at, rows, state, ledger, belief: belief.paired(),
     "spread_throughput": lambda at, rows, state, ledger, belief: belief.spread_throughput(rows),

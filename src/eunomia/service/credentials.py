@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eunomia.service.messages import Principal
-from eunomia.service.store.sqlite import SqliteStore, StoreProblem, Token
+from eunomia.service.store import SqliteStore, StoreProblem
+from eunomia.service.store.schema import Token
 
 PREFIX = "eun_"
 TOKEN_FILE = "operator.token"

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
@@ -49,6 +49,11 @@ class JobDocument(Section):
     )
     env: dict[str, Word] = Field(default_factory=dict, max_length=1000, description="environment variables to add")
     accelerators: Size = Field(default=1, description="accelerators of the gang")
+    processes: Literal["one", "per_accelerator"] = Field(
+        default="one",
+        description="processes of the gang: one, or one for each accelerator with RANK, WORLD_SIZE, LOCAL_RANK, "
+        "MASTER_ADDR and MASTER_PORT as torchrun sets them",
+    )
     types: Annotated[tuple[str, ...], Field(strict=False, max_length=100)] = Field(
         default=(), description="accelerator types, any of which will do; empty = any"
     )
@@ -63,6 +68,9 @@ class JobDocument(Section):
     max_accelerators: Size | None = Field(default=None, description="largest gang at which it may run")
     cpus: NotNegative = Field(default=0.0, description="CPUs of the gang")
     memory_gib: NotNegative = Field(default=0.0, description="memory of the gang in GiB")
+    accelerator_memory_gib: Annotated[Finite, Field(gt=0, le=1e6)] | None = Field(
+        default=None, description="memory that it needs on each accelerator in GiB; left out: what like jobs have used"
+    )
     after: Annotated[tuple[str, ...], Field(strict=False, max_length=1000)] = Field(
         default=(), description="ids of jobs that must succeed first"
     )
@@ -123,6 +131,7 @@ _RULES = {
     "string_too_short": ("must not be empty", "write it, or leave it out"),
     "too_short": ("must not be empty", "give at least one"),
     "too_long": ("has at most {max_length} entries", "give fewer"),
+    "literal_error": ("must be {expected}", "choose one"),
     "dict_type": ("must be an object", 'write it as in {{"key": "value"}}'),
     "tuple_type": ("must be a list", 'write it as in ["python", "train.py"]'),
     "string_pattern_mismatch": ("must match {pattern}", "choose another one"),

@@ -24,7 +24,7 @@ STATES = {
 }
 TERMINAL = frozenset({"succeeded", "failed", "cancelled", "rejected"})
 WAITING = frozenset({"pending", "held", "preempted"})
-SEATED = frozenset({"starting", "running"})
+SEATED = frozenset({"starting", "running", "unknown"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,8 +45,12 @@ class JobRow:
     launched_epoch: int = 0  # the last epoch whose processes are known to have begun
     seats: tuple[int, ...] = ()  # devices, while the scheduler gives it some
     shared: bool = False  # a partner has the same ones
+    memory_gib: float = math.nan  # believed to be needed on each accelerator
+    used_memory_gib: float = 0.0  # the most that was seen on one
     total_steps: float = 1.0  # declared or estimated
     estimated: bool = False
+    # of an estimated run time in seconds: median, ends of the 80 % interval, number of like jobs
+    estimate: tuple[float, ...] = ()
     other_shapes: tuple[int, ...] = ()  # further gang sizes at which it may run
     steps: float = 0.0  # in a checkpoint
     reason: str = ""
@@ -80,7 +84,7 @@ class JobRow:
     def of(cls, body: str) -> JobRow:
         """Return the row of a body."""
         data = json.loads(body)
-        for name in ("seats", "other_shapes"):
+        for name in ("seats", "other_shapes", "estimate"):
             data[name] = tuple(data.get(name, ()))
         return cls(**data)
 
@@ -108,6 +112,8 @@ class JobRow:
             "steps": self.steps,
             "total_steps": None if self.estimated else self.total_steps,
             "estimated_total_steps": self.total_steps if self.estimated else None,
+            "accelerator_memory_gib": None if math.isnan(self.memory_gib) else self.memory_gib,
+            "used_memory_gib": self.used_memory_gib or None,
             "failures": self.failures,
             "array_index": self.array_index,
             "labels": self.spec.get("labels", {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -45,6 +46,7 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
     wait = diagnose(scheduler, number, controller.at)
     code = CODES.get(wait.reason, "policy")
     reasons = [{"code": code, "text": wait.text, "until": None}]
+    reasons += [{"code": "no_capacity", "text": text, "until": None} for text in _taken_from(controller, row)]
     return {
         **shown,
         "reasons": reasons,
@@ -54,6 +56,16 @@ def why(controller: Controller, row: JobRow, origin: float) -> dict[str, Any]:
         "free": wait.free,
         "would_run_if": _would_run_if(code, row, wait),
     }
+
+
+def _taken_from(controller: Controller, row: JobRow) -> list[str]:
+    """Return the accelerators that others use and the job could run on, with who uses them."""
+    wanted = row.spec.get("types") or controller.site.setup.topology.types
+    return [
+        f"accelerator {seat} ({controller.device_types[seat]}) is used by {holder}"
+        for seat, holder in sorted(controller.taken_seats.items())
+        if controller.device_types[seat] in wanted
+    ]
 
 
 def _hold(row: JobRow, cause: str, origin: float) -> dict[str, Any]:
@@ -81,7 +93,7 @@ def _would_run_if(code: str, row: JobRow, wait: Any) -> list[str]:
 def cluster(controller: Controller) -> dict[str, Any]:
     """Return accelerators by type and what they do."""
     state, topology = controller.scheduler.state, controller.site.setup.topology
-    up = state.floor.up[topology.node]
+    up = state.floor.up[topology.node] & ~state.taken
     shown = {}
     for j, name in enumerate(topology.types):
         mine = topology.type == j
@@ -90,6 +102,7 @@ def cluster(controller: Controller) -> dict[str, Any]:
             "in_service": int((mine & up).sum()),
             "free": int(state.floor.free[j]),
             "busy": int((mine & up).sum() - state.floor.free[j]),
+            "taken": int((mine & state.taken).sum()),
         }
     return {"types": shown, "nodes": topology.nodes, "policy": controller.scheduler.info.name}
 
@@ -109,6 +122,9 @@ def nodes(controller: Controller) -> list[dict[str, Any]]:
             "free": int(state.floor.free_by_node[n]) if state.floor.up[n] else 0,
             "state": "drained" if n in controller.drained else "up",
             "reason": controller.drained.get(n),
+            "taken": {
+                str(seat): holder for seat, holder in sorted(controller.taken_seats.items()) if topology.node[seat] == n
+            },
             "jobs": jobs[n],
         }
         for n, name in enumerate(controller.site.node_names())
@@ -131,7 +147,7 @@ def tenants(controller: Controller, at: float) -> list[dict[str, Any]]:
             {
                 "tenant": name,
                 "weight": said.weight if said else 1.0,
-                "quota": said.quota if said else None,
+                "quota": said.quota if said and not math.isnan(said.quota) else None,
                 "received_accelerator_s": float(service[mine].sum()),
                 "holds": int(width[mine].sum()),
             }

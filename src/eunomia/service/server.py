@@ -15,17 +15,24 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from eunomia.backends.local.detached_gangs import DetachedGangs
+from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
+from eunomia.backends.local.environment import NO_DEVICE
+from eunomia.backends.registry import load
+from eunomia.backends.reports import Report
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.site import Site
+from eunomia.service.messages import PolicyOverran, Principal
+from eunomia.service.site import Site, load_site
+from eunomia.service.site_change import apply_site, effective_site
+from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
-from eunomia.service.store.sqlite import Reader
-from eunomia.service.writer import MonotonicClock, Writer, recover
+from eunomia.service.store.reader import Reader
+from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
+from eunomia.setup.backend_factory import world_options
 
 PIP = 'pip install "eunomia[service]"'
 SOCKET = "service.sock"
@@ -49,6 +56,18 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
+class ServiceWorld(WorldOrders, Protocol):
+    """A world behind a service."""
+
+    def start(self) -> None:
+        """Begin to carry out orders."""
+        ...
+
+    def close(self, *, stop_jobs: bool = False) -> None:
+        """End; the gangs go on unless `stop_jobs`."""
+        ...
+
+
 @dataclass(slots=True)
 class RunningService:
     """The parts of a service that runs."""
@@ -56,7 +75,8 @@ class RunningService:
     site: Site
     store: SqliteStore
     writer: Writer
-    world: DetachedGangs
+    world: ServiceWorld
+    solver: Solver
     thread: threading.Thread
 
 
@@ -74,14 +94,15 @@ def start(site: Site) -> RunningService:
     """Open the store, recover, and start writer and world. Raises InvalidInput if the store cannot be used."""
     store = SqliteStore.open(site.state)
     try:
+        site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
-        controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
+        solver = Solver()
+        controller, orders = recover(store, site, solver.runner(site))
         writer = Writer(controller, store, clock)
-        world = DetachedGangs(
-            site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
-            forked=lambda: faultpoint("launch.forked"),
-        )  # fmt: skip
-        writer.world = world
+        solver.begin(writer)
+        if (pending := controller.scheduler.asks.pending) is not None:
+            writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
+        world = writer.world = _world(site, writer.put)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
     except BaseException:
         store.close()
@@ -89,7 +110,36 @@ def start(site: Site) -> RunningService:
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, thread)
+    return RunningService(site, store, writer, world, solver, thread)
+
+
+def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
+    """Return the world that the site names."""
+    jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
+
+    def forked() -> None:
+        faultpoint("launch.forked")
+
+    if scenario.world.backend != "local":
+        backend = load(scenario.world.backend)
+        options = world_options(scenario)
+        world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
+        return world
+    return DetachedGangs(
+        jobs, topology, lease_s=site.service.supervisor_lease_s, report=report, forked=forked, driver=_driver(site),
+        log_bytes=int(site.service.log_mib * 2**20),
+    )  # fmt: skip
+
+
+def _driver(site: Site) -> DeviceDriver | None:
+    """Return the driver that says who uses the accelerators; None where there is none to ask."""
+    if all(name == NO_DEVICE for name in site.setup.topology.types):
+        return None
+    try:
+        return NvidiaDriver()
+    except OSError as error:
+        _log.warning("processes of others on the accelerators are not noticed: %s", error)
+        return None
 
 
 def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = False) -> int:
@@ -104,6 +154,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     try:
         asyncio.run(_listen(running, token_file, is_new, announce))
     finally:
+        running.solver.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -117,6 +168,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
 async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
     import uvicorn
 
+    from eunomia.service.forecasts import Forecasts
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
     from eunomia.service.http.dashboard import page_routes
@@ -126,8 +178,10 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     sockets = open_sockets(site)
     port = 0 if sockets[0].family == socket.AF_UNIX else int(sockets[0].getsockname()[1])
     service = Service(
-        site=site, writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
+        writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        overruns=lambda: running.solver.overruns,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify
@@ -150,8 +204,10 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
+    noting = asyncio.create_task(service.forecasts.note_regularly())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
     while not server.started and not serving.done():
         await asyncio.sleep(0.01)
     if not serving.done():
@@ -169,6 +225,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)
     await serving
+    noting.cancel()
+    service.forecasts.close()
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
 
@@ -176,6 +234,17 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
 def _prune(writer: Writer) -> int:
     """Remove the jobs that ended long ago."""
     return writer.store.prune(writer.clock.now() - writer.controller.site.service.history_days * 86_400)
+
+
+def _reread(writer: Writer) -> None:
+    """Apply the site file as it is now."""
+    try:
+        site = load_site(writer.controller.site.path)
+        change = apply_site(writer, site, Principal("SIGHUP", "-", "operator"), "signal")
+    except ValueError as error:
+        _log.error("the site is not changed: %s", error)
+    else:
+        _log.info("the site is changed: %s", "; ".join(change.lines) or "nothing differs")
 
 
 async def _run_server(server: Any, sockets: list[socket.socket]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +12,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from eunomia.backends.registry import BACKENDS, load
+from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.arrays import Floats
@@ -24,6 +27,7 @@ from eunomia.scenario.source_locations import SourceLocations, shown
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
 
+SERVING = tuple(name for name in BACKENDS if name != SIMULATED)  # backends behind a service
 USERS = "jobs of users"  # stands for the trace of a scenario
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Positive = Annotated[Finite, Field(gt=0)]
@@ -46,9 +50,19 @@ class ServiceSection(Section):
     max_pending_per_tenant: Annotated[int, Field(ge=1)] = Field(default=100_000, description="jobs that wait")
     submit_per_second: Positive = Field(default=200.0, description="submissions of a tenant; a list counts as one")
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
+    solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
+    forecast_every_s: Annotated[Finite, Field(ge=0)] = Field(
+        default=30.0, description="how often forecasts of waiting jobs are recorded; 0 = never"
+    )
     drain_timeout_s: Positive = Field(default=600.0, description="longest wait for jobs of a drained node")
     supervisor_lease_s: Annotated[Finite, Field(ge=2)] = Field(
         default=120.0, description="how long jobs run on without the service before they save and stop"
+    )
+    log_mib: Annotated[Finite, Field(gt=0, le=1e6)] = Field(
+        default=64.0, description="a job's log is moved aside when it is longer; one old part is kept"
+    )
+    accelerator_memory_gib: dict[str, Positive] = Field(
+        default_factory=dict, description="memory of an accelerator by type; discovered ones need none"
     )
 
 
@@ -82,17 +96,26 @@ class Site:
 class TypedSpeeds:
     """Throughputs of jobs that may run on some types only: their kind is `job type|type,type`.
 
-    A job that names no job type runs at speed 1 on every type.
+    A job that names no job type runs at speed 1 on every type. A third part of the kind is the memory that a job needs
+    on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
     """
 
-    def __init__(self, speeds: Speeds) -> None:
+    def __init__(self, speeds: Speeds, memory_gib: Mapping[str, float] | None = None) -> None:
         self._speeds = speeds
         self.types = speeds.types
+        self._memory = np.array([(memory_gib or {}).get(name, math.nan) for name in speeds.types])  # nan = not known
 
     def _allowed(self, kind: str) -> tuple[str, Floats]:
-        name, _, types = kind.partition("|")
+        name, types, memory = (*kind.split("|"), "", "")[:3]
         names = types.split(",") if types else self.types
-        return name, np.array([float(each in names) for each in self.types])
+        fits = ~(float(memory or 0.0) > self._memory)
+        return name, np.array([float(each in names) for each in self.types]) * fits
+
+    def _fit_together(self, kind: str, other: str) -> Floats:
+        """Return 1 for each type whose memory holds both, or is not known; what is not known of a job does not fit."""
+        parts = [(*each.split("|"), "", "")[2] for each in (kind, other)]
+        total = sum(float(part) if part else math.inf for part in parts)
+        return np.asarray(~(total > self._memory), dtype=float)
 
     def solo_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang on each type, (type,)."""
@@ -104,7 +127,8 @@ class TypedSpeeds:
         (mine, allowed), (other, also) = self._allowed(job_type), self._allowed(partner)
         if not mine or not other:
             return np.zeros(len(self.types))
-        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also)
+        fits = self._fit_together(job_type, partner)
+        return np.asarray(self._speeds.packed_throughput(mine, other, scale_factor) * allowed * also * fits)
 
     def spread_throughput(self, job_type: str, scale_factor: int) -> Floats:
         """Return steps/s of a gang spread over machines, (type,)."""
@@ -117,15 +141,21 @@ class TypedSpeeds:
         return by_level(self._speeds, name, scale_factor) if name else np.ones(LEVELS)
 
 
-def kind_of(job_type: str, types: tuple[str, ...] | list[str]) -> str:
+def kind_of(job_type: str, types: Sequence[str], memory_gib: float = math.nan) -> str:
     """Return the kind under which `TypedSpeeds` knows a job."""
-    return f"{job_type}|{','.join(types)}" if types else job_type
+    memory = "" if math.isnan(memory_gib) else f"{memory_gib:g}"
+    return f"{job_type}|{','.join(types)}|{memory}".rstrip("|")
 
 
-def load_site(path: Path | str) -> Site:
-    """Read and check a site file. Raises InvalidInput with the line and key of every problem."""
+def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Site:
+    """Read and check a site file. Raises InvalidInput with the line and key of every problem.
+
+    `overrides` are tables that take the place of those in the file; of tenants, those that are named.
+    """
     path = Path(path)
     data, places = toml.read_file(path, "site")
+    for name, table in (overrides or {}).items():
+        data[name] = {**data.get(name, {}), **table} if name == "tenants" else dict(table)
     problems: list[Problem] = []
     service = _service(data.pop("service", {}), places, problems)
     if "workload" in data:
@@ -134,15 +164,15 @@ def load_site(path: Path | str) -> Site:
         problems.append(Problem(file=file, row=row, column="workload", rule=rule, fix=fix))
     data["workload"] = {"trace": USERS}
     world = data.setdefault("world", {"backend": "local"})
-    if isinstance(world, dict) and world.get("backend", "local") != "local":
+    if isinstance(world, dict) and world.get("backend", "local") not in SERVING:
         file, row = places.where(("world", "backend"))
-        rule, fix = "the service runs jobs on this machine only", 'set backend = "local"'
+        rule, fix = "the service does not run jobs there", f"set one of {', '.join(SERVING)}"
         problems.append(
             Problem(file=file, row=row, column="world.backend", value=str(world["backend"]), rule=rule, fix=fix)
         )
     elif isinstance(world, dict):
         world.setdefault("backend", "local")
-    _discover(data, places, problems)
+    memory = _discover(data, places, problems)
     data.setdefault("throughputs", {"source": "uniform"})
     scenario: Scenario | None = None
     try:
@@ -155,7 +185,8 @@ def load_site(path: Path | str) -> Site:
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
-    setup = replace(setup, believed=TypedSpeeds(setup.believed))
+    service = service.model_copy(update={"accelerator_memory_gib": {**memory, **service.accelerator_memory_gib}})
+    setup = replace(setup, believed=TypedSpeeds(setup.believed, service.accelerator_memory_gib))
     return Site(path=path, service=service, setup=setup)
 
 
@@ -195,15 +226,20 @@ def _check_listen(service: ServiceSection, add: Any) -> None:
         add("listen", service.listen, rule, fix)
 
 
-def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Problem]) -> None:
-    """Replace `discover = true` by the accelerators that the driver of this machine reports."""
+def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Problem]) -> dict[str, float]:
+    """Replace `discover = true` by the accelerators that the driver of this machine reports; return their memory."""
     cluster = data.get("cluster")
     if not isinstance(cluster, dict) or cluster.pop("discover", False) is not True:
-        return
+        return {}
     from eunomia.backends.local.discovery import discovered
 
+    backend = data["world"].get("backend", "local") if isinstance(data.get("world"), dict) else "local"
     try:
-        cluster["nodes"] = discovered()
+        if backend != "local" and backend in SERVING:
+            cluster["nodes"] = load(backend).discovered(data["world"].get(backend, {}))
+            return {}
+        cluster["nodes"], memory = discovered()
+        return memory
     except InvalidInput as error:
         file, row = places.where(("cluster", "discover"))
         first = error.problems[0]
@@ -211,11 +247,12 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
             Problem(file=file, row=row, column="cluster.discover", value="true", rule=first.rule, fix=first.fix)
         )
         cluster["nodes"] = [{"type": "cpu", "accelerators": 1}]
+        return {}
 
 
 def plan(site: Site) -> list[str]:
     """Return in words who may connect, what would run where, and what is missing."""
-    setup, service = site.setup, site.service
+    setup = site.setup
     address = site.address
     where = f"unix socket {address}" if isinstance(address, Path) else f"http://{address[0]}:{address[1]}"
     capacity = ", ".join(
@@ -230,9 +267,16 @@ def plan(site: Site) -> list[str]:
         "access:    bearer tokens with a role; there is no switch for off",
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
-        f"jobs:      as processes of user {_user()}; they outlive the service by {service.supervisor_lease_s:g} s",
+        f"jobs:      {_jobs_run(site)}",
         *(f"note:      {note}" for note in setup.notes),
     ]
+
+
+def _jobs_run(site: Site) -> str:
+    backend = site.setup.scenario.world.backend
+    if backend != "local":
+        return f"as gangs of {backend}, submitted by user {_user()}; they go on without the service"
+    return f"as processes of user {_user()}; they outlive the service by {site.service.supervisor_lease_s:g} s"
 
 
 def _user() -> str:

@@ -23,11 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from eunomia.backends.local.device_use import DeviceDriver
 from eunomia.backends.local.environment import environment_of
-from eunomia.backends.local.gang import SUPERVISOR, Ending, kill_processes
+from eunomia.backends.local.gang import SUPERVISOR, Ending, kill_processes, processes_of
 from eunomia.backends.local.job_directory import JobFolder, folder_name
+from eunomia.backends.local.seat_watch import LOOK_S, SeatWatch
 from eunomia.backends.local.supervisor import start_time
-from eunomia.backends.reports import GangEnded, Launched, OrderTaken, Report, StepsSaved
+from eunomia.backends.reports import GangEnded, Launched, MemoryUsed, OrderTaken, Report, SeatsTaken, StepsSaved
 from eunomia.lease import CALLED_BACK, write_whole
 from eunomia.model.decisions import Start
 from eunomia.model.job import Job
@@ -88,12 +90,16 @@ class _Gang:
     folder: EpochFolder
     grace_s: float
     total_steps: float
+    seats: frozenset[int] = frozenset()
     pidfd: int = -1
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     launched: bool = False
     stop_grace_s: float | None = None
     steps: float | None = None
     lease_end: float = 0.0
+    unkillable: bool = False  # it has ended, but for processes that do not die
+    turned_away: str = ""  # who uses its seats, if it must not be launched therefore
+    memory_gib: float = 0.0
 
     def write_lease(self, end_s: float) -> None:
         self.lease_end = end_s
@@ -106,11 +112,17 @@ class DetachedGangs:
 
     def __init__(
         self, workdir: Path, topology: Topology, *, lease_s: float, report: Callable[[Report], None],
-        forked: Callable[[], None] = lambda: None,
+        forked: Callable[[], None] = lambda: None, driver: DeviceDriver | None = None, look_s: float = LOOK_S,
+        log_bytes: int = 0,
     ) -> None:  # fmt: skip
         self._workdir, self._topology, self._lease_s, self._report = workdir.resolve(), topology, lease_s, report
-        self._forked = forked
+        self._forked, self._log_bytes = forked, log_bytes
         self._inherited = dict(os.environ)
+        self._seats: SeatWatch | None = None
+        if driver is not None:
+            self._seats = SeatWatch(driver, topology, self._inherited, self._workdir, look_s)
+        self._leftover: list[_Gang] = []  # their supervisors were killed, and some processes cannot be
+        self._taken: dict[int, str] | None = None  # as reported
         self._live: dict[tuple[str, int], _Gang] = {}
         self._orders: deque[Any] = deque()
         self._selector = selectors.DefaultSelector()
@@ -131,6 +143,11 @@ class DetachedGangs:
         self._orders.extend(orders)
         with contextlib.suppress(OSError):  # closed
             os.write(self._wake_write, b"!")
+
+    def use_topology(self, topology: Topology) -> None:
+        """Go on with other accelerators, for gangs that are launched from now on."""
+        self._orders.append(topology)
+        self.carry_out(())
 
     def close(self, *, stop_jobs: bool = False, wait_s: float = 30.0) -> None:
         """End the thread. The gangs go on under their supervisors, unless `stop_jobs` stops them with a checkpoint."""
@@ -159,6 +176,7 @@ class DetachedGangs:
             if now >= self._poll_at:
                 self._poll_at = now + POLL_S
                 self._poll()
+            self._report_taken()
             if now >= self._renew_at:
                 self._renew_at = now + self._lease_s / 3
                 for gang in self._live.values():
@@ -166,14 +184,25 @@ class DetachedGangs:
         for gang in self._live.values():
             if gang.process is not None:
                 gang.process.returncode = 0  # it goes on without us, so its object must not wait for it
+                if gang.process.stdout is not None:
+                    gang.process.stdout.close()
             if gang.pidfd >= 0:
                 os.close(gang.pidfd)
+        self._selector.close()
 
     def _wait_s(self) -> float:
-        due = min(self._renew_at, self._poll_at) if self._live else self._renew_at
+        polls = self._live or self._leftover
+        due = min(self._renew_at, self._poll_at) if polls else self._renew_at
+        if self._seats is not None:
+            due = min(due, self._seats.due)
         return min(max(due - time.monotonic(), 0.0), self._lease_s / 3)
 
     def _take(self, order: Any) -> None:
+        if isinstance(order, Topology):
+            self._topology, self._taken = order, None
+            if self._seats is not None:
+                self._seats.use_topology(order, self._inherited)
+            return
         if hasattr(order, "spec"):
             self._launch(order)
         elif (gang := self._live.get((order.job_id, order.epoch))) is not None:
@@ -192,19 +221,23 @@ class DetachedGangs:
         path = self._workdir / folder_name(order.job_id)
         folder = EpochFolder(path, path / "checkpoint", order.epoch)
         grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))
-        gang = _Gang(order.job_id, order.epoch, folder, grace_s, order.total_steps or float("inf"))
+        gang = _Gang(
+            order.job_id, order.epoch, folder, grace_s, order.total_steps or float("inf"), frozenset(order.seats)
+        )
         if folder.exit.exists():
             self._report_end(gang)
         elif (record := _supervisor(folder)) is not None:
             self._adopt(gang, record)
-        elif order.adopt_only:
-            kill_processes(folder)
-            self._report(GangEnded(*key, "lost", "its supervisor was killed"))
+        elif order.adopt_only or (self._is_taken(gang) and not self._has_earlier(gang)):
+            self._report_end(gang)
         else:
             try:
                 self._spawn(gang, order)
             except OSError as error:
                 self._report(GangEnded(*key, "failed", f"its supervisor cannot be started: {error}"))
+            else:
+                if gang.turned_away:
+                    self._halt(gang, 0.0)
 
     def _adopt(self, gang: _Gang, record: dict[str, Any]) -> None:
         self._live[gang.job_id, gang.epoch] = gang
@@ -245,6 +278,7 @@ class DetachedGangs:
         first, *rest = order.spec["command"]
         folder = gang.folder
         seats = [(str(self._workdir / "seats" / f"{seat}.lock"), order.shared) for seat in sorted(order.seats)]
+        per_accelerator = order.spec.get("processes") == "per_accelerator"
         return {
             "command": [sys.executable if first == "python" else first, *rest],
             "lease": str(folder.lease),
@@ -255,6 +289,9 @@ class DetachedGangs:
             "epoch": gang.epoch,
             "grace_s": gang.grace_s,
             "detached": True,
+            "log": str(folder.log),
+            "log_bytes": self._log_bytes,
+            **({"processes": len(order.seats)} if per_accelerator else {}),
             "locks": [(str(folder.path / "job.lock"), False), *seats],
         }
 
@@ -296,6 +333,7 @@ class DetachedGangs:
             return
         if b"L" in said:
             self._launched(gang)
+        gang.unkillable = gang.unkillable or b"U" in said
         self._read_steps(gang)
 
     def _launched(self, gang: _Gang) -> None:
@@ -310,13 +348,18 @@ class DetachedGangs:
             self._report(StepsSaved(gang.job_id, gang.epoch, steps))
 
     def _poll(self) -> None:
-        """Look after adopted gangs, which no pipe connects with this process."""
+        """Look after adopted gangs, which no pipe connects with this process, and after what remains of ended ones."""
+        for gang in list(self._leftover):
+            if not processes_of(gang.folder):
+                self._leftover.remove(gang)
+                self._report_end(gang)
         for gang in list(self._live.values()):
             if gang.process is not None and gang.process.stdout is not None and not gang.process.stdout.closed:
                 continue
             record = _read_json(gang.folder.record)
             if record is not None and record["launched"]:
                 self._launched(gang)
+                gang.unkillable = bool(record.get("unkillable"))
             self._read_steps(gang)
             if gang.pidfd < 0 and (record is None or not _is_alive(record)):
                 self._end(gang)
@@ -340,11 +383,60 @@ class DetachedGangs:
         self._read_steps(gang)
         self._report_end(gang)
 
+    # ---- seats that cannot be given away ---------------------------------------------------------------------
+
+    def _taken_now(self) -> dict[int, str]:
+        """Return the seats that strangers use, and those where processes of an ended gang cannot be killed."""
+        found = {} if self._seats is None else dict(self._seats.strangers)
+        for gang in (*self._leftover, *(gang for gang in self._live.values() if gang.unkillable)):
+            found |= dict.fromkeys(gang.seats, f"processes of job {gang.job_id} that cannot be killed")
+        return found
+
+    def _is_taken(self, gang: _Gang) -> bool:
+        """Ask the driver before a launch; a gang whose seat others use is turned away."""
+        if self._seats is not None:
+            self._seats.look()
+        self._report_taken()
+        self._turn_away(gang)
+        return bool(gang.turned_away)
+
+    def _has_earlier(self, gang: _Gang) -> bool:
+        """Say whether an earlier gang of the job still runs: the end of a later one would say that it does not."""
+        return any(job == gang.job_id for job, _ in self._live)
+
+    def _turn_away(self, gang: _Gang) -> None:
+        taken = self._taken or {}
+        gang.turned_away = ", ".join(dict.fromkeys(taken[seat] for seat in sorted(gang.seats) if seat in taken))
+
+    def _report_taken(self) -> None:
+        """Report which seats are taken if that changed, and turn away gangs that wait for one of them."""
+        if self._seats is not None and time.monotonic() >= self._seats.due:
+            self._seats.look()
+            for gang in self._live.values():
+                gib = self._seats.memory_gib.get((gang.job_id, gang.epoch), 0.0)
+                if gib > gang.memory_gib:
+                    gang.memory_gib = gib
+                    self._report(MemoryUsed(gang.job_id, gang.epoch, gib))
+        taken = self._taken_now()
+        if taken == self._taken:
+            return
+        self._taken = taken
+        self._report(SeatsTaken(tuple(sorted(taken.items()))))
+        for gang in self._live.values():
+            if not gang.launched and not gang.unkillable and not gang.seats.isdisjoint(taken):
+                self._turn_away(gang)
+                self._halt(gang, 0.0)
+
     def _report_end(self, gang: _Gang) -> None:
         key, found = (gang.job_id, gang.epoch), gang.folder.read_exit()
+        if gang.turned_away:
+            self._report(GangEnded(*key, "stopped", f"its accelerator is used by {gang.turned_away}"))
+            return
         if found is None:
-            kill_processes(gang.folder)
-            self._report(GangEnded(*key, "lost", "its supervisor was killed"))
+            if kill_processes(gang.folder):
+                self._leftover.append(gang)
+            else:
+                self._report(GangEnded(*key, "lost", "its supervisor was killed"))
             return
         code, cause, _ = found
         ending = Ending(code, cause)

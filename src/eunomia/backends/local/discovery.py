@@ -5,41 +5,38 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from eunomia.backends.local.device_use import NvidiaDriver
 from eunomia.inputs.problems import InvalidInput, Problem
 
 FIX = 'declare them instead, as in accelerators = { v100 = 4 }, or pip install "nvidia-ml-py"'
 
 
-def discovered() -> list[dict[str, Any]]:
-    """Return the accelerators as node groups of a cluster, one a type. Raises InvalidInput without a driver."""
+def discovered() -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Return the accelerators as node groups of a cluster, one a type, and the memory of each type in GiB.
+
+    Raises InvalidInput without a driver.
+    """
     try:
-        import pynvml
-    except ImportError:
-        raise _refusal("accelerators are discovered with the package nvidia-ml-py, which is not installed") from None
-    try:
-        pynvml.nvmlInit()
-        names = [
-            _plain(pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(number)))
-            for number in range(pynvml.nvmlDeviceGetCount())
-        ]
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
-        raise _refusal(f"the driver of this machine does not answer ({error})") from error
-    if not names:
+        models = NvidiaDriver().models()
+    except OSError as error:
+        raise _refusal(str(error)) from error
+    if not models:
         raise _refusal("the driver of this machine knows no accelerator")
     groups: list[dict[str, Any]] = []  # adjacent equal ones, so that seats have the driver's order
-    for name in names:
+    memory: dict[str, float] = {}
+    for model, gib in models:
+        name = _plain(model)
+        memory[name] = min(gib, memory.get(name, gib))
         if groups and groups[-1]["type"] == name:
             groups[-1]["accelerators"] += 1
         else:
             groups.append({"type": name, "accelerators": 1})
-    return groups
+    return groups, memory
 
 
-def _plain(name: str | bytes) -> str:
+def _plain(name: str) -> str:
     """Return the type of a device name: `NVIDIA A100-SXM4-40GB` is `a100-sxm4-40gb`."""
-    text = name.decode() if isinstance(name, bytes) else name
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-").removeprefix("nvidia-")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-").removeprefix("nvidia-")
 
 
 def _refusal(rule: str) -> InvalidInput:

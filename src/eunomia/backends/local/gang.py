@@ -158,14 +158,22 @@ class LocalGang:
                 self.process.stdin.write(line.encode() + b"\n")
 
 
-def kill_processes(folder: JobFolder) -> None:
-    """Kill every process with the lease of this job in its environment; none without /proc."""
-    variable, deadline = f"EUNOMIA_LEASE_FILE={folder.lease}".encode(), time.monotonic() + KILL_S
-    while time.monotonic() < deadline and (pids := processes_with(variable)):
+def kill_processes(folder: JobFolder) -> list[int]:
+    """Kill every process of this job's lease; return those that did not die within `KILL_S`."""
+    deadline = time.monotonic() + KILL_S
+    while pids := processes_of(folder):
+        if time.monotonic() >= deadline:
+            break
         for pid in pids:
-            with contextlib.suppress(ProcessLookupError):  # it has ended
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or runs as another user
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
+    return pids
+
+
+def processes_of(folder: JobFolder) -> list[int]:
+    """Return the ids of processes with the lease of this job in their environment; none without /proc."""
+    return processes_with(f"EUNOMIA_LEASE_FILE={folder.lease}".encode())
 
 
 def processes_with(variable: bytes) -> list[int]:

@@ -6,7 +6,10 @@ that the gang has ended and the exit record is written. Standard error, inherite
 
 A command line with `detached` makes a supervisor that outlives its scheduler until the lease ends: orders are read from
 the lease file (`stop`: the grace), it locks the files in `locks` before it launches the gang, and writes who it is to
-the file `record`, so that another scheduler finds it.
+the file `record`, so that another scheduler finds it. With `processes` the gang has so many processes, with the
+variables of torchrun; when one of them fails, the others are stopped. One with `claim` runs under an engine, which may
+have started it twice: the first to create that file goes on, and ends with the exit code of the gang. It adds
+`environment` to its own and starts the gang in `cwd`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ import json
 import math
 import os
 import select
+import shutil
 import signal
+import socket
 import sys
 import time
 from typing import Any, NoReturn
@@ -26,6 +31,7 @@ from typing import Any, NoReturn
 POLL_S = 0.2  # of the lease and progress files
 REAP_S = 0.02  # between checks for killed processes
 CANNOT_START = 127
+UNKILLABLE_S = 5.0  # after KILL: then its seats are out of service until the last process has ended
 DIE_WITH_PARENT, SUBREAPER = 1, 36  # PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER of <linux/prctl.h>
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -42,15 +48,19 @@ class Supervisor:
         self.reads_orders = True
         self.kill_at = math.inf
         self.end = math.inf  # of the lease
-        self.code: int | None = None
+        self.code: int | None = None  # 0, or that of the first process that failed; None while any runs
+        self.failed_code = 0
         self.seen = _file_state(spec["progress"])
-        self.pid = 0
+        self.pids: list[int] = []  # also their group ids
+        self.running: set[int] = set()
 
     def run(self) -> None:
         """Supervise the gang until all of its processes have ended, then write the exit record."""
         if self.spec.get("detached") and not self.may_launch():
             return
-        self.pid = launch(self.spec["command"])
+        for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
+            self.pids.append(launch(self.spec["command"], variables, self.spec.get("cwd", "")))
+        self.running.update(self.pids)
         if self.spec.get("detached"):
             self.write_record(launched=True)
             self.tell(b"L")
@@ -60,6 +70,7 @@ class Supervisor:
             self.report_progress()
             self.enforce()
             self.reap()
+            self.rotate_log()
         self.kill_remaining()
         self.report_progress()
         if self.code == 0 and self.spec.get("detached"):
@@ -71,16 +82,20 @@ class Supervisor:
         write_whole(self.spec["exit"], json.dumps(record))
 
     def may_launch(self) -> bool:
-        """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile."""
+        """Wait until earlier gangs have left the job and the seats; False if the job ended or was stopped meanwhile.
+
+        Also one that was stopped waits for the job: its end says that no earlier gang of the job runs.
+        """
+        if "claim" in self.spec and not claimed(self.spec["claim"]):
+            return False
         self.write_record(launched=False)
         handles = [(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), shared) for path, shared in self.spec["locks"]]
         while not all(locked(handle, shared) for handle, shared in handles):
             self.wait(REAP_S)
-            self.read_lease()
-            if self.kill_at < math.inf or time.monotonic() >= self.end:
-                self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
-                self.write_exit()
-                return False
+            if self.is_called_back() and locked(*handles[0]):  # that of the job
+                return self.end_early()
+        if "claim" in self.spec and self.is_called_back():
+            return self.end_early()
         if os.path.exists(self.spec["exit"]):  # of a supervisor of the same epoch
             return False
         if os.path.exists(self.spec["finished"]):  # the gang of an earlier epoch finished while it was being stopped
@@ -89,9 +104,22 @@ class Supervisor:
             return False
         return True
 
-    def write_record(self, *, launched: bool) -> None:
+    def is_called_back(self) -> bool:
+        """Return whether the lease has ended or was called back."""
+        self.read_lease()
+        return self.kill_at < math.inf or time.monotonic() >= self.end
+
+    def end_early(self) -> bool:
+        """Record the end of a gang that was never launched; return False."""
+        self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
+        self.write_exit()
+        return False
+
+    def write_record(self, *, launched: bool, unkillable: bool = False) -> None:
         pid = os.getpid()
         record = {"pid": pid, "start": start_time(pid), "epoch": self.spec["epoch"], "launched": launched}
+        if unkillable:
+            record["unkillable"] = True
         write_whole(self.spec["record"], json.dumps(record))
 
     def tell(self, byte: bytes) -> None:
@@ -142,17 +170,17 @@ class Supervisor:
         """TERM now, KILL after the grace. A second call can only shorten the grace."""
         if self.kill_at == math.inf:
             self.cause = cause
-            if self.pid:
-                self.signal_gang(signal.SIGTERM)
+            self.signal_gang(signal.SIGTERM)
         self.kill_at = min(self.kill_at, time.monotonic() + grace_s)
 
     def signal_gang(self, number: int) -> None:
-        """Signal the process group of the gang, or its first process before the group exists."""
-        try:
-            os.killpg(self.pid, number)
-        except ProcessLookupError:
-            with contextlib.suppress(ProcessLookupError):  # it has ended; see `reap`
-                os.kill(self.pid, number)
+        """Signal the process group of each process of the gang, or the process before its group exists."""
+        for pid in sorted(self.running):
+            try:
+                os.killpg(pid, number)
+            except (ProcessLookupError, PermissionError):  # no group yet, or only of another user's processes
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended; see `reap`
+                    os.kill(pid, number)
 
     def reap(self) -> bool:
         """Collect ended children. Return whether any child is alive."""
@@ -163,18 +191,42 @@ class Supervisor:
                 return False
             if pid == 0:
                 return True
-            if pid == self.pid:
-                self.code = os.waitstatus_to_exitcode(status)
+            if pid in self.running:
+                self.running.remove(pid)
+                self.member_ended(os.waitstatus_to_exitcode(status))
+
+    def member_ended(self, code: int) -> None:
+        """Stop the others after the first failure; the last end is that of the gang."""
+        self.failed_code = self.failed_code or code
+        if not self.running:
+            self.code = self.failed_code
+        elif code:
+            self.stop(self.cause, self.spec["grace_s"])
 
     def kill_remaining(self) -> None:
         """Kill all remaining descendants."""
-        with contextlib.suppress(ProcessLookupError):  # an empty group
-            os.killpg(self.pid, signal.SIGKILL)
+        for pid in self.pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # an empty group, or another user's
+                os.killpg(pid, signal.SIGKILL)
+        deadline = time.monotonic() + UNKILLABLE_S
         while self.reap():
             for pid in descendants(os.getpid()):
-                with contextlib.suppress(ProcessLookupError):  # it has ended
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
                     os.kill(pid, signal.SIGKILL)
+            if time.monotonic() >= deadline and self.spec.get("detached"):
+                deadline = math.inf
+                self.write_record(launched=True, unkillable=True)
+                self.tell(b"U")
             time.sleep(REAP_S)
+
+    def rotate_log(self) -> None:
+        """Keep the end of a log that is too long beside it, and begin again; all processes append to the same file."""
+        limit = self.spec.get("log_bytes", 0)
+        if limit and (size := os.fstat(2).st_size) > limit:
+            with open(self.spec["log"], "rb") as old, open(f"{self.spec['log']}.1", "wb") as kept:
+                old.seek(size - limit)
+                shutil.copyfileobj(old, kept)
+            os.ftruncate(2, 0)
 
     def report_progress(self) -> None:
         stamp = _file_state(self.spec["progress"])
@@ -183,18 +235,28 @@ class Supervisor:
             self.tell(b".")
 
 
-def launch(command: list[str]) -> int:
-    """Start the gang in its own session; it is killed when this process ends. Return its pid, also its group id."""
+def ranks(count: int) -> list[dict[str, str]]:
+    """Return what torchrun sets for each of `count` processes on one machine, with a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shared = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
+    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return [{"RANK": str(rank), "LOCAL_RANK": str(rank), **shared} for rank in range(count)]
+
+
+def launch(command: list[str], variables: dict[str, str], cwd: str = "") -> int:
+    """Start a process in its own session; it is killed when this process ends. Return its pid, also its group id."""
     parent = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no signal may be lost between fork and exec
     pid = os.fork()
     if pid == 0:
-        _exec(command, parent)
+        _exec(command, variables, parent, cwd)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     return pid
 
 
-def _exec(command: list[str], parent: int) -> NoReturn:
+def _exec(command: list[str], variables: dict[str, str], parent: int, cwd: str) -> NoReturn:
     try:
         control(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
@@ -206,7 +268,9 @@ def _exec(command: list[str], parent: int) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
-        os.execvp(command[0], command)
+        if cwd:
+            os.chdir(cwd)
+        os.execvpe(command[0], command, {**os.environ, **variables})
     except OSError as error:
         os.write(2, f"cannot start {command[0]!r}: {error.strerror}\n".encode(errors="replace"))
     finally:
@@ -234,6 +298,15 @@ def control(option: int, value: int) -> None:
     """Call prctl on Linux; elsewhere only the process group is used."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def claimed(path: str) -> bool:
+    """Create a file unless it exists; the engines of all machines see the same folder."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
 
 
 def locked(handle: int, shared: bool) -> bool:
@@ -291,6 +364,7 @@ def main() -> None:
     spec = json.loads(line)
     if "lock" in spec:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
+    os.environ.update(spec.get("environment", {}))
     control(SUBREAPER, 1)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
@@ -304,6 +378,8 @@ def main() -> None:
     for number in (*STOP_SIGNALS, signal.SIGCHLD):
         signal.signal(number, on_signal)
     supervisor.run()
+    if "claim" in spec and supervisor.code:
+        raise SystemExit(supervisor.code if supervisor.code > 0 else 128 - supervisor.code)
 
 
 if __name__ == "__main__":

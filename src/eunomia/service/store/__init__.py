@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from eunomia.service.store.sqlite import SqliteStore, StoreProblem
+from eunomia.service.store.opening import StoreProblem
+from eunomia.service.store.sqlite import SqliteStore
 
 __all__ = ["SqliteStore", "StoreProblem"]

@@ -1,6 +1,8 @@
-"""The tables of the store, and how a store of an earlier version becomes one of this version."""
+"""The tables of the store, rows of some of them, and how a store of an earlier version becomes one of this version."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 APPLICATION_ID = 0x45554E4F  # "EUNO" in the header of the file
 
@@ -33,5 +35,33 @@ CREATE TABLE audit (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, use
 """
 
 # What version n + 1 adds to version n, from 1 on; each runs in the transaction that also sets the version.
-MIGRATIONS = ("CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",)
+MIGRATIONS = (
+    "CREATE INDEX jobs_by_tenant ON jobs (tenant, number);",
+    "CREATE TABLE IF NOT EXISTS forecasts (number INTEGER PRIMARY KEY, job TEXT NOT NULL, tenant TEXT NOT NULL, "
+    "said TEXT NOT NULL, latest REAL);",
+)
 VERSION = 1 + len(MIGRATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClock:
+    """When the last turn was committed: service time, boot of the machine, its monotonic clock, wall clock."""
+
+    at: float
+    boot: str
+    monotonic: float
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A credential as it is stored: never the secret, only its digest."""
+
+    id: str
+    hash: str
+    user: str
+    tenant: str
+    role: str
+    created: float
+    expires: float | None
+    revoked: float | None

@@ -1,69 +1,39 @@
 """The store in one SQLite file: one writer, write-ahead log, synced to disk before a commit returns.
 
-`SqliteStore` is used by one thread; `Reader` opens connections of its own that cannot write.
+`SqliteStore` is used by one thread; `reader.Reader` opens connections of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import secrets
-import socket
 import sqlite3
-import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.service.controller import Turn
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import JobRow
-from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSION
+from eunomia.service.store.opening import (
+    FILE,
+    StoreProblem,
+    check_file,
+    check_mode,
+    connect,
+    create,
+    is_new_store,
+    lock_folder,
+    migrate,
+)
+from eunomia.service.store.schema import StoredClock, Token
+from eunomia.service.turn import Turn
 
-FILE = "store.db"
-LOCK = "lock"
 KEPT_SNAPSHOTS = 2
-BUSY_S = 10.0
-
-
-class StoreProblem(InvalidInput):
-    """A store that cannot be used as it is; the message says what to do. Nothing was changed."""
-
-    @classmethod
-    def of(cls, path: Path, rule: str, fix: str) -> StoreProblem:
-        """Return the error about one file."""
-        return cls([Problem(file=str(path), rule=rule, fix=fix)])
-
-
-@dataclass(frozen=True, slots=True)
-class StoredClock:
-    """When the last turn was committed: service time, boot of the machine, its monotonic clock, wall clock."""
-
-    at: float
-    boot: str
-    monotonic: float
-    wall: float
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A credential as it is stored: never the secret, only its digest."""
-
-    id: str
-    hash: str
-    user: str
-    tenant: str
-    role: str
-    created: float
-    expires: float | None
-    revoked: float | None
 
 
 class SqliteStore:
@@ -82,19 +52,19 @@ class SqliteStore:
             if must_exist:
                 raise StoreProblem.of(folder, "there is no such folder", "give the state folder of a service")
             folder.mkdir(mode=0o700, parents=True)
-        _check_mode(folder)
+        check_mode(folder)
         lock = lock_folder(folder)
         try:
-            is_new = _is_new(folder, path)
+            is_new = is_new_store(folder, path)
             if is_new and must_exist:
                 raise StoreProblem.of(path, "there is no store here", "give the state folder of a service")
-            db = _connect(path)
+            db = connect(path)
             try:
                 if is_new:
-                    _create(db)
+                    create(db)
                 else:
-                    _check(db, path)
-                    _migrate(db, path)
+                    check_file(db, path)
+                    migrate(db, path)
             except BaseException:
                 db.close()
                 raise
@@ -130,8 +100,8 @@ class SqliteStore:
         incarnation = incarnation or "".join(secrets.choice("abcdefghijkmnpqrstuvwxyz23456789") for _ in range(5))
         with self.transaction() as db:
             self.generation = int(self.meta("generation") or 0) + 1
-            self._set(db, "generation", str(self.generation))
-            self._set(db, "incarnation", incarnation)
+            self.set_meta(db, "generation", str(self.generation))
+            self.set_meta(db, "incarnation", incarnation)
         return self.generation, incarnation
 
     def commit(self, turn: Turn, clock: StoredClock) -> None:
@@ -206,7 +176,8 @@ class SqliteStore:
                 (at, *entry, chain),
             )
 
-    def _set(self, db: sqlite3.Connection, key: str, value: str) -> None:
+    def set_meta(self, db: sqlite3.Connection, key: str, value: str) -> None:
+        """Write a fact about the service in an open transaction."""
         db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def add_snapshot(self, seq: int, digest: str, wake: float, content: bytes) -> None:
@@ -222,7 +193,7 @@ class SqliteStore:
     def prune(self, before: float) -> int:
         """Remove what ended before that time: jobs, their news and keys; return how many jobs. Moments stay."""
         with self.transaction() as db:
-            self._set(db, "last_job", str(self.next_job() - 1))
+            self.set_meta(db, "last_job", str(self.next_job() - 1))
             old = "SELECT number FROM jobs WHERE live = 0 AND ended < ?"
             db.execute(f"DELETE FROM labels WHERE number IN ({old})", (before,))
             gone = db.execute("DELETE FROM jobs WHERE live = 0 AND ended < ?", (before,)).rowcount
@@ -272,6 +243,15 @@ class SqliteStore:
             (count,),
         ).fetchall()
         return [(tenant, kind, float(run_s or 0.0)) for tenant, kind, run_s in reversed(found)]
+
+    def memory_used(self, count: int = 10_000) -> dict[str, float]:
+        """Return the most memory in GiB that the last jobs of each type used on one accelerator."""
+        found = self._db.execute(
+            "SELECT job_type, max(json_extract(body, '$.used_memory_gib')) AS most FROM "
+            "(SELECT job_type, body FROM jobs ORDER BY number DESC LIMIT ?) GROUP BY job_type HAVING most IS NOT NULL",
+            (count,),
+        )
+        return {kind: float(most) for kind, most in found}
 
     def drained(self) -> dict[int, str]:
         """Return drained nodes and why."""
@@ -327,200 +307,6 @@ class SqliteStore:
         ):
             found.append(f"seat {seat} is held by {job}, which is no live job")
         return found
-
-
-class Reader:
-    """Connections that cannot write, one a thread."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._local = threading.local()
-
-    @property
-    def _db(self) -> sqlite3.Connection:
-        if not hasattr(self._local, "db"):
-            self._local.db = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, isolation_level=None)
-            self._local.db.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
-        connection: sqlite3.Connection = self._local.db
-        return connection
-
-    def job(self, job_id: str) -> JobRow | None:
-        """Return a job; None for an unknown id."""
-        found = self._db.execute("SELECT body FROM jobs WHERE id = ?", (job_id,)).fetchone()
-        return None if found is None else JobRow.of(found[0])
-
-    def jobs(
-        self,
-        *,
-        tenant: str | None,
-        states: Iterable[str],
-        label: tuple[str, str] | None,
-        before: int | None,
-        limit: int,
-    ) -> list[JobRow]:
-        """Return jobs, the newest first, submitted before job number `before`."""
-        where, values = ["1"], list[Any]()
-        if tenant is not None:
-            where.append("tenant = ?")
-            values.append(tenant)
-        if states := list(states):
-            where.append(f"state IN ({', '.join('?' * len(states))})")
-            values += states
-        if label is not None:
-            where.append("number IN (SELECT number FROM labels WHERE key = ? AND value = ?)")
-            values += label
-        if before is not None:
-            where.append("number < ?")
-            values.append(before)
-        text = f"SELECT body FROM jobs WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?"
-        return [JobRow.of(body) for (body,) in self._db.execute(text, (*values, limit))]
-
-    def counts(self, tenant: str | None = None) -> dict[str, int]:
-        """Return how many jobs are in each state."""
-        if tenant is None:
-            found = self._db.execute("SELECT state, count(*) FROM jobs GROUP BY state")
-        else:
-            found = self._db.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY state", (tenant,))
-        return dict(found.fetchall())
-
-    def tenants(self) -> list[tuple[str, str, int]]:
-        """Return tenant, state and number of jobs."""
-        return self._db.execute("SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state").fetchall()
-
-    def news(self, after: int, tenant: str | None, limit: int = 1000) -> list[tuple[int, float, str, str, str]]:
-        """Return number, time, job, kind and detail of what happened after an event."""
-        mine = "" if tenant is None else "AND tenant = ? "
-        values = (after, *(() if tenant is None else (tenant,)), limit)
-        text = f"SELECT seq, at, job, kind, detail FROM news WHERE seq > ? {mine}ORDER BY seq LIMIT ?"
-        return self._db.execute(text, values).fetchall()
-
-    def job_news(self, job_id: str) -> list[tuple[int, float, str, str]]:
-        """Return what happened to a job, in order."""
-        text = "SELECT seq, at, kind, detail FROM news WHERE job = ? ORDER BY seq"
-        return self._db.execute(text, (job_id,)).fetchall()
-
-    def news_range(self) -> tuple[int, int]:
-        """Return the numbers of the oldest event that is kept and of the newest one; 0 if there is none."""
-        found = self._db.execute("SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM news").fetchone()
-        return int(found[0]), int(found[1])
-
-    def decisions(self, count: int = 20) -> list[tuple[float, str]]:
-        """Return time and lines of the last moments, the newest first."""
-        return self._db.execute("SELECT at, lines FROM moments ORDER BY seq DESC LIMIT ?", (count,)).fetchall()
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    made = not path.exists()
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    if made:
-        os.chmod(path, 0o600)
-    try:
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
-                       f"busy_timeout = {int(BUSY_S * 1000)}"):  # fmt: skip
-            db.execute(f"PRAGMA {pragma}")
-    except sqlite3.DatabaseError as error:
-        db.close()
-        raise _broken(path, str(error)) from error
-    return db
-
-
-def _create(db: sqlite3.Connection) -> None:
-    with _whole(db):
-        for statement in filter(str.strip, (BASE + "".join(MIGRATIONS)).split(";")):
-            db.execute(statement)
-        db.execute("INSERT INTO meta VALUES ('cluster_id', ?)", (secrets.token_hex(8),))
-        db.execute("INSERT INTO meta VALUES ('origin', ?)", (repr(time.time()),))
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {VERSION}")
-
-
-@contextmanager
-def _whole(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # keep the first error
-            db.execute("ROLLBACK")
-        raise
-
-
-def _check(db: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreProblem for a file that is no store of ours, of a newer version, or damaged."""
-    try:
-        ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        found = [row[0] for row in db.execute("PRAGMA quick_check(3)").fetchall() if row[0] != "ok"]
-    except sqlite3.DatabaseError as error:
-        raise _broken(path, str(error)) from error
-    if not ours:
-        raise StoreProblem.of(path, "this is no store of Eunomia", "give another state folder")
-    if version > VERSION:
-        rule = f"the store has version {version}, and this program knows up to {VERSION}"
-        raise StoreProblem.of(path, rule, "start the version that wrote it, or a newer one")
-    if found:
-        raise _broken(path, "; ".join(found))
-
-
-def _broken(path: Path, detail: str) -> StoreProblem:
-    rule = f"the store is damaged ({detail}); it is never replaced by an empty one"
-    return StoreProblem.of(path, rule, "type: eunomia store restore BACKUP --state FOLDER")
-
-
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    """Bring an older store to this version, each step whole, after a backup beside it."""
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if version == VERSION:
-        return
-    backup = path.with_name(f"store.version-{version}.backup.db")
-    if not backup.exists():
-        draft = backup.with_name(backup.name + ".draft")
-        draft.unlink(missing_ok=True)
-        copy = sqlite3.connect(draft)
-        db.backup(copy)
-        copy.close()
-        os.chmod(draft, 0o600)
-        os.replace(draft, backup)
-    for number, script in enumerate(MIGRATIONS[version - 1 :], start=version + 1):
-        with _whole(db):
-            for statement in filter(str.strip, script.split(";")):
-                db.execute(statement)
-            faultpoint("migrate.half")
-            db.execute(f"PRAGMA user_version = {number}")
-
-
-def _is_new(folder: Path, path: Path) -> bool:
-    """Whether no service has run in this folder. Raises StoreProblem where a store is missing that was there."""
-    if path.exists() and path.stat().st_size > 0:
-        return False
-    if (folder / "operator.token").exists() or path.exists() or (folder / f"{FILE}-wal").exists():
-        rule = "the store is missing or empty, but a service has run in this folder; its jobs would be lost"
-        raise StoreProblem.of(path, rule, "type: eunomia store restore BACKUP --state FOLDER, or use a new folder")
-    return True
-
-
-def _check_mode(folder: Path) -> None:
-    mode = folder.stat().st_mode & 0o777
-    if mode & 0o077:
-        rule = f"other users may read the folder (mode {mode:04o}), which holds tokens and jobs"
-        raise StoreProblem.of(folder, rule, f"type: chmod 700 {folder}")
-
-
-def lock_folder(folder: Path) -> int:
-    """Lock the folder; the file says who has it. Raises StoreProblem while another process has the lock."""
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(handle, 200).decode(errors="replace").strip()
-        os.close(handle)
-        rule = f"another service uses this folder ({holder or 'unknown process'})"
-        raise StoreProblem.of(folder, rule, "stop it first, or give another state folder") from None
-    os.ftruncate(handle, 0)
-    text = f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
-    os.write(handle, text.encode())
-    return handle
 
 
 def _chained(chain: str, at: float, entry: tuple[str, ...]) -> str:

@@ -1,0 +1,105 @@
+"""Who may use the service from here: `token create | list | revoke`, `login`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from eunomia.cli.options import JsonOption
+from eunomia.cli.service_session import (
+    ServiceSession,
+    TokenFileOption,
+    client_command,
+    service_errors,
+    show_lines,
+    show_table,
+)
+
+token_app = typer.Typer(help="Create, list and revoke tokens.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@token_app.command("create")
+@client_command
+def token_create(
+    session: ServiceSession,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Whose token it is.")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Tenant of the user.")] = None,
+    role: Annotated[
+        str | None, typer.Option(metavar="ROLE", help="One of viewer, submitter, tenant-admin, operator.")
+    ] = None,
+    days: Annotated[float | None, typer.Option(metavar="N", help="Days until it expires.")] = None,
+) -> None:
+    """Create a token and print it, which happens once.
+
+    For example: eunomia token create --user ann --tenant vision --role submitter
+    """
+    given = {"user": user, "tenant": tenant, "role": role, "expires_days": days}
+    body = {key: value for key, value in given.items() if value is not None}
+    found = session.client.send("POST", "/v1/tokens", body)
+    session.show(found, lambda: print(found["token"]))
+
+
+@token_app.command("list")
+@client_command
+def token_list(session: ServiceSession) -> None:
+    """List tokens without their secrets.
+
+    For example: eunomia token list
+    """
+
+    def show(found: dict[str, Any]) -> None:
+        rows = [
+            (
+                one["id"],
+                one["user"],
+                one["tenant"],
+                one["role"],
+                one["expires_at"] or "never",
+                "revoked" * one["revoked"],
+            )
+            for one in found["tokens"]
+        ]
+        show_table(("id", "user", "tenant", "role", "expires", ""), rows, "no tokens")
+
+    session.watch(lambda: session.client.get("/v1/tokens"), show, False)
+
+
+@token_app.command("revoke")
+@client_command
+def token_revoke(
+    session: ServiceSession,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as `eunomia token list` shows it.")],
+) -> None:
+    """Revoke a token at once.
+
+    For example: eunomia token revoke 3f21c0aa91d2
+    """
+    found = session.client.send("DELETE", f"/v1/tokens/{token_id}")
+    session.show(found, lambda: show_lines(f"{token_id}: revoked"))
+
+
+def login(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the service is, such as http://127.0.0.1:8642.")],
+    token_file: TokenFileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remember a service and its token for later commands.
+
+    The token is read from the file, or from standard input. For example: eunomia login http://127.0.0.1:8642
+    """
+    with service_errors(as_json):
+        from eunomia.service.client import Address, Client, write_settings
+
+        if token_file is None and sys.stdin.isatty():
+            import getpass
+
+            text = getpass.getpass("token: ")
+        else:
+            text = sys.stdin.readline() if token_file is None else token_file.read_text()
+        address = Address(url.rstrip("/"), text.strip())
+        Client(address).get("/v1/cluster")
+        path = write_settings(address.url, address.token)
+        print(json.dumps({"settings": str(path)}) if as_json else f"remembered in {path}")

@@ -1,0 +1,124 @@
+"""Commands about the cluster: `cluster`, `nodes`, `drain`, `resume`, `tenants`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from eunomia.cli.service_session import ServiceSession, WatchOption, client_command, show_lines, show_table
+
+
+@client_command
+def cluster(
+    session: ServiceSession,
+    watch: WatchOption = False,
+) -> None:
+    """Show what is free and busy, and how many jobs there are.
+
+    For example: eunomia cluster --watch
+    """
+
+    def show(found: dict[str, Any]) -> None:
+        rows = [
+            (
+                name,
+                str(one["total"]),
+                str(one["busy"]),
+                str(one["free"]),
+                str(one["taken"]),
+                str(one["total"] - one["in_service"] - one["taken"]),
+            )
+            for name, one in found["types"].items()
+        ]
+        show_table(("type", "accelerators", "busy", "free", "taken", "drained"), rows, "no accelerators")
+        states = ", ".join(f"{count:,} {state}" for state, count in found["jobs"].items())
+        show_lines(f"policy {found['policy']}; jobs: {states or 'none'}")
+
+    session.watch(lambda: session.client.get("/v1/cluster"), show, watch)
+
+
+@client_command
+def nodes(
+    session: ServiceSession,
+    watch: WatchOption = False,
+) -> None:
+    """List the nodes.
+
+    For example: eunomia nodes
+    """
+
+    def show(found: dict[str, Any]) -> None:
+        rows = [
+            (one["name"], one["type"], str(one["accelerators"]), str(one["free"]), one["state"], " ".join(one["jobs"]),
+             _reason(one))
+            for one in found["nodes"]
+        ]  # fmt: skip
+        show_table(("node", "type", "accelerators", "free", "state", "jobs", "reason"), rows, "no nodes")
+
+    session.watch(lambda: session.client.get("/v1/nodes"), show, watch)
+
+
+def _reason(node: dict[str, Any]) -> str:
+    """Return why a node, or some of its accelerators, are not given away."""
+    taken = [f"{seat}: {holder}" for seat, holder in node["taken"].items()]
+    return "; ".join([node["reason"]] * bool(node["reason"]) + taken)
+
+
+@client_command
+def drain(
+    session: ServiceSession,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for other users.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the jobs that would move.")] = False,
+) -> None:
+    """Take a node out of service: its jobs save and go on elsewhere.
+
+    For example: eunomia drain v100-0 --reason "new fans" --dry-run
+    """
+    _change_node(session, node, {"action": "drain", "reason": reason}, dry_run)
+
+
+@client_command
+def resume(
+    session: ServiceSession,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node, as `eunomia nodes` lists it.")],
+) -> None:
+    """Put a drained node back into service.
+
+    For example: eunomia resume v100-0
+    """
+    _change_node(session, node, {"action": "resume"}, False)
+
+
+def _change_node(session: ServiceSession, node: str, body: dict[str, str], dry_run: bool) -> None:
+    path = f"/v1/nodes/{quote(node, safe='')}" + ("?dry_run=true" if dry_run else "")
+    found = session.client.send("PUT", path, body)
+    if dry_run:
+        text = f"{node}: would move {', '.join(found['would_move']) or 'no job'}"
+    else:
+        state = "drained" if found["drained"] else "in service"
+        text = f"{node}: {state}; moved {', '.join(found['moved']) or 'no job'}"
+    session.show(found, lambda: show_lines(text))
+
+
+@client_command
+def tenants(
+    session: ServiceSession,
+    watch: WatchOption = False,
+) -> None:
+    """Show what each tenant received and holds.
+
+    For example: eunomia tenants --json
+    """
+
+    def show(found: dict[str, Any]) -> None:
+        rows = [
+            (one["tenant"], f"{one['weight']:g}", "–" if one["quota"] is None else f"{one['quota']:g}",
+             str(one["holds"]), f"{one['received_accelerator_s'] / 3600:.2f}")
+            for one in found["tenants"]
+        ]  # fmt: skip
+        show_table(("tenant", "weight", "quota", "holds", "received, h"), rows, "no tenants yet")
+
+    session.watch(lambda: session.client.get("/v1/tenants"), show, watch)

@@ -1,0 +1,260 @@
+"""Commands about jobs: `submit`, `jobs`, `job`, `cancel`, `hold`, `release`, `logs`, `why`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eunomia.cli.service_session import ServiceSession, WatchOption, ago, client_command, show_lines, show_table
+
+JobArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+JobsArgument = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs.")]
+
+
+@client_command
+def submit(
+    session: ServiceSession,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND…", help="Program and arguments, after two dashes.")
+    ] = None,
+    gpus: Annotated[int, typer.Option("--gpus", metavar="N", help="Accelerators of the gang.")] = 1,
+    type_: Annotated[str, typer.Option("--type", metavar="A,B", help="Accelerator types, any of which will do.")] = "",
+    processes: Annotated[
+        str, typer.Option(metavar="HOW", help="one, or per_accelerator with RANK and the rest as torchrun sets them.")
+    ] = "one",
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name for display.")] = None,
+    job_type: Annotated[str, typer.Option("--job-type", metavar="TYPE", help="What it trains: its throughputs.")] = "",
+    steps: Annotated[float | None, typer.Option(metavar="N", help="Steps that it trains, if known.")] = None,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="Seconds that it takes, if known.")] = None,
+    retries: Annotated[int, typer.Option(metavar="N", help="Further attempts after a failure.")] = 0,
+    max_run: Annotated[float | None, typer.Option("--max-run", metavar="S", help="Longest time on its seats.")] = None,
+    weight: Annotated[float, typer.Option(metavar="W", help="Share among its tenant's jobs.")] = 1.0,
+    after: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="A job that must succeed first. May be repeated.")
+    ] = None,
+    array: Annotated[str | None, typer.Option(metavar="A-B", help="One job for each index, as in 0-99.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable to set. May be repeated.")
+    ] = None,
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label. May be repeated.")] = None,
+    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to start in; default: this one.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="JSONL", help="Many jobs, one JSON document a line.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="KEY", help="Idempotency key; one is made if left out.")
+    ] = None,
+) -> None:
+    """Submit a job.
+
+    Prints its id once it is stored durably. For example: eunomia submit --gpus 4 --name cifar -- python train.py
+    """
+    jobs: Any
+    if file is not None:
+        jobs = _lines(file)
+    else:
+        given = {
+            "name": name, "processes": None if processes == "one" else processes,
+            "job_type": job_type, "total_steps": steps, "duration_s": duration,
+            "retries": retries or None, "max_run_s": max_run, "weight": weight if weight != 1.0 else None,
+            "after": after, "array": array,
+            "types": [one for one in type_.split(",") if one], "env": _pairs(env, "--env"),
+            "labels": _pairs(label, "--label"), "cwd": str((cwd or Path.cwd()).resolve()),
+        }  # fmt: skip
+        jobs = {"command": command or [], "accelerators": gpus} | {k: v for k, v in given.items() if v}
+    answer = session.client.submit(jobs, key)
+    session.show(answer, lambda: print("\n".join(answer.get("ids") or [answer["id"]])))
+
+
+def _lines(file: Path) -> list[Any]:
+    from eunomia.inputs.problems import Problems
+
+    found, problems = [], Problems(str(file))
+    for row, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip():
+            try:
+                found.append(json.loads(line))
+            except ValueError as error:
+                problems.add(f"this is not JSON ({error})", "write one document a line", row=row)
+    problems.raise_if_any()
+    return found
+
+
+def _pairs(words: list[str] | None, option: str) -> dict[str, str]:
+    from eunomia.inputs.problems import Problems
+
+    problems = Problems("command line")
+    for word in words or ():
+        if "=" not in word:
+            problems.add("has no =", "write NAME=VALUE", column=option, value=word)
+    problems.raise_if_any()
+    return dict(word.split("=", 1) for word in words or ())
+
+
+@client_command
+def jobs(
+    session: ServiceSession,
+    state: Annotated[str, typer.Option(metavar="A,B", help="Only jobs in these states, such as pending,running.")] = "",
+    label: Annotated[str, typer.Option(metavar="KEY=VALUE", help="Only jobs with this label.")] = "",
+    tenant: Annotated[str, typer.Option(metavar="NAME", help="Only jobs of this tenant; for operators.")] = "",
+    limit: Annotated[int, typer.Option(metavar="N", help="At most so many, the newest first.")] = 50,
+    watch: WatchOption = False,
+) -> None:
+    """List jobs, the newest first.
+
+    For example: eunomia jobs --state pending,running
+    """
+    session.watch(
+        lambda: session.client.get("/v1/jobs", state=state, label=label, tenant=tenant, limit=limit),
+        lambda found: show_table(
+            ("id", "name", "tenant", "state", "gpus", "on", "since", "reason"),
+            [
+                (
+                    one["id"], one["name"], one["tenant"], one["state"], str(one["accelerators"]), _seats(one),
+                    ago(one["since"]), one["reason"] or "",
+                )
+                for one in found["jobs"]
+            ],
+            "no jobs",
+        ),
+        watch,
+    )  # fmt: skip
+
+
+@client_command
+def job(
+    session: ServiceSession,
+    job_id: JobArgument,
+) -> None:
+    """Show a job and its history.
+
+    For example: eunomia job 17-k3f9a
+    """
+    found = session.client.get(session.client.job_path(job_id))
+    session.show(found, lambda: _show_job(found))
+
+
+def _show_job(found: dict[str, Any]) -> None:
+    show_lines(f"job {found['id']} ({found['name']}) of {found['owner']}, tenant {found['tenant']}: {found['state']}")
+    for line in (
+        f"command    {shlex.join(found['spec']['command'])}",
+        f"asks for   {found['accelerators']} accelerators",
+        f"submitted  {found['submitted_at']}",
+        f"started    {found['started_at'] or 'never'}, ended {found['ended_at'] or 'not yet'}",
+        f"progress   {found['steps']:g} of {_steps(found)} steps in a checkpoint, start number {found['epoch']}",
+        f"reason     {found['reason'] or '–'}",
+    ):
+        show_lines(f"  {line}")
+    for one in found["history"]:
+        show_lines(f"  {one['at']}  {one['kind']}  {one['reason']}")
+
+
+def _steps(found: dict[str, Any]) -> str:
+    if found["total_steps"] is not None:
+        return f"{found['total_steps']:g}"
+    return f"about {found['estimated_total_steps']:g} (estimated)"
+
+
+@client_command
+def cancel(
+    session: ServiceSession,
+    job_ids: JobsArgument,
+) -> None:
+    """Cancel jobs; once it is answered they never start again.
+
+    For example: eunomia cancel 17-k3f9a
+    """
+    _each(session, job_ids, "DELETE", "")
+
+
+@client_command
+def hold(
+    session: ServiceSession,
+    job_ids: JobsArgument,
+) -> None:
+    """Hold jobs: running ones save and stop.
+
+    For example: eunomia hold 17-k3f9a
+    """
+    _each(session, job_ids, "POST", "/hold")
+
+
+@client_command
+def release(
+    session: ServiceSession,
+    job_ids: JobsArgument,
+) -> None:
+    """Release held jobs.
+
+    For example: eunomia release 17-k3f9a
+    """
+    _each(session, job_ids, "POST", "/release")
+
+
+def _each(session: ServiceSession, job_ids: list[str], method: str, suffix: str) -> None:
+    found = [session.client.send(method, session.client.job_path(job_id) + suffix) for job_id in job_ids]
+    session.show({"jobs": found}, lambda: show_lines(*(f"{one['id']}: {one['state']}" for one in found)))
+
+
+@client_command
+def logs(
+    session: ServiceSession,
+    job_id: JobArgument,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the job is over.")] = False,
+) -> None:
+    """Print the output of a job.
+
+    For example: eunomia logs 17-k3f9a -f
+    """
+    path = f"{session.client.job_path(job_id)}/log"
+    if follow:
+        for _, kind, data in session.client.events(f"{path}?follow=1"):
+            if kind == "log":
+                sys.stdout.write(data["text"])
+                sys.stdout.flush()
+        return
+    start, parts = 0, list[str]()
+    while True:
+        text, headers = session.client.text(path, **({"from": start} if start else {}))
+        start = int(headers["x-next-offset"])
+        parts.append(text)
+        if not session.as_json:
+            sys.stdout.write(text)
+        if not text or start >= int(headers["x-size"]):
+            break
+    if session.as_json:
+        print(json.dumps({"id": job_id, "log": "".join(parts)}))
+
+
+@client_command
+def why(
+    session: ServiceSession,
+    job_id: JobArgument,
+    watch: WatchOption = False,
+) -> None:
+    """Say why a job does not run.
+
+    For example: eunomia why 17-k3f9a
+    """
+    session.watch(lambda: session.client.get(f"{session.client.job_path(job_id)}/why"), _show_why, watch)
+
+
+def _show_why(found: dict[str, Any]) -> None:
+    show_lines(f"job {found['id']} is {found['state']} since {ago(found['since'])}")
+    for one in found["reasons"]:
+        until = f" (until {one['until']})" if one["until"] else ""
+        show_lines(f"  {one['text']}{until} [{one['code']}]")
+    for text in found["would_run_if"]:
+        show_lines(f"  it would run if {text}")
+    for key in ("note", "outcome"):
+        if found.get(key):
+            show_lines(f"  {found[key]}")
+
+
+def _seats(one: dict[str, Any]) -> str:
+    return f"{one['type']} {','.join(map(str, one['seats']))}" if one["seats"] else ""

@@ -1,0 +1,148 @@
+"""What the commands of the service's clients share: the connection, its options and errors, tables, `--watch`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eunomia.cli.errors import FAILED, MISUSED, handle_errors
+from eunomia.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from eunomia.service.client import Client
+
+UNREACHABLE = 3
+MOST_CELL = 60  # characters
+WATCH_S = 2.0
+UrlOption = Annotated[str | None, typer.Option("--url", metavar="URL", help="Where the service is.")]
+TokenFileOption = Annotated[
+    Path | None, typer.Option("--token-file", metavar="FILE", help="File that holds the token.")
+]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Show it again every 2 s until Ctrl-C.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSession:
+    """A client of the service, and how its answers are shown."""
+
+    client: Client
+    as_json: bool
+
+    def show(self, found: Any, show: Callable[[], object]) -> None:
+        """Print an answer as JSON, or call `show` to print it as text."""
+        if self.as_json:
+            print(json.dumps(found), flush=True)
+        else:
+            show()
+
+    def watch(self, read: Callable[[], dict[str, Any]], show: Callable[[dict[str, Any]], None], watch: bool) -> None:
+        """Read and show once, or with `watch` every 2 s."""
+        while True:
+            found = read()
+            if watch and not self.as_json and sys.stdout.isatty():
+                sys.stdout.write("\x1b[2J\x1b[H")
+            self.show(found, functools.partial(show, found))
+            if not watch:
+                return
+            time.sleep(WATCH_S)
+
+
+def client_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with --url, --token-file and --json for a function whose first parameter is the session."""
+
+    @functools.wraps(function)
+    def command(*, url: str | None, token_file: Path | None, as_json: bool, **given: Any) -> None:
+        from eunomia.service.client import Client, find_service
+
+        with service_errors(as_json):
+            function(ServiceSession(Client(find_service(url, token_file)), as_json), **given)
+
+    signature = inspect.signature(function, eval_str=True)
+    _, *own = signature.parameters.values()
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, annotation, default in (
+            ("url", UrlOption, None), ("token_file", TokenFileOption, None), ("as_json", JsonOption, False)
+        )
+    ]  # fmt: skip
+    given = [*own, *shared]
+    command.__signature__ = signature.replace(parameters=given)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in given}
+    return command
+
+
+@contextmanager
+def service_errors(as_json: bool) -> Iterator[None]:
+    """Print refusals of the service with every problem, and exit with 1; with 3 if it cannot be reached."""
+    from eunomia.service.client import ServiceRefusal, Unreachable
+
+    with handle_errors(as_json):
+        try:
+            yield
+        except ServiceRefusal as error:
+            if as_json:
+                print(json.dumps({"error": {"count": len(error.problems), **error.problem}}))
+            else:
+                print(f"error: {error}", file=sys.stderr)
+                for one in error.problems[:20]:
+                    value = "" if one.get("value") is None else f" is {one['value']!r}:"
+                    print(f"  {one['field']}{value} {one['rule']}; {one['fix']}", file=sys.stderr)
+            raise typer.Exit(MISUSED if error.status in (400, 422) else FAILED) from None
+        except Unreachable as error:
+            if as_json:
+                print(json.dumps({"error": {"count": 0, "title": str(error), "problems": []}}))
+            else:
+                print(f"error: {error}", file=sys.stderr)
+            raise typer.Exit(UNREACHABLE) from None
+
+
+def show_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> None:
+    """Print rows as a table, or `empty` without any."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        print(empty)
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printed(cell)) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def show_lines(*lines: str) -> None:
+    """Print lines without control characters."""
+    for line in lines:
+        print(printed(line))
+
+
+def printed(text: str) -> str:
+    """Return text without control characters, as names and reasons come from others."""
+    from eunomia.cli.live import printable
+
+    shown = printable(text)
+    return shown if len(shown) <= 10 * MOST_CELL else f"{shown[: 10 * MOST_CELL]}…"
+
+
+def ago(text: str) -> str:
+    """Return how long ago a time was."""
+    from datetime import UTC, datetime
+
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds()
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit} ago"
+    return f"{max(seconds, 0):.0f} s ago"

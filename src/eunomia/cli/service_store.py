@@ -1,0 +1,90 @@
+"""Commands about the store of a service: `store check | backup | restore | export`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eunomia.cli.errors import FAILED, handle_errors
+from eunomia.cli.options import JsonOption
+
+store_app = typer.Typer(help="Check, back up and restore the store.", no_args_is_help=True, rich_markup_mode=None)
+StateOption = Annotated[Path, typer.Option("--state", metavar="DIR", help="The state folder of the service.")]
+
+
+@store_app.command("check")
+def store_check(state: StateOption = Path("state"), as_json: JsonOption = False) -> None:
+    """Check the store of a service that is stopped: its file, its seats, its audit log.
+
+    For example: eunomia store check --state state
+    """
+    with handle_errors(as_json):
+        from eunomia.service.store import SqliteStore
+
+        store = SqliteStore.open(state, must_exist=True)
+        try:
+            found = store.problems()
+        finally:
+            store.close()
+        if as_json:
+            print(json.dumps({"problems": found}))
+        else:
+            print("\n".join(found) or "the store is sound")
+        if found:
+            raise typer.Exit(FAILED)
+
+
+@store_app.command("backup")
+def store_backup(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; it must not exist.")],
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the store into one file, also while the service runs.
+
+    For example: eunomia store backup /backup/monday.db --state state
+    """
+    with handle_errors(as_json):
+        from eunomia.service.store.backup import back_up
+
+        back_up(state, target)
+        print(json.dumps({"backup": str(target)}) if as_json else f"written: {target}")
+
+
+@store_app.command("restore")
+def store_restore(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `store backup` wrote.")],
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Put a backup in place of the store; the old file is kept beside it.
+
+    For example: eunomia store restore /backup/monday.db --state state
+    """
+    with handle_errors(as_json):
+        from eunomia.service.store.backup import put_back
+
+        kept = put_back(source, state)
+        text = f"restored from {source}" + (f"; the old store is {kept}" if kept else "")
+        print(json.dumps({"restored": str(state), "kept": str(kept) if kept else None}) if as_json else text)
+
+
+@store_app.command("export")
+def store_export(
+    site: Annotated[Path, typer.Argument(metavar="SITE.toml", help="The site of a service that is stopped.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="A record.jsonl.gz to write; it must not exist.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write what the service decided as a record, for replay and explain.
+
+    For example: eunomia store export site.toml day.jsonl.gz, and then eunomia replay day.jsonl.gz
+    """
+    with handle_errors(as_json):
+        from eunomia.service.site import load_site
+        from eunomia.service.store.backup import export
+
+        count = export(load_site(site), target)
+        print(json.dumps({"moments": count}) if as_json else f"{count:,} moments written to {target}")

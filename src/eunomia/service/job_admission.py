@@ -1,0 +1,71 @@
+"""Whether a job can be accepted on this cluster, and how long it is believed to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eunomia.inputs.problems import InvalidInput
+from eunomia.model.tenant_names import EMPTY_PART, WHOLE_PATH, is_path
+from eunomia.service.job_document import FieldProblem, JobDocument
+from eunomia.service.live_jobs import LiveJobs
+from eunomia.service.messages import Principal
+from eunomia.service.run_time_estimate import estimate_run_time
+from eunomia.service.site import kind_of
+
+
+def check_job(
+    jobs: LiveJobs, job: JobDocument, tenant: str, who: Principal
+) -> tuple[list[FieldProblem], float, bool, tuple[int, ...]]:
+    """Return what is wrong with a job on this cluster, its steps, whether they are estimated, its other sizes."""
+    found: list[FieldProblem] = []
+    setup = jobs.site.setup
+    if tenant != who.tenant and not who.is_operator:
+        found.append(FieldProblem("tenant", tenant, "is not yours", f"leave it out for {who.tenant!r}"))
+    elif not is_path(tenant):
+        found.append(FieldProblem("tenant", tenant, EMPTY_PART, WHOLE_PATH))
+    for name in job.types:
+        if name not in setup.topology.types:
+            known = ", ".join(setup.topology.types)
+            found.append(FieldProblem("types", name, "no such type in this cluster", f"it has {known}"))
+    for earlier in job.after:
+        other = jobs.row(earlier)
+        if other is None or not who.may_see(other.tenant):
+            found.append(FieldProblem("after", earlier, "no such job", "name a job that was submitted before"))
+        elif other.is_over and other.state != "succeeded":
+            found.append(FieldProblem("after", earlier, f"it has {other.state}", "leave it out"))
+    if found:
+        return found, 1.0, False, ()
+    kind, capacity = kind_of(job.job_type, job.types, jobs.believed_memory(job.spec())), setup.topology.capacity()
+    try:
+        sizes = [
+            size
+            for size in (job.accelerators, *job.other_sizes())
+            if ((jobs.scheduler.belief.speeds.solo_throughput(kind, size) > 0) & (capacity >= size)).any()
+        ]
+        speed = jobs.scheduler.belief.speeds.solo_throughput(kind, job.accelerators)
+    except (InvalidInput, LookupError) as error:
+        text = str(error).splitlines()[0][:200]
+        found.append(FieldProblem("job_type", job.job_type, f"its throughput is not known ({text})", "leave it out"))
+        return found, 1.0, False, ()
+    if job.accelerators not in sizes:
+        most = int(max((capacity[j] for j in np.flatnonzero(speed > 0)), default=0))
+        rule = f"no type that it can run on has so many accelerators (at most {most})"
+        found.append(FieldProblem("accelerators", str(job.accelerators), rule, "ask for fewer, or for other types"))
+        return found, 1.0, False, ()
+    total, estimated = believed_steps(jobs, job, tenant, speed)
+    return found, total, estimated, tuple(size for size in sizes if size != job.accelerators)
+
+
+def believed_steps(jobs: LiveJobs, job: JobDocument, tenant: str, speed: Any) -> tuple[float, bool]:
+    """Return the steps of a job, declared or from run times of like jobs, and whether they are estimated."""
+    if job.total_steps is not None:
+        return job.total_steps, False
+    types = jobs.site.setup.topology.types
+    wanted = jobs.site.setup.scenario.throughputs.reference_type
+    rate = float(speed[types.index(wanted)]) if wanted in types else 0.0
+    rate = rate if rate > 0 else float(speed.max())
+    if job.duration_s is not None:
+        return job.duration_s * rate, False
+    return max(estimate_run_time(jobs.like_run_times(tenant, job.job_type))[0] * rate, 1e-6), True

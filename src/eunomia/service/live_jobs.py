@@ -1,0 +1,399 @@
+"""The jobs that are not over, and the scheduler that decides for them: state, moments, decisions and timers."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eunomia.core.scheduler import Scheduler
+from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Start, Starts, Stop
+from eunomia.model.events import (
+    AcceleratorsTaken,
+    Answered,
+    Estimated,
+    Event,
+    JobCancelled,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Moment,
+    NodeJoined,
+    NodeLost,
+)
+from eunomia.model.job import Job
+from eunomia.model.job_lifecycle import Stage
+from eunomia.records.record import step_lines
+from eunomia.records.scheduler_snapshot import digest
+from eunomia.service.job_document import JobDocument, declared_end
+from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
+from eunomia.service.messages import DrainNode, Halt, Launch
+from eunomia.service.run_time_estimate import estimate_run_time
+from eunomia.service.site import Site, kind_of
+from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
+
+DIGEST_EVERY = 256  # moments
+MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
+REMEMBERED = 101  # run times per tenant and job type, of which the median is taken
+
+
+class LiveJobs:
+    """Rows of live jobs and their scheduler. Its methods change both together, and note what changed in `turn`."""
+
+    def __init__(
+        self,
+        site: Site,
+        scheduler: Scheduler,
+        runner: ServicePolicyRunner,
+        lookup: Lookup,
+        *,
+        incarnation: str,
+        next_job: int = 1,
+        next_order: int = 1,
+    ) -> None:
+        self.lookup = lookup
+        self.incarnation, self.next_job, self.next_order = incarnation, next_job, next_order
+        self.rows: dict[str, JobRow] = {}  # live ones
+        self.at = 0.0  # time of the last moment
+        self.wake = math.inf
+        self.moments = 0  # handled so far
+        self.drained: dict[int, str] = {}  # node → reason
+        self.taken_seats: dict[int, str] = {}  # seat → who uses it, that is no gang of ours
+        self.stale_reports = 0
+        self.waiting: Counter[str] = Counter()  # jobs that wait, by tenant
+        self.followers: defaultdict[str, list[str]] = defaultdict(list)
+        self.timers: list[tuple[float, str, str, int]] = []  # when, what, job, epoch
+        self.run_times: defaultdict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self.memory_gib: dict[str, float] = {}  # most used on one accelerator, by job type
+        self._events: list[Event] = []  # of the moment that is being collected
+        self._touched: set[str] = set()  # jobs that these events are about
+        self.turn = Turn(0.0)
+        self.use_site(site, scheduler, runner)
+
+    def use_site(
+        self, site: Site, scheduler: Scheduler, runner: ServicePolicyRunner, *, forget_seats: bool = False
+    ) -> None:
+        """Go on with another scheduler, which knows no job yet; `forget_seats`: the accelerators are others."""
+        self.site, self.scheduler, self.runner = site, scheduler, runner
+        self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
+        self.nodes = site.node_names()
+        self.drained = {}
+        if forget_seats:
+            self.taken_seats = {}
+
+    def believed_memory(self, spec: Mapping[str, Any]) -> float:
+        """Return the memory that a job needs on each accelerator, declared or that of like jobs; nan = not known."""
+        declared = spec.get("accelerator_memory_gib")
+        return self.memory_gib.get(spec.get("job_type", ""), math.nan) if declared is None else float(declared)
+
+    def row(self, job_id: str) -> JobRow | None:
+        """Return a job, also one that has ended in this turn or long ago."""
+        return self.rows.get(job_id) or self.turn.rows.get(job_id) or self.lookup.job(job_id)
+
+    def has_succeeded(self, job_id: str) -> bool:
+        row = self.row(job_id)
+        return row is not None and row.state == "succeeded"
+
+    def add(
+        self,
+        job: JobDocument,
+        index: int | None,
+        tenant: str,
+        owner: str,
+        total: float,
+        estimated: bool,
+        shapes: tuple[int, ...],
+    ) -> JobRow:
+        number, spec = self.next_job, job.spec()
+        self.next_job += 1
+        job_id = f"{number}-{self.incarnation}"
+        row = JobRow(
+            id=job_id, number=number, tenant=tenant, owner=owner, name=job.name or job_id, spec=spec,
+            submitted=self.at, since=self.at, memory_gib=self.believed_memory(spec), total_steps=total,
+            estimated=estimated, other_shapes=shapes, array_index=index,
+        )  # fmt: skip
+        if estimated:
+            row.estimate = self.estimate_of(row)
+        self.rows[job_id] = row
+        self.waiting[tenant] += 1
+        waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
+        events: list[Event] = [JobSubmitted(core_job(row))]
+        if row.estimate:
+            events.append(estimated_event(row))
+        if waits_for:
+            row.holds.append("after")
+            row.reason = f"it follows {', '.join(waits_for[:3])}"
+            events.append(JobPaused(job_id))
+            for earlier in waits_for:
+                self.followers[earlier].append(job_id)
+        self.emit(job_id, *events)
+        self.changed(row, "submitted")
+        return row
+
+    def like_run_times(self, tenant: str, job_type: str) -> Sequence[float]:
+        """Return the run times of the last jobs of that tenant and type, else of all jobs of the type."""
+        return self.run_times.get((tenant, job_type)) or [
+            run_s for (_, kind), times in self.run_times.items() if kind == job_type for run_s in times
+        ]
+
+    def estimate_of(self, row: JobRow) -> tuple[float, float, float, int]:
+        """Return median, ends of the 80 % interval and number of like jobs: the run time on the job's fastest type."""
+        middle, low, high, count = estimate_run_time(self.like_run_times(row.tenant, row.spec.get("job_type", "")))
+        job = core_job(row)
+        run_s = row.total_steps / float(
+            self.scheduler.belief.speeds.solo_throughput(job.job_type, job.scale_factor).max()
+        )
+        return run_s, low * run_s / middle, high * run_s / middle, count
+
+    def unhold(self, row: JobRow, cause: str) -> None:
+        """Remove one reason to ask for nothing; without any left the job waits for accelerators."""
+        if cause in row.holds:
+            row.holds.remove(cause)
+            if not row.holds:
+                self.emit(row.id, JobResumed(row.id))
+            if "user" not in row.holds:
+                self.move(row, "preempted" if row.steps > 0 else "pending", row.reason if row.holds else "")
+            else:
+                self.changed(row, "")
+
+    def set_timers(self, row: JobRow) -> None:
+        if "backoff" in row.holds:
+            heapq.heappush(self.timers, (row.backoff_until, "backoff", row.id, row.epoch))
+        longest = row.spec.get("max_run_s")
+        if longest is not None and row.state == "running":
+            heapq.heappush(self.timers, (row.started + longest, "max_run", row.id, row.epoch))
+
+    # ---- the core --------------------------------------------------------------------------------------------
+
+    def emit(self, job_id: str, *events: Event) -> None:
+        """Add events to the moment; a second word about the same job begins another one, as a moment has no order."""
+        if job_id and job_id in self._touched:
+            self.flush(self.at)
+        if job_id:
+            self._touched.add(job_id)
+        self._events += events
+
+    def flush(self, at: float) -> None:
+        """Hand the collected events to the scheduler, with all that follows from its decisions."""
+        for _ in range(MOST_MOMENTS):
+            if not self._events:
+                return
+            events, self._events = self._events, []
+            self._add_taken(events)
+            self._touched.clear()
+            self.at = max(self.at, at)
+            following: Moment | None = Moment.of(self.at, events)
+            while following is not None:
+                following = self._handle(following)
+        raise AssertionError(f"time stopped advancing at {self.at:g} s: {MOST_MOMENTS} moments followed each other")
+
+    def _add_taken(self, events: list[Event]) -> None:
+        """Take out of service, in the moment in which its gang leaves, a seat that others use by then."""
+        out = self.scheduler.state.taken
+        if not all(out[seat] for seat in self.taken_seats) and not any(
+            isinstance(e, AcceleratorsTaken) for e in events
+        ):
+            events.append(AcceleratorsTaken(tuple(sorted(self.taken_seats))))
+
+    def _handle(self, moment: Moment) -> Moment | None:
+        decisions = self.scheduler.handle(moment)
+        self.moments += 1
+        due = digest(self.scheduler) if self.moments % DIGEST_EVERY == 0 else None
+        self.turn.moments.append(LoggedMoment(moment.at, "".join(step_lines(moment, decisions)), due))
+        following = None
+        for decision in decisions:
+            if isinstance(decision, Ask):
+                answer = self.runner.answer(decision)
+                if answer is not None:  # else it is reported later
+                    following = Moment(moment.at, (Answered(decision.asked, answer),))
+            else:
+                self._apply(decision)
+        return following
+
+    def _apply(self, decision: Decision) -> None:
+        match decision:
+            case Start():
+                self._start(decision)
+            case Starts():
+                for start in decision.each():
+                    self._start(start)
+            case Stop(job_ids, epochs, save):
+                for job_id, epoch in zip(job_ids, epochs, strict=True):
+                    if job_id in self.rows:  # else its gang has ended by now
+                        self._stop(self.rows[job_id], int(epoch), save)
+            case SetTimer(at):
+                self.wake = at
+            case GiveUp(job_id):
+                row = self.rows[job_id]
+                self.end(row, "failed", row.reason.partition(": ")[2] or row.reason)
+            case Refuse(job_id, why):
+                row = self.rows[job_id]
+                self.end(row, "failed" if row.failures else "rejected", why)
+
+    def _start(self, start: Start) -> None:
+        pairs = [(start.job_id, start.epoch)]
+        if start.partner_id is not None:
+            pairs.append((start.partner_id, start.partner_epoch))
+        for job_id, epoch in pairs:
+            row = self.rows[job_id]
+            row.epoch, row.seats, row.shared = epoch, start.seats, len(pairs) > 1
+            self.move(row, "starting", "")
+            if row.finished_early:
+                row.ended_epoch = epoch
+                self.emit(job_id, JobFinished(job_id, epoch))
+                self.end(row, "succeeded", "")
+            else:
+                self.turn.orders.append(self.launch_order(row))
+
+    def launch_order(self, row: JobRow, adopt_only: bool = False) -> Launch:
+        self.next_order += 1
+        return Launch(
+            self.next_order - 1, row.id, row.epoch, row.seats, row.spec,
+            0.0 if row.estimated else row.total_steps, row.array_index, row.shared, adopt_only,
+        )  # fmt: skip
+
+    def _stop(self, row: JobRow, epoch: int, save: bool) -> None:
+        row.seats = ()
+        if row.ended_epoch >= epoch:
+            return
+        self.halt(row, epoch, save=save)
+        if row.state in SEATED:
+            self.move(row, "stopping", "")
+        else:
+            self.turn.rows[row.id] = row
+
+    def halt(self, row: JobRow, epoch: int, *, save: bool) -> None:
+        """Order the end of a gang; without `save` it gets no time for a checkpoint."""
+        self.turn.orders.append(Halt(self.next_order, row.id, epoch, save))
+        self.next_order += 1
+
+    def end_soon(self, row: JobRow, since: float) -> None:
+        """End the gang of a job without a checkpoint if it has not stopped when `drain_timeout_s` is over."""
+        when = since + self.site.service.drain_timeout_s
+        heapq.heappush(self.timers, (when, "drain", row.id, row.epoch))
+
+    # ---- nodes -----------------------------------------------------------------------------------------------
+
+    def take_out(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service; return the jobs that leave it, after they saved."""
+        if node in self.drained:
+            return []
+        topology, moved = self.site.setup.topology, list[str]()
+        first, size = topology.first[node], topology.size[node]
+        events: list[Event] = []
+        for row in self.rows.values():
+            if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
+                moved.append(row.id)
+                self.end_soon(row, self.at)
+                events += [JobPaused(row.id), JobResumed(row.id)]
+        self.flush(self.at)
+        self.emit("", *events, NodeLost(node))
+        self._note_node("NodeLost", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def bring_back(self, node: int) -> None:
+        """Bring a node back into service, if it was out of it."""
+        if node in self.drained:
+            self.flush(self.at)
+            self.emit("", NodeJoined(node))
+            self._note_node("NodeJoined", node, "")
+            del self.drained[node]
+            self.turn.nodes[node] = ""
+
+    def _note_node(self, kind: str, node: int, reason: str) -> None:
+        detail = {"reason": reason, "epoch": 0, "node": self.nodes[node]}
+        self.turn.news.append(("", "", kind, json.dumps(detail)))
+
+    def order_node(self, node: int) -> None:
+        """Tell an engine whether a node is in service; the local world has no need to know."""
+        if self.site.setup.scenario.world.backend != "local":
+            self.turn.orders.append(DrainNode(self.next_order, node, self.drained.get(node, "")))
+            self.next_order += 1
+
+    # ---- rows ------------------------------------------------------------------------------------------------
+
+    def move(self, row: JobRow, state: str, reason: str) -> None:
+        """Change the state of a job."""
+        self.waiting[row.tenant] += (state in WAITING) - (row.state in WAITING)
+        row.state, row.since, row.reason = state, self.at, reason
+        if state in WAITING:
+            row.seats = ()
+        self.changed(row, state)
+
+    def end(self, row: JobRow, state: str, reason: str) -> None:
+        """Move a job to a final state; jobs that follow it are released, or cancelled with it."""
+        row.ended, row.seats, row.holds = self.at, (), []
+        self.move(row, state, reason)
+        self.forget(row)
+        for follower in self.followers.pop(row.id, ()):
+            other = self.rows.get(follower)
+            if other is None or other.is_over:
+                continue
+            if state != "succeeded":
+                self.emit(other.id, JobCancelled(other.id))
+                self.end(other, "cancelled", f"job {row.id}, which it follows, has {state}")
+            elif all(self.has_succeeded(earlier) for earlier in other.spec.get("after", ())):
+                self.unhold(other, "after")
+
+    def forget(self, row: JobRow) -> None:
+        if not row.is_live:
+            self.rows.pop(row.id, None)
+
+    def changed(self, row: JobRow, news: str) -> None:
+        self.turn.rows[row.id] = row
+        if news:
+            self.turn.news.append((row.id, row.tenant, news, json.dumps({"reason": row.reason, "epoch": row.epoch})))
+
+    def check(self) -> None:
+        """Raise AssertionError unless rows and the scheduler's state agree."""
+        state = self.scheduler.state
+        holders: dict[int, str] = {}
+        for row in self.rows.values():
+            stage = Stage(int(state.jobs.stage[state.row_of[row.id]]))
+            assert (stage == Stage.RUNNING) == (row.state in SEATED), (
+                f"job {row.id} is {row.state}, the core has {stage.name}"
+            )
+            assert (stage == Stage.PAUSED) == bool(row.holds), (
+                f"job {row.id} has holds {row.holds}, the core {stage.name}"
+            )
+            for seat in row.seats:
+                assert row.shared or seat not in holders, f"seat {seat} has two holders: {row.id}, {holders[seat]}"
+                holders[seat] = row.id
+        assert all(count >= 0 for count in self.waiting.values())
+        timer = self.scheduler.mechanism._timer
+        assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
+
+
+def estimated_event(row: JobRow) -> Estimated:
+    """Return what is believed of the run time of a job that declares none."""
+    run_s, low_s, high_s, count = row.estimate
+    return Estimated(row.id, run_s, low_s, high_s, int(count))
+
+
+def core_job(row: JobRow) -> Job:
+    """Return the job of a row as the core knows it."""
+    spec = row.spec
+    return Job(
+        job_id=row.id,
+        total_steps=row.total_steps,
+        submitted=row.submitted,
+        sequence=row.number,
+        scale_factor=spec.get("accelerators", 1),
+        job_type=kind_of(spec.get("job_type", ""), spec.get("types", ()), row.memory_gib),
+        other_shapes=row.other_shapes,
+        tenant=row.tenant,
+        app=spec.get("app", ""),
+        weight=spec.get("weight", 1.0),
+        deadline=declared_end(spec, row.submitted),
+        cpus=spec.get("cpus", 0.0),
+        memory_gib=spec.get("memory_gib", 0.0),
+        retries=spec.get("retries", 0),
+    )
+
+
+assert TERMINAL.isdisjoint(WAITING | SEATED)

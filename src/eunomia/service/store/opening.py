@@ -1,0 +1,148 @@
+"""Opens and creates the file of a store: its lock, its checks, its migrations."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.service.fault_points import faultpoint
+from eunomia.service.store.schema import APPLICATION_ID, BASE, MIGRATIONS, VERSION
+
+FILE = "store.db"
+LOCK = "lock"
+BUSY_S = 10.0
+
+
+class StoreProblem(InvalidInput):
+    """A store that cannot be used as it is; the message says what to do. Nothing was changed."""
+
+    @classmethod
+    def of(cls, path: Path, rule: str, fix: str) -> StoreProblem:
+        """Return the error about one file."""
+        return cls([Problem(file=str(path), rule=rule, fix=fix)])
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file for the writer, and create it if needed. Raises StoreProblem if it is damaged."""
+    made = not path.exists()
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    if made:
+        os.chmod(path, 0o600)
+    try:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON",
+                       f"busy_timeout = {int(BUSY_S * 1000)}"):  # fmt: skip
+            db.execute(f"PRAGMA {pragma}")
+    except sqlite3.DatabaseError as error:
+        db.close()
+        raise _broken(path, str(error)) from error
+    return db
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Create the tables of a new store."""
+    with _whole(db):
+        for statement in filter(str.strip, (BASE + "".join(MIGRATIONS)).split(";")):
+            db.execute(statement)
+        db.execute("INSERT INTO meta VALUES ('cluster_id', ?)", (secrets.token_hex(8),))
+        db.execute("INSERT INTO meta VALUES ('origin', ?)", (repr(time.time()),))
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+@contextmanager
+def _whole(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # keep the first error
+            db.execute("ROLLBACK")
+        raise
+
+
+def check_file(db: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreProblem for a file that is no store of ours, of a newer version, or damaged."""
+    try:
+        ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        found = [row[0] for row in db.execute("PRAGMA quick_check(3)").fetchall() if row[0] != "ok"]
+    except sqlite3.DatabaseError as error:
+        raise _broken(path, str(error)) from error
+    if not ours:
+        raise StoreProblem.of(path, "this is no store of Eunomia", "give another state folder")
+    if version > VERSION:
+        rule = f"the store has version {version}, and this program knows up to {VERSION}"
+        raise StoreProblem.of(path, rule, "start the version that wrote it, or a newer one")
+    if found:
+        raise _broken(path, "; ".join(found))
+
+
+def _broken(path: Path, detail: str) -> StoreProblem:
+    rule = f"the store is damaged ({detail}); it is never replaced by an empty one"
+    return StoreProblem.of(path, rule, "type: eunomia store restore BACKUP --state FOLDER")
+
+
+def migrate(db: sqlite3.Connection, path: Path) -> None:
+    """Bring an older store to this version, each step whole, after a backup beside it."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version == VERSION:
+        return
+    backup = path.with_name(f"store.version-{version}.backup.db")
+    if not backup.exists():
+        draft = backup.with_name(backup.name + ".draft")
+        draft.unlink(missing_ok=True)
+        copy = sqlite3.connect(draft)
+        db.backup(copy)
+        copy.close()
+        os.chmod(draft, 0o600)
+        os.replace(draft, backup)
+    for number, script in enumerate(MIGRATIONS[version - 1 :], start=version + 1):
+        with _whole(db):
+            for statement in filter(str.strip, script.split(";")):
+                db.execute(statement)
+            faultpoint("migrate.half")
+            db.execute(f"PRAGMA user_version = {number}")
+
+
+def is_new_store(folder: Path, path: Path) -> bool:
+    """Whether no service has run in this folder. Raises StoreProblem where a store is missing that was there."""
+    if path.exists() and path.stat().st_size > 0:
+        return False
+    if (folder / "operator.token").exists() or path.exists() or (folder / f"{FILE}-wal").exists():
+        rule = "the store is missing or empty, but a service has run in this folder; its jobs would be lost"
+        raise StoreProblem.of(path, rule, "type: eunomia store restore BACKUP --state FOLDER, or use a new folder")
+    return True
+
+
+def check_mode(folder: Path) -> None:
+    """Raise StoreProblem if other users may read the folder."""
+    mode = folder.stat().st_mode & 0o777
+    if mode & 0o077:
+        rule = f"other users may read the folder (mode {mode:04o}), which holds tokens and jobs"
+        raise StoreProblem.of(folder, rule, f"type: chmod 700 {folder}")
+
+
+def lock_folder(folder: Path) -> int:
+    """Lock the folder; the file says who has it. Raises StoreProblem while another process has the lock."""
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(handle, 200).decode(errors="replace").strip()
+        os.close(handle)
+        rule = f"another service uses this folder ({holder or 'unknown process'})"
+        raise StoreProblem.of(folder, rule, "stop it first, or give another state folder") from None
+    os.ftruncate(handle, 0)
+    text = f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
+    os.write(handle, text.encode())
+    return handle

@@ -1,0 +1,92 @@
+"""The store as the API reads it: connections of its own that cannot write."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from eunomia.service.job_row import JobRow
+from eunomia.service.store.opening import BUSY_S, FILE
+
+
+class Reader:
+    """Connections that cannot write, one a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._local = threading.local()
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if not hasattr(self._local, "db"):
+            self._local.db = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, isolation_level=None)
+            self._local.db.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
+        connection: sqlite3.Connection = self._local.db
+        return connection
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return a job; None for an unknown id."""
+        found = self._db.execute("SELECT body FROM jobs WHERE id = ?", (job_id,)).fetchone()
+        return None if found is None else JobRow.of(found[0])
+
+    def jobs(
+        self,
+        *,
+        tenant: str | None,
+        states: Iterable[str],
+        label: tuple[str, str] | None,
+        before: int | None,
+        limit: int,
+    ) -> list[JobRow]:
+        """Return jobs, the newest first, submitted before job number `before`."""
+        where, values = ["1"], list[Any]()
+        if tenant is not None:
+            where.append("tenant = ?")
+            values.append(tenant)
+        if states := list(states):
+            where.append(f"state IN ({', '.join('?' * len(states))})")
+            values += states
+        if label is not None:
+            where.append("number IN (SELECT number FROM labels WHERE key = ? AND value = ?)")
+            values += label
+        if before is not None:
+            where.append("number < ?")
+            values.append(before)
+        text = f"SELECT body FROM jobs WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?"
+        return [JobRow.of(body) for (body,) in self._db.execute(text, (*values, limit))]
+
+    def counts(self, tenant: str | None = None) -> dict[str, int]:
+        """Return how many jobs are in each state."""
+        if tenant is None:
+            found = self._db.execute("SELECT state, count(*) FROM jobs GROUP BY state")
+        else:
+            found = self._db.execute("SELECT state, count(*) FROM jobs WHERE tenant = ? GROUP BY state", (tenant,))
+        return dict(found.fetchall())
+
+    def tenants(self) -> list[tuple[str, str, int]]:
+        """Return tenant, state and number of jobs."""
+        return self._db.execute("SELECT tenant, state, count(*) FROM jobs GROUP BY tenant, state").fetchall()
+
+    def news(self, after: int, tenant: str | None, limit: int = 1000) -> list[tuple[int, float, str, str, str]]:
+        """Return number, time, job, kind and detail of what happened after an event."""
+        mine = "" if tenant is None else "AND tenant = ? "
+        values = (after, *(() if tenant is None else (tenant,)), limit)
+        text = f"SELECT seq, at, job, kind, detail FROM news WHERE seq > ? {mine}ORDER BY seq LIMIT ?"
+        return self._db.execute(text, values).fetchall()
+
+    def job_news(self, job_id: str) -> list[tuple[int, float, str, str]]:
+        """Return what happened to a job, in order."""
+        text = "SELECT seq, at, kind, detail FROM news WHERE job = ? ORDER BY seq"
+        return self._db.execute(text, (job_id,)).fetchall()
+
+    def news_range(self) -> tuple[int, int]:
+        """Return the numbers of the oldest event that is kept and of the newest one; 0 if there is none."""
+        found = self._db.execute("SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM news").fetchone()
+        return int(found[0]), int(found[1])
+
+    def decisions(self, count: int = 20) -> list[tuple[float, str]]:
+        """Return time and lines of the last moments, the newest first."""
+        return self._db.execute("SELECT at, lines FROM moments ORDER BY seq DESC LIMIT ?", (count,)).fetchall()

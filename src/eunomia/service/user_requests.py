@@ -1,0 +1,199 @@
+"""What users ask for: submissions, changes of jobs, drained nodes; the replies leave after the commit."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
+from eunomia.service.job_admission import check_job
+from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
+from eunomia.service.job_row import JobRow
+from eunomia.service.live_jobs import LiveJobs
+from eunomia.service.messages import (
+    Cancel,
+    ChangeJob,
+    ChangeNode,
+    ChangeTenant,
+    Hold,
+    Principal,
+    Release,
+    Reply,
+    Request,
+    Submit,
+)
+
+CHANGEABLE = ("weight", "deadline_s", "name", "labels", "max_run_s")
+
+
+def answer(jobs: LiveJobs, request: Request) -> Reply:
+    """Do what a user asks for, if it is allowed; what was done goes into the audit log."""
+    action, who = request.action, request.who
+    reply: Reply = HANDLERS[type(action)](jobs, action, who)
+    if reply.status < 300:
+        named = getattr(action, "job_id", None) or getattr(action, "node", None) or ",".join(_ids(reply))[:200]
+        jobs.turn.audit.append((who.user, who.role, request.source, type(action).__name__.lower(), named))
+    return reply
+
+
+def _submit(jobs: LiveJobs, action: Submit, who: Principal) -> Reply:
+    known = jobs.lookup.key(who.tenant, action.key) or _key_of_this_turn(jobs, who.tenant, action.key)
+    if known is not None:
+        return _repeated(jobs, action, *known)
+    problems, plans = [], []
+    for place, job in enumerate(action.jobs):
+        prefix = f"[{place}]." if len(action.jobs) > 1 else ""
+        tenant = job.tenant or who.tenant
+        found, total, estimated, shapes = check_job(jobs, job, tenant, who)
+        problems += [FieldProblem(prefix + one.field, one.value, one.rule, one.fix) for one in found]
+        plans.append((job, tenant, total, estimated, shapes))
+    if problems:
+        return Reply(422, {"title": "the jobs cannot be accepted"}, tuple(problems))
+    count = Counter(tenant for job, tenant, *_ in plans for _ in job.indices())
+    most = jobs.site.service.max_pending_per_tenant
+    over = [tenant for tenant, more in count.items() if jobs.waiting[tenant] + more > most]
+    if over:
+        return Reply(429, {"title": f"tenant {over[0]!r} may have {most:,} jobs waiting; wait until some have run"})
+    rows = [
+        jobs.add(job, index, tenant, who.user, total, estimated, shapes)
+        for job, tenant, total, estimated, shapes in plans
+        for index in job.indices()
+    ]
+    ids = [row.id for row in rows]
+    jobs.turn.keys.append((who.tenant, action.key, action.digest, ids))
+    if action.several:
+        return Reply(201, {"ids": ids})
+    return Reply(201, {"id": ids[0], "row": rows[0]})
+
+
+def _key_of_this_turn(jobs: LiveJobs, tenant: str, key: str) -> tuple[str, list[str]] | None:
+    for owner, other, body, ids in jobs.turn.keys:
+        if (owner, other) == (tenant, key):
+            return body, ids
+    return None
+
+
+def _repeated(jobs: LiveJobs, action: Submit, body: str, ids: list[str]) -> Reply:
+    if body != action.digest:
+        row = jobs.row(ids[0])
+        was, now = (row.spec if row else {}), action.jobs[0].spec()
+        fields = [key for key in (*was, *now) if was.get(key) != now.get(key)] or ["body"]
+        rule = "the same Idempotency-Key came with another body before"
+        problem = FieldProblem(fields[0], str(now.get(fields[0])), rule, "send a new key, or the same body")
+        return Reply(409, {"title": rule, "code": "idempotency_conflict", "ids": ids}, (problem,))
+    if action.several:
+        return Reply(200, {"ids": ids})
+    row = jobs.row(ids[0])
+    return Reply(200, {"id": ids[0], "row": row})
+
+
+def _found(jobs: LiveJobs, job_id: str, who: Principal) -> JobRow | Reply:
+    """Return a job that the principal may change, or the refusal: ids of others answer as unknown ones."""
+    row = jobs.row(job_id)
+    if row is None or not who.may_see(row.tenant):
+        return Reply(404, {"title": "there is no such job"})
+    if not who.owns(row.owner, row.tenant):
+        return Reply(403, {"title": "only its submitter, an administrator of its tenant or an operator may do that"})
+    return row
+
+
+def _cancel(jobs: LiveJobs, action: Cancel, who: Principal) -> Reply:
+    row = _found(jobs, action.job_id, who)
+    if isinstance(row, Reply):
+        return row
+    if row.is_over:
+        status = 200 if row.state == "cancelled" else 409
+        return Reply(status, {"id": row.id, "row": row, "title": f"the job has already {row.state}"})
+    jobs.emit(row.id, JobCancelled(row.id))
+    jobs.end(row, "cancelled", f"cancelled by {who.user}")
+    return Reply(200, {"id": row.id, "row": row})
+
+
+def _hold(jobs: LiveJobs, action: Hold, who: Principal) -> Reply:
+    row = _found(jobs, action.job_id, who)
+    if isinstance(row, Reply):
+        return row
+    if row.is_over:
+        return Reply(409, {"title": f"the job has already {row.state}"})
+    if "user" not in row.holds:
+        if not row.holds:
+            jobs.emit(row.id, JobPaused(row.id))
+        row.holds.append("user")
+        jobs.move(row, "held", f"held by {who.user}")
+    return Reply(200, {"id": row.id, "row": row})
+
+
+def _release(jobs: LiveJobs, action: Release, who: Principal) -> Reply:
+    row = _found(jobs, action.job_id, who)
+    if isinstance(row, Reply):
+        return row
+    if "user" not in row.holds or row.is_over:
+        return Reply(409, {"title": "the job is not held"})
+    jobs.unhold(row, "user")
+    return Reply(200, {"id": row.id, "row": row})
+
+
+def _change(jobs: LiveJobs, action: ChangeJob, who: Principal) -> Reply:
+    row = _found(jobs, action.job_id, who)
+    if isinstance(row, Reply):
+        return row
+    if row.is_over:
+        return Reply(409, {"title": f"the job has already {row.state}"})
+    wrong = [key for key in action.values if key not in CHANGEABLE]
+    try:
+        parsed = parse_job({**row.spec, **action.values}) if not wrong else None
+    except InvalidRequest as error:
+        return Reply(422, {"title": "the job cannot be changed so"}, error.problems)
+    if parsed is None:
+        fix = f"change one of {', '.join(CHANGEABLE)}, or cancel the job and submit it again"
+        problems = tuple(FieldProblem(key, None, "cannot be changed", fix) for key in wrong)
+        return Reply(422, {"title": "the job cannot be changed so"}, problems)
+    row.spec, row.name = parsed.spec(), parsed.name or row.name
+    if "weight" in action.values:
+        jobs.emit(row.id, JobUpdated(row.id, weight=float(parsed.weight)))
+    if "max_run_s" in action.values:
+        jobs.set_timers(row)
+    jobs.changed(row, "changed")
+    return Reply(200, {"id": row.id, "row": row})
+
+
+def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
+    if not who.is_operator:
+        return Reply(403, {"title": "only an operator may do that"})
+    if action.node not in jobs.nodes:
+        return Reply(404, {"title": "there is no such node"})
+    node = jobs.nodes.index(action.node)
+    moved: list[str] = []
+    if action.action == "drain" and node not in jobs.drained:
+        moved = jobs.take_out(node, action.reason or f"drained by {who.user}")
+        jobs.order_node(node)
+    elif action.action == "resume" and node in jobs.drained:
+        jobs.bring_back(node)
+        jobs.order_node(node)
+    return Reply(200, {"name": action.node, "drained": jobs.drained.get(node), "moved": moved})
+
+
+def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:
+    if not who.is_operator:
+        return Reply(403, {"title": "only an operator may do that"})
+    jobs.flush(jobs.at)
+    jobs.emit("", TenantChanged(action.name, action.tenant))
+    detail = {"reason": f"changed by {who.user}", "epoch": 0, "tenant": action.name}
+    jobs.turn.news.append(("", action.name, "TenantChanged", json.dumps(detail)))
+    return Reply(200, {"id": action.name})
+
+
+def _ids(reply: Reply) -> list[str]:
+    return list(reply.body.get("ids") or [reply.body.get("id", "")])
+
+
+HANDLERS: dict[type, Callable[..., Reply]] = {
+    Submit: _submit,
+    Cancel: _cancel,
+    Hold: _hold,
+    Release: _release,
+    ChangeJob: _change,
+    ChangeNode: _change_node,
+    ChangeTenant: _change_tenant,
+}
