@@ -74,10 +74,12 @@ EXPERIMENTS: dict[str, Entry] = {
     "metis": Entry(
         "eunomia_reproduction.metis:reproduce",
         "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
+        2,
     ),
     "learned-order": Entry(
         "eunomia_reproduction.learned_order:reproduce",
         "an order learnt without durations between FIFO and SRTF on Philly, Venus and ITP",
+        10,
         "data/traces",
     ),
     "philly-tables": Entry(

@@ -6,7 +6,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from eunomia.learning.model_file import ModelFile, read_model
-from eunomia.learning.training import ENDING
 
 FOLDER = Path(__file__).parent / "models"
 
@@ -16,7 +15,7 @@ def load_model(path: str, shipped: str) -> ModelFile:
 
     Raises InvalidInput for a file that is missing, truncated, altered or of another version.
     """
-    place = Path(path).expanduser() if path else FOLDER / f"{shipped}{ENDING}"
+    place = Path(path).expanduser() if path else FOLDER / f"{shipped}.safetensors"
     return _read(place, place.stat().st_mtime_ns if place.is_file() else 0)
 
 
