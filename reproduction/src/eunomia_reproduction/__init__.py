@@ -75,6 +75,17 @@ EXPERIMENTS: dict[str, Entry] = {
         "configurations found by Bayesian optimisation, random and grid search in 12 measurements",
         8,
     ),
+    "metis": Entry(
+        "eunomia_reproduction.metis:reproduce",
+        "Metis against equal shares, FIFO, SRTF, Optimus and SLAQ on unseen traces of elastic jobs",
+        2,
+    ),
+    "learned-order": Entry(
+        "eunomia_reproduction.learned_order:reproduce",
+        "an order learnt without durations between FIFO and SRTF on Philly, Venus and ITP",
+        10,
+        "data/traces",
+    ),
     "philly-tables": Entry(
         "eunomia_reproduction.philly:reproduce",
         "why Philly's jobs wait, how they end and why they fail, from a synthetic workload",
