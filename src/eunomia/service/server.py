@@ -22,7 +22,6 @@ from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.backends.orders import Order
 from eunomia.backends.registry import load
-from eunomia.backends.reports import Report
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
@@ -30,6 +29,7 @@ from eunomia.service.fault_points import faultpoint
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
+from eunomia.service.submissions import intake
 from eunomia.service.writer import MonotonicClock, Writer, recover
 from eunomia.setup.backend_factory import world_options
 
@@ -99,7 +99,7 @@ def start(site: Site) -> RunningService:
         clock = MonotonicClock(store.clock())
         controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
         writer = Writer(controller, store, clock)
-        world = writer.world = _world(site, writer.put)
+        world = writer.world = _world(site, writer)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
     except BaseException:
         store.close()
@@ -110,7 +110,7 @@ def start(site: Site) -> RunningService:
     return RunningService(site, store, writer, world, thread)
 
 
-def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
+def _world(site: Site, writer: Writer) -> ServiceWorld:
     """Return the world that the site names."""
     jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
 
@@ -118,12 +118,12 @@ def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
         faultpoint("launch.forked")
 
     if scenario.world.backend != "local":
-        backend = load(scenario.world.backend)
+        backend, report = load(scenario.world.backend), intake(writer, scenario.world.backend)
         options = world_options(scenario)
         world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
         return world
     return DetachedGangs(
-        jobs, topology, lease_s=site.service.supervisor_lease_s, report=report, forked=forked, driver=_driver(site),
+        jobs, topology, lease_s=site.service.supervisor_lease_s, report=writer.put, forked=forked, driver=_driver(site),
         log_bytes=int(site.service.log_mib * 2**20),
     )  # fmt: skip
 

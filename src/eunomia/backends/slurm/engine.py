@@ -10,17 +10,17 @@ import math
 import os
 import shlex
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from eunomia.backends.engines.engine import (
     OVER,
-    QUEUED,
-    RUNS,
     EngineEnd,
     EngineGang,
     EngineNode,
     GangRequest,
+    HeldSubmission,
     Mark,
 )
 from eunomia.backends.slurm.commands import (
@@ -33,12 +33,8 @@ from eunomia.backends.slurm.commands import (
     run_command,
     setting,
 )
+from eunomia.backends.slurm.states import NODE_LOST, phase
 
-WAITING = frozenset(
-    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
-)
-RUNNING = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"})
-NODE_LOST = frozenset({"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"})
 AWAY = ("DOWN", "DRAIN", "FAIL", "MAINT", "POWER", "REBOOT", "NOT_RESP", "NO_RESP", "UNKNOWN", "FUTURE", "INVAL")
 QUEUE = {"number": "%i", "state": "%T", "user": "%u", "reason": "%r", "comment": "%k"}
 TAIL_BYTES = 1 << 20  # of the completion log
@@ -49,6 +45,7 @@ class Slurm:
 
     name = "Slurm"
     node_lost = NODE_LOST
+    adopts = False
 
     def __init__(self, *, partition: str = "", account: str = "", timeout_s: float = 10.0,
                  run: Runner = run_command) -> None:  # fmt: skip
@@ -127,6 +124,10 @@ class Slurm:
                 found.append(EngineGang(number, mark, phase(row["state"]), row["state"], row["reason"], row["user"]))
         return found
 
+    def submissions(self, cluster: str, new_key: Callable[[], str]) -> list[HeldSubmission]:
+        """Return no jobs of users: they are left to Slurm."""
+        return []
+
     def call_back(self, request: GangRequest, number: str) -> None:
         """Send SIGTERM to the batch script of a job, which is our supervisor."""
         self._cancel(request, number, "--signal=TERM", "--batch")
@@ -192,13 +193,6 @@ class Slurm:
             self._call("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
 
-def phase(state: str) -> str:
-    """Return QUEUED, RUNS or OVER for a state of Slurm."""
-    if state in WAITING:
-        return QUEUED
-    return RUNS if state in RUNNING else OVER
-
-
 def node_of(record: dict[str, str]) -> EngineNode:
     """Return a node from its block of `scontrol show node --details`."""
     state = record.get("State", "UNKNOWN")
@@ -211,9 +205,13 @@ def node_of(record: dict[str, str]) -> EngineNode:
         accelerators=gres(record.get("Gres", "")),
         used={name: count for name, count in gres(record.get("GresUsed", "")).items() if count},
         away=away,
-        cpus=float(record.get("CPUTot", 0)),
-        memory_gib=float(record.get("RealMemory", 0)) / 1024,
+        cpus=_number(record.get("CPUTot", "")),
+        memory_gib=_number(record.get("RealMemory", "")) / 1024,
     )
+
+
+def _number(text: str) -> float:
+    return float(text) if text.isdigit() else 0.0
 
 
 def completed(log: Path, name: str, number: str) -> EngineEnd | None:
