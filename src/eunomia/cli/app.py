@@ -40,6 +40,7 @@ from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
 from eunomia.cli.whatif import whatif
+from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -332,6 +333,7 @@ app.add_typer(trace, name="trace")
 app.add_typer(data, name="data")
 app.add_typer(failures, name="failures")
 app.add_typer(history, name="import")
+app.add_typer(world, name="world")
 app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(sweep)
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
 app.command()(whatif)

@@ -51,7 +51,7 @@ class SlurmBehind(Slurm):
         ]
 
     def _queue(self) -> list[QueuedJob]:
-        found = records(self._call("scontrol", "show", "job"))
+        found = records(self.call("scontrol", "show", "job"))
         return read_queue(found, sorted({name for node in self.nodes() for name in node.accelerators}))
 
     def submissions(self, cluster: str, new_key: Any) -> list[HeldSubmission]:
@@ -63,7 +63,7 @@ class SlurmBehind(Slurm):
                 continue
             if mark is None or mark.cluster != cluster:
                 mark = Mark(cluster, new_key(), FIRST)
-                self._call("scontrol", "update", f"JobId={job.number}", f"AdminComment={mark}")
+                self.call("scontrol", "update", f"JobId={job.number}", f"AdminComment={mark}")
             found.append(HeldSubmission(job.number, mark.job_id, job.account or job.user, job.user, document(job)))
         return found
 
@@ -79,11 +79,11 @@ class SlurmBehind(Slurm):
             raise EngineRefused(
                 f"it asked for {shape} accelerators, and was given {shown}; --gpus=N lets them be apart"
             )
-        self._call(
+        self.call(
             "scontrol", "update", f"JobId={job.number}", f"ReqNodeList={','.join(given)}",
             f"AdminComment={request.mark}", "StartTime=now",
         )  # fmt: skip
-        self._call("scontrol", "release", job.number)
+        self.call("scontrol", "release", job.number)
         return job.number
 
     def _submission(self, request: GangRequest) -> QueuedJob:
@@ -101,14 +101,14 @@ class SlurmBehind(Slurm):
         if not request.submission:
             super().call_back(request, number)
         elif self._is(request, number):
-            self._call("scontrol", "requeuehold", number)
+            self.call("scontrol", "requeuehold", number)
 
     def cancel(self, request: GangRequest, number: str, *, only_waiting: bool = False) -> None:
         """Hold a job that waits; one that runs is requeued and held."""
         if not request.submission:
             super().cancel(request, number, only_waiting=only_waiting)
         elif self._is(request, number):
-            self._call("scontrol", "hold" if only_waiting else "requeuehold", number)
+            self.call("scontrol", "hold" if only_waiting else "requeuehold", number)
 
     def _is(self, request: GangRequest, number: str) -> bool:
         """Whether the number is still that of the gang."""

@@ -52,7 +52,8 @@ class Slurm:
         self._partition, self._account, self._timeout_s, self._run = partition, account, timeout_s, run
         self._config: dict[str, str] | None = None
 
-    def _call(self, *argv: str) -> str:
+    def call(self, *argv: str) -> str:
+        """Return what a command prints. Raises EngineAway or EngineRefused."""
         return checked(self._run(argv, self._timeout_s), argv[0])
 
     # ---- gangs ---------------------------------------------------------------------------------------------------
@@ -66,7 +67,7 @@ class Slurm:
         argv = ["sbatch", "--parsable"]
         for number, component in enumerate(self._components(request)):
             argv += [":"] * (number > 0) + component
-        return self._call(*argv, str(script)).strip().partition(";")[0]
+        return self.call(*argv, str(script)).strip().partition(";")[0]
 
     def _components(self, request: GangRequest) -> list[list[str]]:
         """Return the options of each component: nodes that give equally many accelerators."""
@@ -115,7 +116,7 @@ class Slurm:
 
     def gangs(self) -> list[EngineGang]:
         """Return all jobs that Slurm still knows, also ended ones; of a heterogeneous job its leader."""
-        text = self._call("squeue", "--noheader", "--all", "--states=all", f"--format={SEPARATOR.join(QUEUE.values())}")
+        text = self.call("squeue", "--noheader", "--all", "--states=all", f"--format={SEPARATOR.join(QUEUE.values())}")
         found = []
         for row in rows(text, tuple(QUEUE)):
             number, _, component = row["number"].partition("+")
@@ -161,7 +162,7 @@ class Slurm:
         return None
 
     def _accounted(self, request: GangRequest) -> EngineEnd | None:
-        text = self._call(
+        text = self.call(
             "sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-30days", f"--name={request.name}",
             "--format=JobName,State,ExitCode",
         )  # fmt: skip
@@ -174,7 +175,7 @@ class Slurm:
     def config(self) -> dict[str, str]:
         """Return Slurm's settings, read once."""
         if self._config is None:
-            lines = (line.partition("=") for line in self._call("scontrol", "show", "config").splitlines())
+            lines = (line.partition("=") for line in self.call("scontrol", "show", "config").splitlines())
             self._config = {key.strip(): value.strip() for key, _, value in lines if key.strip()}
         return self._config
 
@@ -182,15 +183,15 @@ class Slurm:
 
     def nodes(self) -> list[EngineNode]:
         """Return Slurm's nodes with accelerators, by name in Slurm's order."""
-        found = [node_of(record) for record in records(self._call("scontrol", "show", "node", "--details"))]
+        found = [node_of(record) for record in records(self.call("scontrol", "show", "node", "--details"))]
         return [node for node in found if node.accelerators]
 
     def set_node(self, name: str, reason: str) -> None:
         """Drain a node, with a reason, or resume it."""
         if reason:
-            self._call("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason=eunomia: {reason}")
+            self.call("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason=eunomia: {reason}")
         else:
-            self._call("scontrol", "update", f"NodeName={name}", "State=RESUME")
+            self.call("scontrol", "update", f"NodeName={name}", "State=RESUME")
 
 
 def node_of(record: dict[str, str]) -> EngineNode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +34,7 @@ class QueuedJob:
     elapsed_s: float
     submitted: float  # wall clock; nan = not known
     started: float  # when it began, or when Slurm expects that; nan = it does not say
+    node_list: str  # Slurm's, such as v100-[0-1]; "" while it waits
     mark: str  # administrator's comment
 
     @property
@@ -87,8 +89,16 @@ def _job(record: dict[str, str], types: Sequence[str]) -> QueuedJob:
         elapsed_s=seconds(record.get("RunTime", "")) or 0.0,
         submitted=_time(record.get("SubmitTime", "")),
         started=_time(record.get("StartTime", "")),
+        node_list=_text(record.get("NodeList", "")),
         mark=_text(record.get("AdminComment", "")),
     )
+
+
+def first_node(node_list: str) -> str:
+    """Return the first name of a list such as `v100-[0-1,3],k80-0`; "" if it is empty."""
+    match = re.match(r"([^\[,]*)(?:\[([^\]]*)\])?([^,\[]*)", node_list)
+    assert match is not None
+    return match[1] + re.split("[-,]", match[2] or "")[0] + match[3]
 
 
 def _count(text: str, default: int = 1) -> int:
