@@ -40,6 +40,7 @@ from eunomia.cli.service import add_service_commands
 from eunomia.cli.sweep import sweep
 from eunomia.cli.trace import app as trace
 from eunomia.cli.whatif import whatif
+from eunomia.cli.when import when
 from eunomia.cli.world import app as world
 from eunomia.inputs.problems import InvalidInput, Problem
 
@@ -338,6 +339,7 @@ app.command(epilog="Example:  eunomia sweep examples/sweep.toml --dry-run")(swee
 app.command(epilog="Example:  eunomia figure out/sweep --y jct_p99_s --x load --out fig.pdf")(figure)
 app.command()(whatif)
 app.command()(plan)
+app.command(epilog="Example:  eunomia when --slurm 1234, or eunomia when --kueue queue.json")(when)
 app.command()(estimate)
 app.command()(calibrate)
 add_service_commands(app)
