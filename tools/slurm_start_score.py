@@ -91,8 +91,9 @@ def report(forecasts: dict[str, tuple[float, float, float, float]], started: dic
     inside = [one[0] - 1 <= started[number] <= one[2] + 1 for number, one in forecasts.items()]
     both = [number for number, one in forecasts.items() if not math.isnan(one[3])]
     same = [abs(forecasts[number][1] - started[number]) for number in both]
+    signed = median(one[1] - started[number] for number, one in forecasts.items())
     print(f"jobs that waited: {len(forecasts)}")
-    print(f"eunomia when --slurm: mean error {mean(ours):.1f} s, median {median(ours):.1f} s, no answer 0")
+    print(f"eunomia when --slurm: mean error {mean(ours):.1f} s, median {median(ours):.1f} s, signed {signed:+.1f} s")
     print(f"  in the 80 % interval (± 1 s of Slurm's clock): {mean(inside):.0%}")
     print(f"squeue --start: mean error {mean(theirs):.1f} s, median {median(theirs):.1f} s,"
           f" no answer {len(forecasts) - len(theirs)}")  # fmt: skip

@@ -39,7 +39,7 @@ def test_the_measured_overheads_are_those_of_the_scenario_that_is_written(
     assert (written.start_s, written.checkpoint_s, written.restore_s) == tuple(
         found[name] for name in ("start_s", "checkpoint_s", "restore_s")
     )
-    assert 0 < found["start_s"] and found["checkpoint_s"] >= 0 and found["restore_s"] > 0
+    assert found["start_s"] > 0 and found["checkpoint_s"] >= 0 and found["restore_s"] > 0
     assert not list(tmp_path.glob("eunomia-measure-*"))
 
 

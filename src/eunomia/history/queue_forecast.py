@@ -1,4 +1,4 @@
-"""When the jobs of somebody else's queue start: futures of a queue with priorities and backfill, by simulation.
+"""When the jobs of another scheduler start: futures of a queue with priorities and backfill, by simulation.
 
 The queue starts jobs in its order; a job that does not fit gets a reservation, computed like the queue's own from time
 limits, and jobs behind it start if they do not delay it (EASY backfill: D. Lifka, "The ANL/IBM SP Scheduling System",
@@ -19,6 +19,8 @@ from eunomia.model.arrays import Floats
 FUTURES = 20
 NO_LIMIT_S = 86_400.0  # believed limit of a job without one
 NO_HISTORY = tuple((np.arange(10) + 0.5) / 10)  # shares of the limit, where nothing is known
+LEAST_HALF = 0.25  # of the median wait: least half width of an interval, for what the simulation leaves out, such as
+LEAST_HALF_S = 5.0  # the queue's own delays and constraints, and jobs that come later and go first; and in s
 LEAST_HISTORY = 5  # jobs of a user before the user's own shares are taken
 
 
@@ -70,10 +72,13 @@ def forecast_starts(queue: QueueSnapshot, *, futures: int = FUTURES, seed: int =
     starts = np.array([_play(queue, active, waiting, lengths[:, f]) for f in range(futures)]).reshape(futures, -1)
     low = max(round(0.1 * (futures + 1)), 1) - 1
     ordered = np.sort(starts, axis=0)
+    middle = ordered[futures // 2]
+    half = np.where(np.isfinite(middle), LEAST_HALF * middle + LEAST_HALF_S, 0.0)
     found = [
         StartForecast(
-            job_id=job.job_id, p10_s=float(ordered[low, n]), p50_s=float(ordered[futures // 2, n]),
-            p90_s=float(ordered[futures - 1 - low, n]), reason=_reason(queue, waiting, n),
+            job_id=job.job_id, p50_s=float(middle[n]), reason=_reason(queue, waiting, n),
+            p10_s=float(max(min(ordered[low, n], middle[n] - half[n]), 0.0)),
+            p90_s=float(max(ordered[futures - 1 - low, n], middle[n] + half[n])),
         )
         for n, job in enumerate(waiting)
     ]  # fmt: skip
