@@ -321,6 +321,9 @@ class WorldSection(Section):
         description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
         "error are out of service; 0 = they stay in service",
     )
+    adopt_submissions: bool = Field(
+        default=False, description="slurm, under eunomia serve: place and release the held jobs that users submit there"
+    )
     slurm: SlurmSection = SlurmSection()
     workdir: Text | None = Field(
         default=None, description="local, slurm: folder for the jobs' files; left out: work, in the folder of the run"
