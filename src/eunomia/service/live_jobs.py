@@ -313,6 +313,7 @@ def core_job(row: JobRow) -> Job:
         cpus=spec.get("cpus", 0.0),
         memory_gib=spec.get("memory_gib", 0.0),
         retries=spec.get("retries", 0),
+        debug=spec.get("debug", False),
     )
 
 
