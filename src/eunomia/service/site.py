@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from eunomia.backends.local.environment import NO_DEVICE
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.arrays import Floats
@@ -95,18 +96,21 @@ class Site:
 class TypedSpeeds:
     """Throughputs of jobs that may run on some types only: their kind is `job type|type,type`.
 
-    A job that names no job type runs at speed 1 on every type. A third part of the kind is the memory that a job needs
-    on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
+    A job that names no job type runs at speed 1 on every type. One that names no accelerator type may run on all but
+    `cpu`, which is for jobs that name it, unless there is no other. A third part of the kind is the memory that a job
+    needs on each accelerator, in GiB: it runs where that fits, and beside another one where both are known to fit.
     """
 
     def __init__(self, speeds: Speeds, memory_gib: Mapping[str, float] | None = None) -> None:
         self._speeds = speeds
         self.types = speeds.types
+        with_device = tuple(name for name in speeds.types if name != NO_DEVICE)
+        self._any = with_device or speeds.types  # where a job may run that names no type
         self._memory = np.array([(memory_gib or {}).get(name, math.nan) for name in speeds.types])  # nan = not known
 
     def _allowed(self, kind: str) -> tuple[str, Floats]:
         name, types, memory = (*kind.split("|"), "", "")[:3]
-        names = types.split(",") if types else self.types
+        names = types.split(",") if types else self._any
         fits = ~(float(memory or 0.0) > self._memory)
         return name, np.array([float(each in names) for each in self.types]) * fits
 
