@@ -33,6 +33,9 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
     ("POST", "/v1/jobs/{id}/release"): ((403, 409, 409, 409), (403, 404, 404, 409), (403, 404, 404, 404)),
     ("GET", "/v1/jobs/{id}/log"): ((403, 200, 200, 200), (404, 404, 404, 200), (404,) * 4),
     ("GET", "/v1/jobs/{id}/why"): ((200,) * 4, (404, 404, 404, 200), (404,) * 4),
+    ("GET", "/v1/jobs/{id}/when"): ((200,) * 4, (404, 404, 404, 200), (404,) * 4),
+    ("POST", "/v1/whatif"): ((200,) * 4,),
+    ("GET", "/v1/forecasts"): ((200,) * 4,),
     ("GET", "/v1/cluster"): ((200,) * 4,),
     ("GET", "/v1/nodes"): ((200,) * 4,),
     ("PUT", "/v1/nodes/{name}"): ((403, 403, 403, 200), (403, 403, 403, 404)),
@@ -55,6 +58,7 @@ MATRIX: dict[tuple[str, str], tuple[tuple[int, ...], ...]] = {
 ROLES = ("viewer", "submitter", "tenant-admin", "operator")
 BODIES: dict[str, Any] = {
     "/v1/jobs": DONE, "/v1/jobs/{id}": {"weight": 2.0}, "/v1/nodes/{name}": {"action": "resume"}, "/v1/tokens": {},
+    "/v1/whatif": {"policy": "fifo"},
     "/v1/tenants/{tenant:path}": {"weight": 2.0}, "/v1/policy": {}, "/v1/site": {},
 }  # fmt: skip
 

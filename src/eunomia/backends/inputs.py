@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol
@@ -81,6 +81,7 @@ class BackendInputs:
     clock: Path | None = None  # file with the time of the run, from which it is resumed
     grace_s: float = 10.0  # for a job to save
     wait_s: float = 0.0  # for an earlier run to leave `workdir`
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the backend: the table [world.NAME]
     settings: Callable[[str], Mapping[str, Any]] | None = None  # of a job, called at each start; None = losses not read
 
 

@@ -8,6 +8,7 @@ from typing import Any
 BACKENDS: dict[str, str] = {
     "simulated": "eunomia.backends.simulated.choice:SimulatedBackend",
     "local": "eunomia.backends.local.world:LocalWorld",
+    "slurm": "eunomia.backends.slurm.world:SlurmWorld",
 }
 DEFAULT = "simulated"
 BACKENDS_OF_PACKAGES = "eunomia.backends"  # entry points of packages' backends

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+BY_ENGINE = "reported by "  # begins the reason of a node that an engine took out of service
+
 
 @dataclass(frozen=True, slots=True)
 class Launched:
@@ -44,6 +46,23 @@ class OrderTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class GangUnknown:
+    """Nothing is known of the gang, as its engine does not answer. `Launched` or `GangEnded` follows when it does."""
+
+    job_id: str
+    epoch: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A node has left service, and why, or has come back (reason "")."""
+
+    node: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SeatsTaken:
     """All seats that cannot be given away now, each with who uses it: a stranger's processes, or some of an ended gang
     that cannot be killed."""
@@ -67,4 +86,6 @@ class SeatsIdle:
     idle_s: tuple[tuple[int, float], ...]
 
 
-Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed
+Report: TypeAlias = (
+    Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed | GangUnknown | NodeState
+)

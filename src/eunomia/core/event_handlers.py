@@ -13,6 +13,7 @@ from eunomia.model.events import (
     AcceleratorsTaken,
     Answered,
     AppFinished,
+    AskAbandoned,
     Estimated,
     Event,
     JobCancelled,
@@ -174,6 +175,7 @@ HANDLERS: dict[type[Event], Callable[[Any, float, SchedulerState], list[Decision
     TenantChanged: _change_tenant,
     AcceleratorsTaken: _take_accelerators,
     Answered: _change_nothing,
+    AskAbandoned: _change_nothing,
     AppFinished: _change_nothing,
     TimerFired: _change_nothing,
 }

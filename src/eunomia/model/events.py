@@ -142,6 +142,14 @@ class AcceleratorsTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class AskAbandoned:
+    """The ask of that number will not be answered; the last answer goes on, and no further ask is due before then."""
+
+    asked: int
+    next_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """The time of the last `SetTimer` was reached."""
 
@@ -157,6 +165,7 @@ class Answered:
 Event: TypeAlias = (
     Progressed | JobSubmitted | JobUpdated | Estimated | JobFinished | JobFailed | JobCancelled | JobPaused | JobResumed
     | Measured | AppFinished | TenantChanged | NodeLost | NodeJoined | AcceleratorsTaken | Answered | TimerFired
+    | AskAbandoned
 )  # fmt: skip
 
 # The order in which events of one instant are handled.
@@ -176,7 +185,7 @@ def _key(event: Event) -> tuple[int, float, int, str]:
             return rank, 0.0, 0, name
         case Progressed(names):
             return rank, 0.0, 0, "\0".join(names)
-        case NodeLost(number) | NodeJoined(number) | Answered(number):
+        case NodeLost(number) | NodeJoined(number) | Answered(number) | AskAbandoned(number):
             return rank, 0.0, number, ""
     return rank, 0.0, 0, ""
 

@@ -263,12 +263,23 @@ class OverheadsSection(Section):
     )
 
 
+class SlurmSection(Section):
+    """How Slurm is asked to run gangs."""
+
+    partition: str = Field(default="", description="partition of all jobs; empty: Slurm's default")
+    account: str = Field(default="", description="account that Slurm charges; empty: Slurm's default")
+    poll_s: Annotated[Finite, Field(gt=0)] = Field(default=1.0, description="seconds between two lists of the queue")
+    timeout_s: Annotated[Finite, Field(gt=0)] = Field(
+        default=10.0, description="seconds after which a command of Slurm counts as unanswered"
+    )
+
+
 class WorldSection(Section):
     """The backend that carries out decisions, and its faults."""
 
     backend: Annotated[str, WithJsonSchema({"anyOf": [{"enum": [*BACKENDS]}, {"type": "string"}]})] = Field(
         default=DEFAULT,
-        description="simulated, or local processes; your own: path.py:Class, or the name of its entry point",
+        description="simulated, local processes, or slurm; your own: path.py:Class, or the name of its entry point",
     )
     replay_status: bool = Field(default=False, description="jobs fail or are cancelled as in the trace")
     job_failures_per_hour: NotNegative = Field(default=0.0, description="failures per hour of a running job")
@@ -296,8 +307,9 @@ class WorldSection(Section):
         description="adaptive, with physics.fates: seconds for which the machines of a gang that failed for a GPU ECC "
         "error are out of service; 0 = they stay in service",
     )
+    slurm: SlurmSection = SlurmSection()
     workdir: Text | None = Field(
-        default=None, description="local: folder for the jobs' files; left out: work, in the folder of the run"
+        default=None, description="local, slurm: folder for the jobs' files; left out: work, in the folder of the run"
     )
 
 
@@ -398,7 +410,8 @@ class PhysicsSection(Section):
         default=0, description="accelerators of a machine that share its fastest link; 0 = all of them"
     )
     neighbours: Text = Field(
-        default="off", description="slowdown by gangs on the same machine: off, philly, or a table of stage times"
+        default="off",
+        description="slowdown by gangs on the same machine: off, philly, pairs, synthetic, or a table of stage times",
     )
     pairs: Text = Field(
         default="measured",

@@ -6,7 +6,7 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eunomia.core.scheduler import Scheduler
@@ -14,6 +14,7 @@ from eunomia.model.decisions import Ask, Decision, GiveUp, Refuse, SetTimer, Sta
 from eunomia.model.events import (
     AcceleratorsTaken,
     Answered,
+    Estimated,
     Event,
     JobCancelled,
     JobFinished,
@@ -21,17 +22,19 @@ from eunomia.model.events import (
     JobResumed,
     JobSubmitted,
     Moment,
+    NodeJoined,
+    NodeLost,
 )
 from eunomia.model.job import Job
 from eunomia.model.job_lifecycle import Stage
 from eunomia.records.record import step_lines
-from eunomia.records.run import PolicyRunner
 from eunomia.records.scheduler_snapshot import digest
 from eunomia.service.job_document import JobDocument, declared_end
 from eunomia.service.job_row import SEATED, TERMINAL, WAITING, JobRow
-from eunomia.service.messages import Halt, Launch
+from eunomia.service.messages import DrainNode, Halt, Launch
+from eunomia.service.run_time_estimate import estimate_run_time
 from eunomia.service.site import Site, kind_of
-from eunomia.service.turn import LoggedMoment, Lookup, Turn
+from eunomia.service.turn import LoggedMoment, Lookup, ServicePolicyRunner, Turn
 
 DIGEST_EVERY = 256  # moments
 MOST_MOMENTS = 1_000  # of one step: beyond, time is taken to have stalled
@@ -45,7 +48,7 @@ class LiveJobs:
         self,
         site: Site,
         scheduler: Scheduler,
-        runner: PolicyRunner,
+        runner: ServicePolicyRunner,
         lookup: Lookup,
         *,
         incarnation: str,
@@ -72,7 +75,9 @@ class LiveJobs:
         self.turn = Turn(0.0)
         self.use_site(site, scheduler, runner)
 
-    def use_site(self, site: Site, scheduler: Scheduler, runner: PolicyRunner, *, forget_seats: bool = False) -> None:
+    def use_site(
+        self, site: Site, scheduler: Scheduler, runner: ServicePolicyRunner, *, forget_seats: bool = False
+    ) -> None:
         """Go on with another scheduler, which knows no job yet; `forget_seats`: the accelerators are others."""
         self.site, self.scheduler, self.runner = site, scheduler, runner
         self.device_types = tuple(site.setup.topology.types[j] for j in site.setup.topology.type.tolist())
@@ -112,10 +117,14 @@ class LiveJobs:
             submitted=self.at, since=self.at, memory_gib=self.believed_memory(spec), total_steps=total,
             estimated=estimated, other_shapes=shapes, array_index=index,
         )  # fmt: skip
+        if estimated:
+            row.estimate = self.estimate_of(row)
         self.rows[job_id] = row
         self.waiting[tenant] += 1
         waits_for = [earlier for earlier in job.after if not self.has_succeeded(earlier)]
         events: list[Event] = [JobSubmitted(core_job(row))]
+        if row.estimate:
+            events.append(estimated_event(row))
         if waits_for:
             row.holds.append("after")
             row.reason = f"it follows {', '.join(waits_for[:3])}"
@@ -125,6 +134,21 @@ class LiveJobs:
         self.emit(job_id, *events)
         self.changed(row, "submitted")
         return row
+
+    def like_run_times(self, tenant: str, job_type: str) -> Sequence[float]:
+        """Return the run times of the last jobs of that tenant and type, else of all jobs of the type."""
+        return self.run_times.get((tenant, job_type)) or [
+            run_s for (_, kind), times in self.run_times.items() if kind == job_type for run_s in times
+        ]
+
+    def estimate_of(self, row: JobRow) -> tuple[float, float, float, int]:
+        """Return median, ends of the 80 % interval and number of like jobs: the run time on the job's fastest type."""
+        middle, low, high, count = estimate_run_time(self.like_run_times(row.tenant, row.spec.get("job_type", "")))
+        job = core_job(row)
+        run_s = row.total_steps / float(
+            self.scheduler.belief.speeds.solo_throughput(job.job_type, job.scale_factor).max()
+        )
+        return run_s, low * run_s / middle, high * run_s / middle, count
 
     def unhold(self, row: JobRow, cause: str) -> None:
         """Remove one reason to ask for nothing; without any left the job waits for accelerators."""
@@ -184,7 +208,9 @@ class LiveJobs:
         following = None
         for decision in decisions:
             if isinstance(decision, Ask):
-                following = Moment(moment.at, (Answered(decision.asked, self.runner.answer(decision)),))
+                answer = self.runner.answer(decision)
+                if answer is not None:  # else it is reported later
+                    following = Moment(moment.at, (Answered(decision.asked, answer),))
             else:
                 self._apply(decision)
         return following
@@ -235,12 +261,60 @@ class LiveJobs:
         row.seats = ()
         if row.ended_epoch >= epoch:
             return
-        self.turn.orders.append(Halt(self.next_order, row.id, epoch, save))
-        self.next_order += 1
+        self.halt(row, epoch, save=save)
         if row.state in SEATED:
             self.move(row, "stopping", "")
         else:
             self.turn.rows[row.id] = row
+
+    def halt(self, row: JobRow, epoch: int, *, save: bool) -> None:
+        """Order the end of a gang; without `save` it gets no time for a checkpoint."""
+        self.turn.orders.append(Halt(self.next_order, row.id, epoch, save))
+        self.next_order += 1
+
+    def end_soon(self, row: JobRow, since: float) -> None:
+        """End the gang of a job without a checkpoint if it has not stopped when `drain_timeout_s` is over."""
+        when = since + self.site.service.drain_timeout_s
+        heapq.heappush(self.timers, (when, "drain", row.id, row.epoch))
+
+    # ---- nodes -----------------------------------------------------------------------------------------------
+
+    def take_out(self, node: int, reason: str) -> list[str]:
+        """Take a node out of service; return the jobs that leave it, after they saved."""
+        if node in self.drained:
+            return []
+        topology, moved = self.site.setup.topology, list[str]()
+        first, size = topology.first[node], topology.size[node]
+        events: list[Event] = []
+        for row in self.rows.values():
+            if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
+                moved.append(row.id)
+                self.end_soon(row, self.at)
+                events += [JobPaused(row.id), JobResumed(row.id)]
+        self.flush(self.at)
+        self.emit("", *events, NodeLost(node))
+        self._note_node("NodeLost", node, reason)
+        self.drained[node] = self.turn.nodes[node] = reason
+        return moved
+
+    def bring_back(self, node: int) -> None:
+        """Bring a node back into service, if it was out of it."""
+        if node in self.drained:
+            self.flush(self.at)
+            self.emit("", NodeJoined(node))
+            self._note_node("NodeJoined", node, "")
+            del self.drained[node]
+            self.turn.nodes[node] = ""
+
+    def _note_node(self, kind: str, node: int, reason: str) -> None:
+        detail = {"reason": reason, "epoch": 0, "node": self.nodes[node]}
+        self.turn.news.append(("", "", kind, json.dumps(detail)))
+
+    def order_node(self, node: int) -> None:
+        """Tell an engine whether a node is in service; the local world has no need to know."""
+        if self.site.setup.scenario.world.backend != "local":
+            self.turn.orders.append(DrainNode(self.next_order, node, self.drained.get(node, "")))
+            self.next_order += 1
 
     # ---- rows ------------------------------------------------------------------------------------------------
 
@@ -294,6 +368,12 @@ class LiveJobs:
         assert all(count >= 0 for count in self.waiting.values())
         timer = self.scheduler.mechanism._timer
         assert self.wake in (timer, self.at) or timer <= self.at, f"the core waits for {timer:g}, not for {self.wake:g}"
+
+
+def estimated_event(row: JobRow) -> Estimated:
+    """Return what is believed of the run time of a job that declares none."""
+    run_s, low_s, high_s, count = row.estimate
+    return Estimated(row.id, run_s, low_s, high_s, int(count))
 
 
 def core_job(row: JobRow) -> Job:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from eunomia.backends.orders import DrainNode, Halt, Launch, Order
 from eunomia.backends.reports import Report
+from eunomia.model.answers import Answer
 from eunomia.model.tenants import Tenant
 from eunomia.service.job_document import FieldProblem, JobDocument
 
@@ -113,32 +115,25 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """Start a gang on these seats, or adopt it if it runs. `number` orders the outbox."""
+class PolicyAnswered:
+    """The policy has answered the ask of that number."""
 
-    number: int
-    job_id: str
-    epoch: int
-    seats: tuple[int, ...]
-    spec: dict[str, Any] = field(hash=False)
-    total_steps: float = 0.0  # 0 = not declared
-    array_index: int | None = None
-    shared: bool = False  # a partner has the same seats
-    adopt_only: bool = False  # it was running: do not start it again
+    asked: int
+    answer: Answer
+    runner: object = None  # that gave it; None = the present one
 
 
 @dataclass(frozen=True, slots=True)
-class Halt:
-    """Stop a gang, after a checkpoint with `save`."""
+class PolicyOverran:
+    """The ask of that number has no answer: it took too long, too much memory, or the policy failed."""
 
-    number: int
-    job_id: str
-    epoch: int
-    save: bool = True
+    asked: int
+    reason: str
+    runner: object = None  # likewise
 
 
-Order: TypeAlias = Launch | Halt
-Input: TypeAlias = Request | Report
+Input: TypeAlias = Request | Report | PolicyAnswered | PolicyOverran
 
-__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "Halt", "Hold", "Input", "Launch", "Order",
-           "Principal", "Release", "Reply", "Report", "Request", "Submit"]  # fmt: skip
+__all__ = ["Action", "Cancel", "ChangeJob", "ChangeNode", "ChangeTenant", "DrainNode", "Halt", "Hold", "Input",
+           "Launch", "Order", "PolicyAnswered", "PolicyOverran", "Principal", "Release", "Reply", "Report", "Request",
+           "Submit"]  # fmt: skip

@@ -15,21 +15,24 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from eunomia.backends.local.detached_gangs import DetachedGangs
 from eunomia.backends.local.device_use import DeviceDriver, NvidiaDriver
 from eunomia.backends.local.environment import NO_DEVICE
+from eunomia.backends.registry import load
+from eunomia.backends.reports import Report
 from eunomia.inputs.problems import InvalidInput, Problem
-from eunomia.records.run import InlinePolicyRunner
 from eunomia.service.credentials import TokenRegistry, ensure_operator_token
 from eunomia.service.fault_points import faultpoint
-from eunomia.service.messages import Principal
+from eunomia.service.messages import PolicyOverran, Principal
 from eunomia.service.site import Site, load_site
 from eunomia.service.site_change import apply_site, effective_site
+from eunomia.service.solver_process import Solver
 from eunomia.service.store import SqliteStore
 from eunomia.service.store.reader import Reader
-from eunomia.service.writer import MonotonicClock, Writer, recover
+from eunomia.service.writer import MonotonicClock, WorldOrders, Writer, recover
+from eunomia.setup.backend_factory import world_options
 
 PIP = 'pip install "eunomia[service]"'
 SOCKET = "service.sock"
@@ -53,6 +56,18 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
+class ServiceWorld(WorldOrders, Protocol):
+    """A world behind a service."""
+
+    def start(self) -> None:
+        """Begin to carry out orders."""
+        ...
+
+    def close(self, *, stop_jobs: bool = False) -> None:
+        """End; the gangs go on unless `stop_jobs`."""
+        ...
+
+
 @dataclass(slots=True)
 class RunningService:
     """The parts of a service that runs."""
@@ -60,7 +75,8 @@ class RunningService:
     site: Site
     store: SqliteStore
     writer: Writer
-    world: DetachedGangs
+    world: ServiceWorld
+    solver: Solver
     thread: threading.Thread
 
 
@@ -80,14 +96,13 @@ def start(site: Site) -> RunningService:
     try:
         site = effective_site(store, site)
         clock = MonotonicClock(store.clock())
-        controller, orders = recover(store, site, InlinePolicyRunner(site.setup.policy))
+        solver = Solver()
+        controller, orders = recover(store, site, solver.runner(site))
         writer = Writer(controller, store, clock)
-        world = DetachedGangs(
-            site.state / JOBS, site.setup.topology, lease_s=site.service.supervisor_lease_s, report=writer.put,
-            forked=lambda: faultpoint("launch.forked"), driver=_driver(site),
-            log_bytes=int(site.service.log_mib * 2**20),
-        )  # fmt: skip
-        writer.world = world
+        solver.begin(writer)
+        if (pending := controller.scheduler.asks.pending) is not None:
+            writer.put(PolicyOverran(pending.asked, "the service was restarted before the policy had answered"))
+        world = writer.world = _world(site, writer.put)
         thread = threading.Thread(target=writer.run, name="writer", daemon=True)
     except BaseException:
         store.close()
@@ -95,7 +110,25 @@ def start(site: Site) -> RunningService:
     world.carry_out(orders)
     world.start()
     thread.start()
-    return RunningService(site, store, writer, world, thread)
+    return RunningService(site, store, writer, world, solver, thread)
+
+
+def _world(site: Site, report: Callable[[Report], None]) -> ServiceWorld:
+    """Return the world that the site names."""
+    jobs, topology, scenario = site.state / JOBS, site.setup.topology, site.setup.scenario
+
+    def forked() -> None:
+        faultpoint("launch.forked")
+
+    if scenario.world.backend != "local":
+        backend = load(scenario.world.backend)
+        options = world_options(scenario)
+        world: ServiceWorld = backend.for_service(jobs, topology, report=report, options=options, forked=forked)
+        return world
+    return DetachedGangs(
+        jobs, topology, lease_s=site.service.supervisor_lease_s, report=report, forked=forked, driver=_driver(site),
+        log_bytes=int(site.service.log_mib * 2**20),
+    )  # fmt: skip
 
 
 def _driver(site: Site) -> DeviceDriver | None:
@@ -121,6 +154,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
     try:
         asyncio.run(_listen(running, token_file, is_new, announce))
     finally:
+        running.solver.close()
         running.writer.stop()
         running.thread.join(60.0)
         running.world.close(stop_jobs=stop_jobs)
@@ -134,6 +168,7 @@ def serve(site: Site, *, announce: Callable[[str], None], stop_jobs: bool = Fals
 async def _listen(running: RunningService, token_file: Path, is_new: bool, announce: Callable[[str], None]) -> None:
     import uvicorn
 
+    from eunomia.service.forecasts import Forecasts
     from eunomia.service.http.api import Service, application, hosts_of
     from eunomia.service.http.connections import DeadlineProtocol
     from eunomia.service.http.dashboard import page_routes
@@ -145,6 +180,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
     service = Service(
         writer=running.writer, reader=Reader(site.state), tokens=TokenRegistry(running.store.tokens()),
         jobs=site.state / JOBS, hosts=hosts_of(site, port),
+        forecasts=Forecasts(site.path, running.writer, site.service.forecast_every_s),
+        overruns=lambda: running.solver.overruns,
     )  # fmt: skip
     service.notifier.bind()
     running.writer.on_commit = service.notifier.notify
@@ -167,6 +204,7 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
         server.should_exit = True
 
     serving = asyncio.create_task(_run_server(server, sockets))
+    noting = asyncio.create_task(service.forecasts.note_regularly())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, lambda: running.writer.change(_reread))
@@ -187,6 +225,8 @@ async def _listen(running: RunningService, token_file: Path, is_new: bool, annou
             sweep_at = time.monotonic() + SWEEP_S
             running.writer.change(_prune)
     await serving
+    noting.cancel()
+    service.forecasts.close()
     with contextlib.suppress(OSError):
         (site.state / SOCKET).unlink()
 

@@ -13,6 +13,8 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from eunomia.backends.local.environment import NO_DEVICE
+from eunomia.backends.registry import BACKENDS, load
+from eunomia.backends.registry import DEFAULT as SIMULATED
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.mechanisms import DEFAULT
 from eunomia.model.arrays import Floats
@@ -29,6 +31,7 @@ from eunomia.setup.policy_lookup import find_policy
 from eunomia.setup.run_config import RunConfig, set_up
 from eunomia.setup.workload import Workload
 
+SERVING = tuple(name for name in BACKENDS if name != SIMULATED)  # backends behind a service
 USERS = "jobs of users"  # stands for the trace of a scenario
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Positive = Annotated[Finite, Field(gt=0)]
@@ -54,6 +57,10 @@ class ServiceSection(Section):
         default=0.0, description="share of the accelerators that debug jobs may take at once; 0 = there is no lane"
     )
     solver_seconds: Positive = Field(default=10.0, description="longest time for one answer of the policy")
+    solver_memory_gib: Positive = Field(default=4.0, description="most memory of the process that asks the policy")
+    forecast_every_s: Annotated[Finite, Field(ge=0)] = Field(
+        default=30.0, description="how often forecasts of waiting jobs are recorded; 0 = never"
+    )
     drain_timeout_s: Positive = Field(default=600.0, description="longest wait for jobs of a drained node")
     supervisor_lease_s: Annotated[Finite, Field(ge=2)] = Field(
         default=120.0, description="how long jobs run on without the service before they save and stop"
@@ -167,9 +174,9 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         problems.append(Problem(file=file, row=row, column="workload", rule=rule, fix=fix))
     data["workload"] = {"trace": USERS}
     world = data.setdefault("world", {"backend": "local"})
-    if isinstance(world, dict) and world.get("backend", "local") != "local":
+    if isinstance(world, dict) and world.get("backend", "local") not in SERVING:
         file, row = places.where(("world", "backend"))
-        rule, fix = "the service runs jobs on this machine only", 'set backend = "local"'
+        rule, fix = "the service does not run jobs there", f"set one of {', '.join(SERVING)}"
         problems.append(
             Problem(file=file, row=row, column="world.backend", value=str(world["backend"]), rule=rule, fix=fix)
         )
@@ -249,7 +256,11 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
         return {}
     from eunomia.backends.local.discovery import discovered
 
+    backend = data["world"].get("backend", "local") if isinstance(data.get("world"), dict) else "local"
     try:
+        if backend != "local" and backend in SERVING:
+            cluster["nodes"] = load(backend).discovered(data["world"].get(backend, {}))
+            return {}
         cluster["nodes"], memory = discovered()
         return memory
     except InvalidInput as error:
@@ -264,7 +275,7 @@ def _discover(data: dict[str, Any], places: SourceLocations, problems: list[Prob
 
 def plan(site: Site) -> list[str]:
     """Return in words who may connect, what would run where, and what is missing."""
-    setup, service = site.setup, site.service
+    setup = site.setup
     address = site.address
     where = f"unix socket {address}" if isinstance(address, Path) else f"http://{address[0]}:{address[1]}"
     capacity = ", ".join(
@@ -279,9 +290,16 @@ def plan(site: Site) -> list[str]:
         "access:    bearer tokens with a role; there is no switch for off",
         f"cluster:   {capacity} on {setup.topology.nodes} node{'s' if setup.topology.nodes != 1 else ''}",
         f"policy:    {setup.policy.info.name} ({setup.policy.info.answer_type}); seats are given {cut}",
-        f"jobs:      as processes of user {_user()}; they outlive the service by {service.supervisor_lease_s:g} s",
+        f"jobs:      {_jobs_run(site)}",
         *(f"note:      {note}" for note in setup.notes),
     ]
+
+
+def _jobs_run(site: Site) -> str:
+    backend = site.setup.scenario.world.backend
+    if backend != "local":
+        return f"as gangs of {backend}, submitted by user {_user()}; they go on without the service"
+    return f"as processes of user {_user()}; they outlive the service by {site.service.supervisor_lease_s:g} s"
 
 
 def _user() -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eunomia.inputs.problems import InvalidInput, Problem
 from eunomia.model.tenants import Tenant
-from eunomia.records.run import InlinePolicyRunner, PolicyRunner
 from eunomia.service.messages import ChangeNode, ChangeTenant, Principal, Request
 from eunomia.service.site import Site, load_site
 from eunomia.service.store import SqliteStore
@@ -90,7 +89,15 @@ def file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def effective_site(store: SqliteStore, site: Site) -> Site:
+class StoredFacts(Protocol):
+    """A store, as far as it says what operators changed."""
+
+    def meta(self, key: str) -> str | None:
+        """Return a fact about the service."""
+        ...
+
+
+def effective_site(store: StoredFacts, site: Site) -> Site:
     """Return the site with what operators changed since its file was written; another file ends that."""
     kept = json.loads(store.meta(KEPT) or "{}")
     if kept.get("file") != file_digest(site.path):
@@ -112,9 +119,13 @@ def overridden(store: SqliteStore, site: Site, more: Mapping[str, Any]) -> tuple
 
 
 def apply_site(
-    writer: Writer, new: Site, who: Principal, source: str, *, kept: Mapping[str, Any] | None = None,
-    runner: Callable[[Site], PolicyRunner] | None = None,
-) -> SiteChange:  # fmt: skip
+    writer: Writer,
+    new: Site,
+    who: Principal,
+    source: str,
+    *,
+    kept: Mapping[str, Any] | None = None,
+) -> SiteChange:
     """Change a running service, in the writer's thread. Raises InvalidInput for what may not change; nothing does then.
 
     `kept` are the overrides that hold from now on; left out: none, the site file is what it says.
@@ -133,8 +144,7 @@ def apply_site(
     controller = writer.controller
     if change.anew:
         drained = {controller.nodes[node]: reason for node, reason in controller.drained.items()}
-        make = runner or (lambda site: InlinePolicyRunner(site.setup.policy))
-        writer.begin_era(new, make(new), {KEPT: text}, cluster_changed=change.cluster)
+        writer.begin_era(new, writer.make_runner(new), {KEPT: text}, cluster_changed=change.cluster)
         again = [Request(ChangeNode(name, "drain", reason), who, source)
                  for name, reason in drained.items() if name in controller.nodes]  # fmt: skip
         writer.turn(again)

@@ -6,19 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
-from eunomia.model.events import (
-    Event,
-    JobCancelled,
-    JobPaused,
-    JobResumed,
-    JobUpdated,
-    NodeJoined,
-    NodeLost,
-    TenantChanged,
-)
+from eunomia.model.events import JobCancelled, JobPaused, JobUpdated, TenantChanged
 from eunomia.service.job_admission import check_job
 from eunomia.service.job_document import FieldProblem, InvalidRequest, parse_job
-from eunomia.service.job_row import SEATED, JobRow
+from eunomia.service.job_row import JobRow
 from eunomia.service.live_jobs import LiveJobs
 from eunomia.service.messages import (
     Cancel,
@@ -175,28 +166,12 @@ def _change_node(jobs: LiveJobs, action: ChangeNode, who: Principal) -> Reply:
     node = jobs.nodes.index(action.node)
     moved: list[str] = []
     if action.action == "drain" and node not in jobs.drained:
-        first, size = jobs.site.setup.topology.first[node], jobs.site.setup.topology.size[node]
-        events: list[Event] = []
-        for row in list(jobs.rows.values()):
-            if row.state in SEATED and any(first <= seat < first + size for seat in row.seats):
-                moved.append(row.id)
-                events += [JobPaused(row.id), JobResumed(row.id)]
-        jobs.flush(jobs.at)
-        jobs.emit("", *events, NodeLost(node))
-        _note_node(jobs, "NodeLost", action)
-        jobs.drained[node] = jobs.turn.nodes[node] = action.reason or f"drained by {who.user}"
+        moved = jobs.take_out(node, action.reason or f"drained by {who.user}")
+        jobs.order_node(node)
     elif action.action == "resume" and node in jobs.drained:
-        jobs.flush(jobs.at)
-        jobs.emit("", NodeJoined(node))
-        _note_node(jobs, "NodeJoined", action)
-        del jobs.drained[node]
-        jobs.turn.nodes[node] = ""
+        jobs.bring_back(node)
+        jobs.order_node(node)
     return Reply(200, {"name": action.node, "drained": jobs.drained.get(node), "moved": moved})
-
-
-def _note_node(jobs: LiveJobs, kind: str, action: ChangeNode) -> None:
-    detail = {"reason": action.reason, "epoch": 0, "node": action.node}
-    jobs.turn.news.append(("", "", kind, json.dumps(detail)))
 
 
 def _change_tenant(jobs: LiveJobs, action: ChangeTenant, who: Principal) -> Reply:

@@ -8,8 +8,10 @@ import math
 
 from eunomia.backends.reports import (
     GangEnded,
+    GangUnknown,
     Launched,
     MemoryUsed,
+    NodeState,
     OrderTaken,
     Report,
     SeatsIdle,
@@ -43,6 +45,12 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
     if isinstance(message, SeatsTaken):
         _seats_taken(jobs, dict(message.holders))
         return
+    if isinstance(message, NodeState):
+        if message.reason:
+            jobs.take_out(message.node, message.reason)
+        else:
+            jobs.bring_back(message.node)
+        return
     row = jobs.rows.get(message.job_id)
     if row is None or message.epoch != row.epoch or row.ended_epoch >= message.epoch:
         jobs.stale_reports += 1
@@ -56,6 +64,11 @@ def take_report(jobs: LiveJobs, message: Report) -> None:
                 jobs.set_timers(row)
             else:
                 jobs.changed(row, "")
+        case Launched() if row.state == "unknown":
+            jobs.move(row, "running", "")
+            jobs.set_timers(row)
+        case GangUnknown() if row.state == "running":
+            jobs.move(row, "unknown", message.reason)
         case StepsSaved() if message.steps != row.steps:
             row.steps = message.steps
             if not row.is_over:
@@ -132,6 +145,8 @@ def _failed(jobs: LiveJobs, row: JobRow, reason: str) -> None:
 
 def expire(jobs: LiveJobs, what: str, job_id: str, epoch: int) -> None:
     row = jobs.rows.get(job_id)
+    if what == "drain" and row is not None and row.ended_epoch < epoch:
+        jobs.halt(row, epoch, save=False)
     if row is None or row.is_over or row.epoch != epoch:
         return
     longest = row.spec.get("max_run_s")

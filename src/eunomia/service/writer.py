@@ -22,17 +22,17 @@ from eunomia.model.decisions import SetTimer
 from eunomia.model.events import JobSubmitted, Moment, TimerFired
 from eunomia.model.topology import Topology
 from eunomia.records.record import from_json, step_lines
-from eunomia.records.run import PolicyRunner
+from eunomia.records.run import InlinePolicyRunner
 from eunomia.records.scheduler_snapshot import CannotSnapshot, capture, digest, restore
 from eunomia.service.controller import Controller
 from eunomia.service.fault_points import faultpoint
 from eunomia.service.job_row import SEATED, JobRow
-from eunomia.service.live_jobs import core_job
+from eunomia.service.live_jobs import core_job, estimated_event
 from eunomia.service.messages import Input, Order, Principal, Reply, Request
 from eunomia.service.site import Site
 from eunomia.service.store import SqliteStore, StoreProblem
 from eunomia.service.store.schema import StoredClock
-from eunomia.service.turn import Turn
+from eunomia.service.turn import ServicePolicyRunner, Turn
 
 BATCH = 500  # inputs of a turn
 SNAPSHOT_EVERY = 4096  # moments
@@ -105,7 +105,7 @@ def setup_text(site: Site) -> str:
 
 
 def recover(
-    store: SqliteStore, site: Site, runner: PolicyRunner, incarnation: str = ""
+    store: SqliteStore, site: Site, runner: ServicePolicyRunner, incarnation: str = ""
 ) -> tuple[Controller, list[Order]]:
     """Rebuild the controller, and return the orders that a world which knows nothing needs.
 
@@ -153,7 +153,7 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
         if problems:
             raise _differs(store, "; ".join(problems))
     for seq, lines, stored_digest in store.moments(last):
-        moment = _moment(lines)
+        moment = logged_moment(lines)
         if any(isinstance(event, TimerFired) for event in moment.events):
             wake = float("inf")
         decisions = scheduler.handle(moment)
@@ -168,7 +168,8 @@ def _replay(store: SqliteStore, scheduler: Scheduler) -> tuple[int, float]:
     return last, wake
 
 
-def _moment(lines: str) -> Moment:
+def logged_moment(lines: str) -> Moment:
+    """Return the moment of stored lines."""
     line = json.loads(lines.partition("\n")[0])
     return Moment(float(line["at"]), from_json(line["events"]))
 
@@ -196,6 +197,8 @@ def _begin_era(
         number = state.row_of[row.id]
         state.jobs.epoch[number], state.jobs.failures[number] = row.epoch, row.failures
         state.jobs.ran[number] = row.epoch > 0
+        if row.estimate:
+            sched.estimate(number, estimated_event(row))
         if row.steps > 0:
             controller.scheduler.belief.done[number] = row.steps
         if row.holds:
@@ -236,7 +239,7 @@ def record_header(store: SqliteStore, site: Site) -> tuple[dict[str, Any], int]:
         rule = "jobs were live when the site was last changed, so a record could not begin there"
         raise StoreProblem.of(store.folder, rule, "replay the store itself: eunomia serve does at each start")
     first = int(store.meta("era") or 0)
-    events = (event for _, lines, _ in store.moments(first) for event in _moment(lines).events)
+    events = (event for _, lines, _ in store.moments(first) for event in logged_moment(lines).events)
     jobs = [event.job for event in events if isinstance(event, JobSubmitted)]
     setup = replace(site.setup, jobs=tuple(jobs))
     return setup.record_header(), first
@@ -271,6 +274,7 @@ class Writer:
     def __init__(self, controller: Controller, store: SqliteStore, clock: ServiceClock) -> None:
         self.controller, self.store, self.clock = controller, store, clock
         self.world: WorldOrders | None = None
+        self.make_runner: Callable[[Site], ServicePolicyRunner] = lambda site: InlinePolicyRunner(site.setup.policy)
         self.origin = float(store.meta("origin") or 0.0)  # wall-clock time of second 0
         self.lock = threading.Lock()  # held while the state changes; readers of the state take it
         self.on_commit: Callable[[], None] = lambda: None
@@ -382,7 +386,7 @@ class Writer:
     # ---- changes of the site, in the writer's thread -----------------------------------------------------------
 
     def begin_era(
-        self, site: Site, runner: PolicyRunner, meta: Mapping[str, str], *, cluster_changed: bool = False
+        self, site: Site, runner: ServicePolicyRunner, meta: Mapping[str, str], *, cluster_changed: bool = False
     ) -> None:
         """Go on with another site: running jobs save and stop, and all live ones are scheduled anew.
 

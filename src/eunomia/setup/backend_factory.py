@@ -10,6 +10,8 @@ from eunomia.backends.registry import DEFAULT, load
 from eunomia.metrics import Figures, Metrics
 from eunomia.metrics.losses import losses_of
 from eunomia.model.losses import Losses
+from eunomia.scenario import Scenario
+from eunomia.scenario.schema_models import Section
 from eunomia.setup.run_config import RunConfig
 from eunomia.setup.world_models import fault_model_of
 
@@ -29,8 +31,15 @@ def backend_inputs(setup: RunConfig, **real_time: Any) -> BackendInputs:
         replay_status=section.replay_status,
         seed=setup.scenario.seed,
         folder=setup.scenario.base,
+        options=world_options(setup.scenario),
         **real_time,
     )
+
+
+def world_options(scenario: Scenario) -> dict[str, Any]:
+    """Return the table of the scenario's backend, [world.NAME]; empty if it has none."""
+    table = getattr(scenario.world, scenario.world.backend, None)
+    return table.model_dump() if isinstance(table, Section) else {}
 
 
 def virtual_backend(setup: RunConfig) -> VirtualBackend:

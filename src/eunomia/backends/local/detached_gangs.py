@@ -195,8 +195,11 @@ class DetachedGangs:
         for gang in self._live.values():
             if gang.process is not None:
                 gang.process.returncode = 0  # it goes on without us, so its object must not wait for it
+                if gang.process.stdout is not None:
+                    gang.process.stdout.close()
             if gang.pidfd >= 0:
                 os.close(gang.pidfd)
+        self._selector.close()
 
     def _wait_s(self) -> float:
         polls = self._live or self._leftover

@@ -18,10 +18,21 @@ def check_runnable(jobs: Sequence[Job], topology: Topology, grace_s: float, inhe
         rule, fix = "a gang must have some time to save, and not forever", "give seconds from 0 up"
         problems.add(rule, fix, column="grace_s", value=grace_s)
     _check_devices(topology, inherited, problems)
+    _check_jobs(jobs, problems)
+    problems.raise_if_any()
+
+
+def check_commands(jobs: Sequence[Job]) -> None:
+    """Raise InvalidInput with every job that no process can be started for."""
+    problems = Problems("[world] backend")
+    _check_jobs(jobs, problems)
+    problems.raise_if_any()
+
+
+def _check_jobs(jobs: Sequence[Job], problems: Problems) -> None:
     seen: set[str] = set()
     for job in jobs:
         _check_job(job, seen, problems)
-    problems.raise_if_any()
 
 
 def _check_devices(topology: Topology, inherited: Mapping[str, str], problems: Problems) -> None:

@@ -7,7 +7,9 @@ that the gang has ended and the exit record is written. Standard error, inherite
 A command line with `detached` makes a supervisor that outlives its scheduler until the lease ends: orders are read from
 the lease file (`stop`: the grace), it locks the files in `locks` before it launches the gang, and writes who it is to
 the file `record`, so that another scheduler finds it. With `processes` the gang has so many processes, with the
-variables of torchrun; when one of them fails, the others are stopped.
+variables of torchrun; when one of them fails, the others are stopped. One with `claim` runs under an engine, which may
+have started it twice: the first to create that file goes on, and ends with the exit code of the gang. It adds
+`environment` to its own and starts the gang in `cwd`.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class Supervisor:
         if self.spec.get("detached") and not self.may_launch():
             return
         for variables in ranks(self.spec["processes"]) if "processes" in self.spec else [{}]:
-            self.pids.append(launch(self.spec["command"], variables))
+            self.pids.append(launch(self.spec["command"], variables, self.spec.get("cwd", "")))
         self.running.update(self.pids)
         if self.spec.get("detached"):
             self.write_record(launched=True)
@@ -84,16 +86,16 @@ class Supervisor:
 
         Also one that was stopped waits for the job: its end says that no earlier gang of the job runs.
         """
+        if "claim" in self.spec and not claimed(self.spec["claim"]):
+            return False
         self.write_record(launched=False)
         handles = [(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), shared) for path, shared in self.spec["locks"]]
         while not all(locked(handle, shared) for handle, shared in handles):
             self.wait(REAP_S)
-            self.read_lease()
-            has_ended = self.kill_at < math.inf or time.monotonic() >= self.end
-            if has_ended and locked(*handles[0]):  # that of the job
-                self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
-                self.write_exit()
-                return False
+            if self.is_called_back() and locked(*handles[0]):  # that of the job
+                return self.end_early()
+        if "claim" in self.spec and self.is_called_back():
+            return self.end_early()
         if os.path.exists(self.spec["exit"]):  # of a supervisor of the same epoch
             return False
         if os.path.exists(self.spec["finished"]):  # the gang of an earlier epoch finished while it was being stopped
@@ -101,6 +103,17 @@ class Supervisor:
             self.write_exit()
             return False
         return True
+
+    def is_called_back(self) -> bool:
+        """Return whether the lease has ended or was called back."""
+        self.read_lease()
+        return self.kill_at < math.inf or time.monotonic() >= self.end
+
+    def end_early(self) -> bool:
+        """Record the end of a gang that was never launched; return False."""
+        self.code, self.cause = -signal.SIGTERM, "asked" if self.kill_at < math.inf else "expired"
+        self.write_exit()
+        return False
 
     def write_record(self, *, launched: bool, unkillable: bool = False) -> None:
         pid = os.getpid()
@@ -232,18 +245,18 @@ def ranks(count: int) -> list[dict[str, str]]:
     return [{"RANK": str(rank), "LOCAL_RANK": str(rank), **shared} for rank in range(count)]
 
 
-def launch(command: list[str], variables: dict[str, str]) -> int:
+def launch(command: list[str], variables: dict[str, str], cwd: str = "") -> int:
     """Start a process in its own session; it is killed when this process ends. Return its pid, also its group id."""
     parent = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # no signal may be lost between fork and exec
     pid = os.fork()
     if pid == 0:
-        _exec(command, variables, parent)
+        _exec(command, variables, parent, cwd)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     return pid
 
 
-def _exec(command: list[str], variables: dict[str, str], parent: int) -> NoReturn:
+def _exec(command: list[str], variables: dict[str, str], parent: int, cwd: str) -> NoReturn:
     try:
         control(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
@@ -255,6 +268,8 @@ def _exec(command: list[str], variables: dict[str, str], parent: int) -> NoRetur
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)
+        if cwd:
+            os.chdir(cwd)
         os.execvpe(command[0], command, {**os.environ, **variables})
     except OSError as error:
         os.write(2, f"cannot start {command[0]!r}: {error.strerror}\n".encode(errors="replace"))
@@ -283,6 +298,15 @@ def control(option: int, value: int) -> None:
     """Call prctl on Linux; elsewhere only the process group is used."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def claimed(path: str) -> bool:
+    """Create a file unless it exists; the engines of all machines see the same folder."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
 
 
 def locked(handle: int, shared: bool) -> bool:
@@ -340,6 +364,7 @@ def main() -> None:
     spec = json.loads(line)
     if "lock" in spec:
         os.set_inheritable(spec["lock"], False)  # inherited by supervisors, not by gangs
+    os.environ.update(spec.get("environment", {}))
     control(SUBREAPER, 1)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
@@ -353,6 +378,8 @@ def main() -> None:
     for number in (*STOP_SIGNALS, signal.SIGCHLD):
         signal.signal(number, on_signal)
     supervisor.run()
+    if "claim" in spec and supervisor.code:
+        raise SystemExit(supervisor.code if supervisor.code > 0 else 128 - supervisor.code)
 
 
 if __name__ == "__main__":

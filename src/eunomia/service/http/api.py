@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from eunomia.service.credentials import TokenRegistry
+from eunomia.service.forecasts import Forecasts
 from eunomia.service.http import strict_json
 from eunomia.service.job_document import FieldProblem, InvalidRequest
 from eunomia.service.messages import ROLES, Principal, Reply
@@ -136,6 +137,8 @@ class Service:
     tokens: TokenRegistry
     jobs: Path  # the folder of the jobs' folders
     hosts: frozenset[str]
+    forecasts: Forecasts
+    overruns: Callable[[], int]  # asks of the policy that took too long
     notifier: Notifier = field(default_factory=Notifier)
     buckets: dict[str, Bucket] = field(default_factory=dict)
     ready: bool = False

@@ -23,6 +23,7 @@ _QUERY = {
     "follow": ("boolean", "go on as server-sent events until the job is over"),
     "days": ("integer", "days to look back; 7 if left out"),
     "dry_run": ("boolean", "only show what would change"),
+    "arrivals": ("boolean", "tenants go on submitting jobs as they did before"),
     "after": ("integer", "number of the last event that was seen; like Last-Event-ID"),
 }
 
@@ -97,6 +98,18 @@ def _schemas() -> dict[str, Any]:
             "type": "object",
             "properties": {"action": {"enum": ["drain", "resume"]}, "reason": text},
             "required": ["action"],
+        },
+        "WhatIf": {
+            "oneOf": [
+                {"$ref": "#/components/schemas/Job"},
+                {"type": "object", "properties": {"job": {"$ref": "#/components/schemas/Job"}}, "required": ["job"]},
+                {"type": "object", "properties": {"policy": text}, "required": ["policy"]},
+                {
+                    "type": "object",
+                    "properties": {"nodes": {"type": "object", "additionalProperties": {"type": "integer"}}},
+                    "required": ["nodes"],
+                },
+            ]
         },
         "TenantChange": TenantSection.model_json_schema(),
         "PolicyChange": {"type": "object", "properties": {"name": text}, "required": ["name"]},

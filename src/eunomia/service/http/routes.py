@@ -20,8 +20,10 @@ from eunomia.backends.local.job_directory import folder_name
 from eunomia.service import living_state
 from eunomia.service.credentials import TokenRegistry, new_token, write_token
 from eunomia.service.http.api import LIST_BYTES, ApiRoute, Refused, Service, allows, as_event, read_json, source_of
+from eunomia.service.http.forecast_routes import forecast_score, what_if, when
 from eunomia.service.http.metrics import metrics_text
 from eunomia.service.http.site_routes import change_policy, change_tenant, reread_site
+from eunomia.service.http.visible_jobs import owned, visible
 from eunomia.service.job_document import FieldProblem, InvalidRequest, JobDocument, parse_job
 from eunomia.service.job_row import STATES, JobRow, iso
 from eunomia.service.messages import ROLES, Cancel, ChangeJob, ChangeNode, Hold, Principal, Release, Submit
@@ -107,22 +109,6 @@ def _number(text: str | None, field: str, default: int, most: int) -> int:
 
 def _shown(service: Service, row: JobRow) -> dict[str, Any]:
     return row.shown(service.writer.origin, service.writer.controller.device_types)
-
-
-def visible(service: Service, request: Request, who: Principal) -> JobRow:
-    """Return the job of the path. Raises Refused for an unknown id and for one of another tenant alike."""
-    row = service.reader.job(request.path_params["id"])
-    if row is None or not who.may_see(row.tenant):
-        raise Refused(404, "there is no such job", code="no_such_job")
-    return row
-
-
-def owned(service: Service, request: Request, who: Principal) -> JobRow:
-    """Return the job of the path if the principal may read its output; see `visible`."""
-    row = visible(service, request, who)
-    if not who.owns(row.owner, row.tenant):
-        raise Refused(403, "only its submitter, an administrator of its tenant or an operator may do that")
-    return row
 
 
 async def show_job(service: Service, request: Request, who: Principal) -> dict[str, Any]:
@@ -459,6 +445,9 @@ ROUTES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", f"{_JOB}/log", "viewer", "owned job", "Read the output of a job", log, query=("from", "follow"),
              media="text/plain"),
     ApiRoute("GET", f"{_JOB}/why", "viewer", "job", "Say why a job does not run", why),
+    ApiRoute("GET", f"{_JOB}/when", "viewer", "job", "Say when a job starts and finishes", when, query=("arrivals",)),
+    ApiRoute("POST", "/v1/whatif", "viewer", "", "Say what a change would do; nothing changes", what_if, body="WhatIf"),
+    ApiRoute("GET", "/v1/forecasts", "viewer", "", "Say how good forecasts were", forecast_score),
     ApiRoute("GET", "/v1/cluster", "viewer", "", "Show accelerators by type and jobs by state", show_cluster),
     ApiRoute("GET", "/v1/nodes", "viewer", "", "Show the nodes", show_nodes),
     ApiRoute("PUT", "/v1/nodes/{name}", "operator", "", "Drain or resume a node", change_node, query=("dry_run",),

@@ -1,0 +1,128 @@
+"""What a world asks of an engine that starts and stops gangs, such as Slurm.
+
+Every gang bears a mark: which Eunomia started it, for which job and in which epoch. What runs is found again by its
+mark, never by the engine's own number alone, which may be used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote, unquote
+
+QUEUED, RUNS, OVER = "queued", "runs", "over"  # phases of an engine's gang
+
+
+class EngineAway(Exception):
+    """The engine did not answer, or not in a way to rely on: what it was asked to do may have happened or not."""
+
+
+class EngineRefused(Exception):
+    """The engine answered that it will not do it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Who started a gang."""
+
+    cluster: str  # id of the folder of jobs, which is that of one service or run
+    job_id: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.cluster}:{quote(self.job_id, safe='')}:{self.epoch}"
+
+    @classmethod
+    def parse(cls, text: str) -> Mark | None:
+        """Return the mark in a text; None if it is none."""
+        cluster, _, rest = text.partition(":")
+        job_id, _, epoch = rest.partition(":")
+        if not cluster or not job_id or not (epoch.isascii() and epoch.isdigit()):
+            return None
+        return cls(cluster, unquote(job_id), int(epoch))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangRequest:
+    """A gang to start, whole, with so many accelerators on each of these nodes."""
+
+    mark: Mark
+    name: str  # safe in any file system and command line
+    parts: tuple[tuple[str, str, int], ...]  # engine's node, accelerator type, accelerators
+    argv: tuple[str, ...]  # what to run, once
+    stdin: Path  # its standard input
+    log: Path
+    grace_s: float
+    cpus: float = 0.0  # for each accelerator; 0 = the engine's default
+    memory_gib: float = 0.0  # for each accelerator; 0 = the engine's default
+    longest_s: float | None = None
+    submission: str = ""  # number of the held submission of a user that this is to release
+
+
+@dataclass(frozen=True, slots=True)
+class EngineGang:
+    """One gang as its engine lists it."""
+
+    number: str
+    mark: Mark | None  # None = not one of Eunomia's
+    phase: str  # QUEUED, RUNS, OVER
+    state: str  # in the engine's words
+    reason: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineNode:
+    """One node as its engine reports it."""
+
+    name: str
+    accelerators: Mapping[str, int]  # by type
+    used: Mapping[str, int] = field(default_factory=dict)  # by type, by gangs of whomever
+    away: str = ""  # why it is out of service; "" = it is in service
+    cpus: float = 0.0
+    memory_gib: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEnd:
+    """How a gang ended, from the engine's accounting."""
+
+    state: str
+    code: int | None = None
+
+
+class Engine(Protocol):
+    """The engine. Every method raises EngineAway when there is no answer to rely on."""
+
+    name: str
+    node_lost: frozenset[str]  # states of gangs that ended through no fault of theirs
+
+    def submit(self, request: GangRequest) -> str:
+        """Start a gang when its accelerators are free; return its number. Raises EngineRefused."""
+        ...
+
+    def gangs(self) -> Sequence[EngineGang]:
+        """Return all gangs of all users that the engine knows."""
+        ...
+
+    def nodes(self) -> Sequence[EngineNode]:
+        """Return all nodes."""
+        ...
+
+    def call_back(self, request: GangRequest, number: str) -> None:
+        """Send SIGTERM to the main process of a gang that runs."""
+        ...
+
+    def cancel(self, request: GangRequest, number: str, *, only_waiting: bool = False) -> None:
+        """End a gang: one that waits never starts; one that runs is killed, unless `only_waiting`."""
+        ...
+
+    def ended(self, request: GangRequest, number: str) -> EngineEnd | None:
+        """Return how a gang ended that is not listed any more; None without evidence."""
+        ...
+
+    def set_node(self, name: str, reason: str) -> None:
+        """Take a node out of service, with a reason, or bring it back (reason "")."""
+        ...

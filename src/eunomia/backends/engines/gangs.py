@@ -1,0 +1,554 @@
+"""The world of a service whose gangs an engine runs: orders in, reports out, and a poll that compares both.
+
+What an engine did not answer is not known, and changes nothing: a gang moves on when its exit record, the engine's list
+or its accounting says so. A start is looked for by its mark before it is tried again, and its supervisor refuses to run
+twice, so a call that took effect although it timed out has no second effect.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eunomia.backends.engines.engine import (
+    OVER,
+    QUEUED,
+    RUNS,
+    Engine,
+    EngineAway,
+    EngineEnd,
+    EngineGang,
+    EngineNode,
+    EngineRefused,
+    GangRequest,
+    Mark,
+)
+from eunomia.backends.engines.job_files import cluster_id, folder_of, prepare, request_of, write_lease
+from eunomia.backends.engines.node_names import assign
+from eunomia.backends.local.detached_gangs import NO_SAVE_GRACE_S, EpochFolder
+from eunomia.backends.local.gang import Ending
+from eunomia.backends.orders import DrainNode, Halt, Launch, Order
+from eunomia.backends.reports import (
+    BY_ENGINE,
+    GangEnded,
+    GangUnknown,
+    Launched,
+    NodeState,
+    OrderTaken,
+    Report,
+    SeatsTaken,
+    StepsSaved,
+)
+from eunomia.inputs.problems import InvalidInput
+from eunomia.model.topology import Topology
+
+KILL_MARGIN_S = 10.0  # after the grace, for the engine to end a gang by itself
+RECORD_POLLS = 3  # for the exit record of a gang that is over to be seen here
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineTimes:
+    """How often an engine is asked, in s."""
+
+    poll_s: float = 1.0  # list of gangs, and progress files
+    nodes_s: float = 5.0  # list of nodes
+    lost_start_s: float = 10.0  # after which a start without an answer, whose mark is not listed, is tried again
+    vanished_s: float = 60.0  # after which a gang without any trace is lost
+
+
+@dataclass(slots=True, eq=False)
+class _Gang:
+    order: Launch
+    mark: Mark
+    folder: EpochFolder
+    grace_s: float
+    request: GangRequest | None = None  # once its files are written
+    number: str = ""  # of the engine; "" = not known to have been started
+    tried_at: float | None = None  # when a start was last tried
+    may_exist: bool = False  # a start may have taken effect
+    launched: bool = False
+    unknown: bool = False
+    missed: int = 0  # lists in a row without it
+    missing_since: float | None = None
+    stop_grace_s: float | None = None
+    stop_at: float | None = None  # when it was called back
+    killed: bool = False
+    steps: float | None = None
+    over_polls: int = 0  # lists in a row in which it was over
+    state: str = ""  # in the engine's words
+
+
+class EngineGangs:
+    """Carries out orders in a thread of its own, and hands every report to `report`, from that thread."""
+
+    def __init__(
+        self, engine: Engine, workdir: Path, topology: Topology, *, report: Callable[[Report], None],
+        times: EngineTimes | None = None, forked: Callable[[], None] = lambda: None, base: Path | None = None,
+    ) -> None:  # fmt: skip
+        self.engine, self._workdir, self._topology, self._report = engine, workdir.resolve(), topology, report
+        self._times, self._forked, self._base = times or EngineTimes(), forked, base
+        self._workdir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.cluster = cluster_id(self._workdir)
+        self._names: dict[int, str] = {}
+        self._live: dict[tuple[str, int], _Gang] = {}
+        self._listed: dict[Mark, list[EngineGang]] | None = None  # ours in the last list; None = none yet
+        self._listed_at = -1.0
+        self._silence = ""  # why the engine does not answer; "" = it does
+        self._failures = 0
+        self._nodes: tuple[EngineNode, ...] = ()
+        self._away: dict[int, str] = {}  # nodes that were reported out of service
+        self._taken_before: dict[int, int] = {}  # at the last look at the nodes
+        self._taken_seats: tuple[tuple[int, str], ...] = ()  # as reported
+        self._orphans: frozenset[Mark] = frozenset()
+        self._orders: queue.SimpleQueue[Order | Topology | None] = queue.SimpleQueue()
+        self._closing, self._stops_jobs = False, False
+        self._poll_at = self._nodes_at = 0.0
+        self._thread = threading.Thread(target=self._run, name=f"{engine.name} world", daemon=True)
+
+    def start(self) -> None:
+        """Begin to carry out orders."""
+        self._thread.start()
+
+    def carry_out(self, orders: Iterable[Order]) -> None:
+        """Take orders; each is acknowledged with `OrderTaken`. An order that was taken before changes nothing."""
+        for order in orders:
+            self._orders.put(order)
+
+    def use_topology(self, topology: Topology) -> None:
+        """Go on with other accelerators, for gangs that are launched from now on."""
+        self._orders.put(topology)
+
+    def close(self, *, stop_jobs: bool = False, wait_s: float = 60.0) -> None:
+        """End the thread. The engine goes on with the gangs, unless `stop_jobs` stops them with a checkpoint."""
+        self._closing, self._stops_jobs = True, stop_jobs
+        self._orders.put(None)
+        self._thread.join(wait_s)
+
+    # ---- what it knows: read from any thread -------------------------------------------------------------------
+
+    def inventory(self) -> tuple[EngineNode, ...]:
+        """Return the engine's nodes, as last listed."""
+        return self._nodes
+
+    def orphans(self) -> list[tuple[str, int]]:
+        """Return job and epoch of gangs that bear our mark and that no order is about. They are left alone."""
+        return sorted((mark.job_id, mark.epoch) for mark in self._orphans)
+
+    def adopt(self) -> list[tuple[str, int, tuple[int, ...]]]:
+        """Return job, epoch and seats of the gangs that the engine has."""
+        return [(*key, gang.order.seats) for key, gang in sorted(self._live.items()) if gang.number]
+
+    def about(self, job_id: str, epoch: int) -> str:
+        """Return waiting, running, unknown, or the engine's word for a gang that is being ended; "" = not known."""
+        gang = self._live.get((job_id, epoch))
+        if gang is None:
+            return ""
+        if gang.unknown:
+            return "unknown"
+        return "running" if gang.launched else "waiting"
+
+    def silence(self) -> str:
+        """Return why the engine does not answer; "" = it does."""
+        return self._silence
+
+    def taken(self, node: int) -> int:
+        """Return how many accelerators of a node others hold."""
+        if node not in self._names:
+            return 0
+        name, kind = self._names[node], self._topology.types[int(self._topology.node_type[node])]
+        used = sum(one.used.get(kind, 0) for one in self._nodes if one.name == name)
+        ours = Counter(
+            int(self._topology.node[seat])
+            for gang in list(self._live.values())
+            for seat in gang.order.seats
+            if gang.number and gang.state != QUEUED
+        )
+        return max(used - ours[node], 0)
+
+    # ---- the thread ----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._closing or (self._stops_jobs and self._live):
+            self._take_orders()
+            if self._closing and not self._stops_jobs:
+                return
+            if self._closing:
+                for gang in self._live.values():
+                    self._halt(gang, gang.grace_s)
+            now = time.monotonic()
+            if now >= self._nodes_at:
+                self._nodes_at = now + self._times.nodes_s
+                self._read_nodes()
+            if now >= self._poll_at:
+                self._poll_at = now + self._times.poll_s
+                self._poll()
+
+    def _take_orders(self) -> None:
+        """Wait for an order or for the next poll, and take all that have come."""
+        wait_s = max(min(self._poll_at, self._nodes_at) - time.monotonic(), 0.0)
+        try:
+            order = self._orders.get(timeout=min(wait_s, self._times.poll_s) or 1e-3)
+            while True:
+                if isinstance(order, Topology):
+                    self._topology = order
+                    self._names = assign(order, self._nodes, self._workdir, self.engine.name)
+                elif order is not None:
+                    self._take(order)
+                order = self._orders.get_nowait()
+        except queue.Empty:
+            pass
+        if self._listed is not None:
+            self._submit_due()
+
+    def _take(self, order: Order) -> None:
+        match order:
+            case Launch():
+                self._launch(order)
+            case Halt(_, job_id, epoch, save):
+                if (gang := self._live.get((job_id, epoch))) is not None:
+                    self._halt(gang, gang.grace_s if save else min(gang.grace_s, NO_SAVE_GRACE_S))
+            case DrainNode(_, node, reason):
+                self._set_node(node, reason)
+        self._report(OrderTaken(order.number))
+
+    def _launch(self, order: Launch) -> None:
+        key = order.job_id, order.epoch
+        if key in self._live:
+            return
+        folder = folder_of(self._workdir, *key, self._checkpoints(order))
+        grace_s = float(order.spec.get("checkpoint", {}).get("grace_s", 10.0))
+        gang = _Gang(order, Mark(self.cluster, *key), folder, grace_s)
+        if order.shared:
+            reason = f"{self.engine.name} gives an accelerator to one job at a time, and this one would share"
+            self._report(GangEnded(*key, "failed", reason))
+            return
+        gang.may_exist = order.adopt_only or (folder.path / f"supervisor-{order.epoch}.in.json").exists()
+        self._live[key] = gang
+
+    def _checkpoints(self, order: Launch) -> str:
+        wanted = str(order.spec.get("checkpoint_dir", ""))
+        return str((self._base or self._workdir) / wanted) if wanted else ""
+
+    # ---- starts ----------------------------------------------------------------------------------------------------
+
+    def _submit_due(self) -> None:
+        """Start the gangs that are not known to have been started, each when no other epoch of its job is left."""
+        for gang in list(self._live.values()):
+            if gang.number or self._earlier_lives(gang):
+                continue
+            if gang.stop_grace_s is not None and not gang.may_exist:
+                self._end(gang, "stopped", "")
+            elif self._may_try(gang):
+                self._submit(gang)
+
+    def _earlier_lives(self, gang: _Gang) -> bool:
+        """Whether another gang of the job holds seats, also one of an epoch that no order is about any more."""
+        for job_id, epoch in self._live:
+            if job_id == gang.order.job_id and epoch < gang.order.epoch:
+                return True
+        assert self._listed is not None
+        for mark, entries in self._listed.items():
+            is_earlier = mark.job_id == gang.order.job_id and mark.epoch < gang.order.epoch
+            if is_earlier and any(entry.phase != OVER for entry in entries):
+                return True
+        return False
+
+    def _may_try(self, gang: _Gang) -> bool:
+        """Whether a start cannot be the second one: none was tried, or one was and a later list does not have it."""
+        if gang.order.adopt_only or self._silence:
+            return False
+        if not gang.may_exist:
+            return True
+        if gang.tried_at is None:  # perhaps by an earlier process: the first list of this one decides
+            return self._listed_at >= 0
+        return self._listed_at >= gang.tried_at + self._times.lost_start_s
+
+    def _submit(self, gang: _Gang) -> None:
+        try:
+            if not self._names:
+                self._read_names()
+            gang.request = prepare(gang.order, gang.mark, gang.folder, self._topology, self._names, gang.grace_s)
+            gang.may_exist, gang.tried_at = True, time.monotonic()
+            gang.number = self.engine.submit(gang.request)
+            gang.tried_at = time.monotonic()
+            self._forked()
+        except EngineAway as error:
+            gang.tried_at = time.monotonic()
+            _log.warning("the start of %s is not confirmed: %s", gang.mark, error)
+        except (EngineRefused, InvalidInput) as error:
+            self._end(gang, "failed", f"{self.engine.name}: {error}")
+        except OSError as error:
+            self._end(gang, "failed", f"its files cannot be written: {error}")
+
+    def _read_names(self) -> None:
+        if not self._nodes:
+            self._nodes = tuple(self.engine.nodes())
+        self._names = assign(self._topology, self._nodes, self._workdir, self.engine.name)
+
+    # ---- stops -----------------------------------------------------------------------------------------------------
+
+    def _halt(self, gang: _Gang, grace_s: float) -> None:
+        """Call a gang back, through its lease file and with a signal; a second call can only shorten the grace."""
+        if gang.stop_grace_s is not None and grace_s >= gang.stop_grace_s:
+            return
+        gang.stop_grace_s = grace_s
+        if gang.folder.path.exists():
+            write_lease(gang.folder, grace_s)
+        if gang.number and gang.state:  # else the next list says which
+            self._call_back(gang)
+
+    def _call_back(self, gang: _Gang) -> None:
+        """Tell a gang that was stopped, or cancel it if it waits; what failed is tried again at the next poll."""
+        request = self._request(gang)
+        try:
+            if gang.state == RUNS:
+                self.engine.call_back(request, gang.number)
+            else:
+                self.engine.cancel(request, gang.number, only_waiting=True)
+            gang.stop_at = time.monotonic()
+        except (EngineAway, EngineRefused) as error:
+            _log.warning("%s could not be called back: %s", gang.mark, error)
+
+    def _request(self, gang: _Gang) -> GangRequest:
+        if gang.request is None:
+            if not self._names:
+                self._read_names()
+            gang.request = request_of(gang.order, gang.mark, gang.folder, self._topology, self._names, gang.grace_s)
+        return gang.request
+
+    def _kill_overdue(self, gang: _Gang, entries: Sequence[EngineGang]) -> None:
+        """Call back again what was not reached, and kill what is still there long after its grace."""
+        if gang.stop_grace_s is None or not gang.number:
+            return
+        now = time.monotonic()
+        if gang.stop_at is None:
+            self._call_back(gang)
+        elif now >= gang.stop_at + gang.stop_grace_s + KILL_MARGIN_S and not gang.killed:
+            try:
+                self.engine.cancel(self._request(gang), gang.number)
+                gang.killed = True
+            except (EngineAway, EngineRefused) as error:
+                _log.warning("%s could not be killed: %s", gang.mark, error)
+
+    # ---- polls -----------------------------------------------------------------------------------------------------
+
+    def _poll(self) -> None:
+        """Compare the engine's list with what was ordered."""
+        for gang in self._live.values():
+            self._read_steps(gang)
+        begun = time.monotonic()
+        try:
+            found = self.engine.gangs()
+        except EngineAway as error:
+            self._failures += 1
+            if self._failures > 1 or self._listed is None:
+                self._be_silent(str(error))
+            return
+        listed: defaultdict[Mark, list[EngineGang]] = defaultdict(list)
+        for entry in found:
+            if entry.mark is not None and entry.mark.cluster == self.cluster:
+                listed[entry.mark].append(entry)
+        if any(gang.launched for gang in self._live.values()) and not self._lists_any(listed):
+            self._failures += 1
+            silence = f"it lists none of {len(self._live)} gangs"
+        else:
+            self._failures, silence = 0, ""
+        self._listed, self._listed_at, self._silence = dict(listed), begun, silence
+        for gang in list(self._live.values()):
+            entries = listed.get(gang.mark, [])
+            if entries:
+                self._compare(gang, entries)
+            elif gang.may_exist:
+                self._miss(gang)
+        self._find_orphans(listed)
+        self._submit_due()
+
+    def _lists_any(self, listed: Mapping[Mark, list[EngineGang]]) -> bool:
+        """Whether a list has any of the gangs that ran: without one it is not to be relied on for new starts."""
+        return any(gang.mark in listed for gang in self._live.values() if gang.launched)
+
+    def _be_silent(self, why: str) -> None:
+        if not self._silence:
+            _log.warning("%s does not answer: %s", self.engine.name, why)
+        self._silence = why
+        for gang in self._live.values():
+            self._be_unknown(gang, why)
+
+    def _be_unknown(self, gang: _Gang, why: str) -> None:
+        if not gang.unknown and (gang.launched or gang.order.adopt_only):
+            gang.unknown = True
+            self._report(GangUnknown(gang.order.job_id, gang.order.epoch, why))
+
+    def _compare(self, gang: _Gang, entries: list[EngineGang]) -> None:
+        """Take over what the engine says of a gang; of several entries with its mark one may run."""
+        order = {RUNS: 0, QUEUED: 1, OVER: 2}
+        first, *others = sorted(entries, key=lambda entry: (order[entry.phase], entry.number))
+        gang.number, gang.state, gang.missed, gang.missing_since = first.number, first.phase, 0, None
+        gang.may_exist = True
+        if first.phase == OVER:
+            gang.over_polls += 1
+            self._resolve(gang, EngineEnd(first.state))
+            return
+        for other in others:
+            if other.phase == QUEUED:  # a second start of the same gang
+                _log.warning("%s was started twice; %s is cancelled", gang.mark, other.number)
+                self._cancel_second(gang, other.number)
+        if first.phase == RUNS and (not gang.launched or gang.unknown):
+            gang.launched, gang.unknown = True, False
+            self._report(Launched(gang.order.job_id, gang.order.epoch))
+        self._kill_overdue(gang, entries)
+
+    def _cancel_second(self, gang: _Gang, number: str) -> None:
+        try:
+            self.engine.cancel(self._request(gang), number, only_waiting=True)
+        except (EngineAway, EngineRefused) as error:
+            _log.warning("%s could not be cancelled: %s", number, error)
+
+    def _miss(self, gang: _Gang) -> None:
+        """Look for a gang that is not listed: its exit record, then the engine's accounting."""
+        now = time.monotonic()
+        gang.missed += 1
+        if gang.folder.read_exit() is not None:
+            self._resolve(gang, EngineEnd(""))
+            return
+        if not gang.number and not gang.order.adopt_only:
+            return  # a start without an answer; see `_may_try`
+        if gang.missed < 2:
+            return
+        gang.missing_since = gang.missing_since or now
+        try:
+            end = self.engine.ended(self._request(gang), gang.number)
+        except EngineAway:
+            end = None
+        if end is not None:
+            self._resolve(gang, end)
+        elif now >= gang.missing_since + self._times.vanished_s:
+            self._end(gang, "lost", f"{self.engine.name} does not know it any more")
+        else:
+            self._be_unknown(gang, f"{self.engine.name} does not list it")
+
+    def _find_orphans(self, listed: dict[Mark, list[EngineGang]]) -> None:
+        known = {gang.mark for gang in self._live.values()}
+        jobs = {mark.job_id for mark in known}
+        found = frozenset(
+            mark
+            for mark, entries in listed.items()
+            if mark not in known and mark.job_id not in jobs and any(entry.phase != OVER for entry in entries)
+        )
+        for mark in found - self._orphans:
+            _log.warning("%s runs in %s, but no job is known for it; it is left alone", mark, self.engine.name)
+        self._orphans = found
+
+    # ---- ends ------------------------------------------------------------------------------------------------------
+
+    def _read_steps(self, gang: _Gang) -> None:
+        steps = gang.folder.read_progress(gang.order.total_steps or float("inf"))
+        if steps is not None and steps != gang.steps:
+            gang.steps = steps
+            self._report(StepsSaved(gang.order.job_id, gang.order.epoch, steps))
+
+    def _resolve(self, gang: _Gang, end: EngineEnd) -> None:
+        """Report how a gang ended: by its own exit record, else by the engine's word."""
+        self._read_steps(gang)
+        record = gang.folder.read_exit()
+        was_stopped = gang.stop_grace_s is not None
+        state = end.state.upper()
+        if record is None:
+            if was_stopped and not gang.launched:
+                self._end(gang, "stopped", "")
+            elif state in self.engine.node_lost:
+                self._end(gang, "lost", f"{self.engine.name}: {state.lower().replace('_', ' ')}")
+            elif was_stopped:
+                self._end(gang, "stopped", "it was killed")
+            elif 0 < gang.over_polls < RECORD_POLLS:
+                return  # its exit record may still be on its way through a shared file system
+            else:
+                status = "" if end.code is None else f", exit code {end.code}"
+                fix = "if no user did that, see that the node shares the folder of the jobs"
+                self._end(gang, "failed", f"{self.engine.name} ended it as {state or 'unknown'}{status}; {fix}")
+            return
+        code, cause, _ = record
+        ending = Ending(code, cause)
+        self._be_launched(gang)
+        if ending.finished:
+            self._end(gang, "finished", "")
+        elif cause == "asked" or (was_stopped and ending.was_stopped):
+            self._end(gang, "stopped", "")
+        elif cause != "exited":
+            outcome = "lost" if state in self.engine.node_lost else "failed"
+            self._end(gang, outcome, f"{self.engine.name} ended it{f' as {state}' if state else ''}")
+        else:
+            line = gang.folder.last_line()
+            self._end(gang, "failed", ending.reason("" if line.startswith("--- epoch ") else line))
+
+    def _be_launched(self, gang: _Gang) -> None:
+        """Report a start that was over before a list had it."""
+        if not gang.launched:
+            gang.launched = True
+            self._report(Launched(gang.order.job_id, gang.order.epoch))
+
+    def _end(self, gang: _Gang, outcome: str, reason: str) -> None:
+        del self._live[gang.order.job_id, gang.order.epoch]
+        self._report(GangEnded(gang.order.job_id, gang.order.epoch, outcome, reason))
+
+    # ---- nodes -----------------------------------------------------------------------------------------------------
+
+    def _read_nodes(self) -> None:
+        """Report nodes that have left service or come back."""
+        try:
+            self._nodes = tuple(self.engine.nodes())
+            if not self._names:
+                self._names = assign(self._topology, self._nodes, self._workdir, self.engine.name)
+        except EngineAway:
+            return
+        except InvalidInput as error:
+            _log.error("%s", error)
+            return
+        found = {node.name: node for node in self._nodes}
+        for n, name in self._names.items():
+            why = self._why_away(n, found.get(name))
+            if why != self._away.get(n):  # at the first look also those in service
+                self._away[n] = why
+                self._report(NodeState(n, why))
+        self._report_taken()
+
+    def _report_taken(self) -> None:
+        """Report the seats that others hold: as many of a node's free ones as Slurm counts at two looks in a row."""
+        taken = {n: self.taken(n) for n in self._names}
+        held = {seat for gang in self._live.values() for seat in gang.order.seats}
+        seats: list[tuple[int, str]] = []
+        for n, count in taken.items():
+            first, size = int(self._topology.first[n]), int(self._topology.size[n])
+            free = [seat for seat in range(first, first + size) if seat not in held]
+            sure = min(count, self._taken_before.get(n, 0))
+            seats += [(seat, f"another job of {self.engine.name}") for seat in free[len(free) - min(sure, len(free)) :]]
+        self._taken_before = taken
+        if tuple(seats) != self._taken_seats:
+            self._taken_seats = tuple(seats)
+            self._report(SeatsTaken(self._taken_seats))
+
+    def _why_away(self, n: int, node: EngineNode | None) -> str:
+        source = f"{BY_ENGINE}{self.engine.name}: "
+        if node is None:
+            return f"{source}there is no node {self._names[n]}"
+        kind, size = self._topology.types[int(self._topology.node_type[n])], int(self._topology.size[n])
+        there = node.accelerators.get(kind, 0)
+        if not node.away and there < size:
+            return f"{source}it has {there} {kind}, and {size} are declared"
+        return f"{source}{node.away}" if node.away else ""
+
+    def _set_node(self, node: int, reason: str) -> None:
+        try:
+            if not self._names:
+                self._read_names()
+            self.engine.set_node(self._names[node], reason)
+        except (EngineAway, EngineRefused, InvalidInput) as error:
+            _log.warning("node %d could not be %s in %s: %s", node, "drained" if reason else "resumed",
+                         self.engine.name, error)  # fmt: skip

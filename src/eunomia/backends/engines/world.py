@@ -1,0 +1,303 @@
+"""The backend of `eunomia run` on an engine: decisions become orders of its gangs, and their reports become events."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar
+
+from eunomia.backends.engines.engine import Engine, EngineAway, EngineRefused
+from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.job_files import CLUSTER, folder_of
+from eunomia.backends.inputs import BackendClass, BackendInputs
+from eunomia.backends.local.clock import RunClock
+from eunomia.backends.local.environment_filter import check_commands
+from eunomia.backends.local.job_directory import folder_name, lock
+from eunomia.backends.orders import Halt, Launch
+from eunomia.backends.reports import GangEnded, GangUnknown, NodeState, Report, SeatsTaken, StepsSaved
+from eunomia.inputs.problems import InvalidInput, Problem
+from eunomia.model.decisions import Ask, Decision, Refuse, SetTimer, Start, Starts, Stop
+from eunomia.model.events import (
+    AcceleratorsTaken,
+    Event,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobPaused,
+    JobResumed,
+    JobSubmitted,
+    Measured,
+    Moment,
+    NodeJoined,
+    NodeLost,
+    Progressed,
+    TimerFired,
+)
+from eunomia.model.job import Job
+from eunomia.model.topology import Topology
+
+MAX_WAIT_S = 3600.0
+OF_A_START = ("exit-*.json", "claim-*", "supervisor-*", "lease-*.json", "finished.json", "progress.json")
+_log = logging.getLogger(__name__)
+
+
+class EngineWorld(BackendClass):
+    """Runs the jobs of a scenario on an engine; a subclass names it. Close it, or use it with `with`."""
+
+    real_time = True
+    engine_of: ClassVar[Callable[[Mapping[str, Any]], Engine]]  # from the engine's table of the scenario
+
+    def __init__(self, inputs: BackendInputs) -> None:
+        self._inputs, self._topology = inputs, inputs.topology
+        self._jobs = {job.job_id: job for job in inputs.jobs}
+        self._coming = deque(sorted(inputs.jobs, key=lambda job: (job.submitted, job.sequence, job.job_id)))
+        self._workdir, self._cwd = inputs.workdir.resolve(), inputs.folder.resolve()
+        self._lock = lock(self._workdir, inputs.wait_s)
+        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._gangs: EngineGangs | None = None
+        self._orders: list[Launch | Halt] = []  # before the first moment
+        self._numbers = count(1)
+        self._live: dict[tuple[str, int], bool] = {}  # whether its stop was ordered
+        self._finished: set[str] = set()
+        self._events: list[Event] = []
+        self._wake, self._at = math.inf, 0.0
+        self._clock = RunClock(inputs.clock)
+        self._is_resumed = self._closed = False
+
+    @classmethod
+    def check(cls, inputs: BackendInputs) -> None:
+        """Raise InvalidInput for jobs that cannot run here."""
+        check_commands(inputs.jobs)
+
+    @classmethod
+    def build(cls, inputs: BackendInputs) -> EngineWorld:
+        """Return the backend of a run."""
+        return cls(inputs)
+
+    @classmethod
+    def for_service(
+        cls, workdir: Path, topology: Topology, *, report: Callable[[Report], None], options: Mapping[str, Any],
+        forked: Callable[[], None],
+    ) -> EngineGangs:  # fmt: skip
+        """Return the world of a service."""
+        times = EngineTimes(poll_s=float(options.get("poll_s", 1.0)))
+        return EngineGangs(cls.engine_of(options), workdir, topology, report=report, times=times, forked=forked)
+
+    @classmethod
+    def discovered(cls, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the engine's nodes as those of a cluster. Raises InvalidInput if it does not answer."""
+        try:
+            nodes = cls.engine_of(options).nodes()
+        except (EngineAway, EngineRefused) as error:
+            fix = "declare the nodes instead, as in accelerators = { v100 = 4 }"
+            raise InvalidInput([Problem(file="[cluster] discover", rule=str(error), fix=fix)]) from error
+        return [
+            {"type": kind, "accelerators": count, "cpus": node.cpus, "memory_gib": node.memory_gib}
+            for node in nodes
+            for kind, count in node.accelerators.items()
+        ]
+
+    def __enter__(self) -> EngineWorld:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def moments(self) -> Iterator[Moment]:
+        """Yield events as they happen, until no job can arrive or run and no timer is set."""
+        if not self._is_resumed:
+            self._forget_earlier_run()
+        self._clock.start(self._at)
+        options = self._inputs.options
+        self._gangs = EngineGangs(
+            type(self).engine_of(options), self._workdir, self._topology, report=self._reports.put,
+            times=EngineTimes(poll_s=float(options.get("poll_s", 1.0))), base=self._cwd,
+        )  # fmt: skip
+        self._gangs.carry_out(self._orders)
+        self._gangs.start()
+        while not self._closed:
+            if not self._events and self._reports.empty() and not self._more_can_happen():
+                return
+            self._wait()
+            if moment := self._next_moment():
+                yield moment
+
+    def resume(
+        self,
+        at: float,
+        *,
+        submitted: Set[str],
+        finished: Set[str],
+        running: Sequence[Start],
+        steps: Mapping[str, float],
+        wake: float,
+    ) -> Moment | None:
+        """Continue at time `at` a run whose process ended; the first moments say what its gangs did since."""
+        self._is_resumed, self._at, self._wake = True, at, wake
+        self._coming = deque(job for job in self._coming if job.job_id not in submitted)
+        self._finished = set(finished)
+        for start in running:
+            self._start(start)
+        return None
+
+    def carry_out(self, decision: Decision) -> None:
+        """Carry out a decision. Leases need no renewal: the engine keeps the seats until a gang is stopped."""
+        match decision:
+            case Start():
+                self._start(decision)
+            case Starts():
+                for order in decision.each():
+                    self._start(order)
+            case Stop(job_ids, epochs, save):
+                for job_id, epoch in zip(job_ids, epochs, strict=True):
+                    if (job_id, int(epoch)) in self._live:
+                        self._live[job_id, int(epoch)] = True
+                        self._order(Halt(next(self._numbers), job_id, int(epoch), save))
+            case SetTimer(at):
+                self._wake = at
+            case Refuse(job_id, why):
+                _log.info("job %r refused: %s", job_id, why)
+            case Ask():
+                raise AssertionError("an ask was sent to a backend")
+
+    def watch(self, job_id: str, steps: float) -> None:
+        """Do nothing: jobs report their progress by themselves."""
+
+    def accept(self, wish: Event) -> bool:
+        """Return whether a job can be cancelled or paused, which the scheduler then does; False if it has finished."""
+        return not (isinstance(wish, JobCancelled | JobPaused) and wish.job_id in self._finished)
+
+    def loss(self, job: Job, steps: float) -> float:
+        """Return the last loss that a job reported; nan if none."""
+        return folder_of(self._workdir, job.job_id, 0).read_loss()
+
+    def log(self, job_id: str) -> Path:
+        """Return the file with the output of a job."""
+        return folder_of(self._workdir, job_id, 0).log
+
+    def close(self) -> None:
+        """Stop every gang with a checkpoint; a run that is killed leaves them to the engine."""
+        if not self._closed:
+            self._closed = True
+            self._clock.save(at_once=True)
+            if self._gangs is not None:
+                self._gangs.close(stop_jobs=True)
+
+    # ---- orders --------------------------------------------------------------------------------------------------
+
+    def _start(self, start: Start) -> None:
+        pairs = [(start.job_id, start.epoch)]
+        if start.partner_id is not None:
+            pairs.append((start.partner_id, start.partner_epoch))
+        for job_id, epoch in pairs:
+            if job_id in self._finished:  # it finished while it was being stopped
+                self._events.append(JobFinished(job_id, epoch))
+                continue
+            job = self._jobs[job_id]
+            self._live[job_id, epoch] = False
+            self._order(
+                Launch(
+                    next(self._numbers), job_id, epoch, tuple(start.seats), self._spec(job),
+                    total_steps=job.total_steps, shared=len(pairs) > 1,
+                )
+            )  # fmt: skip
+
+    def _spec(self, job: Job) -> dict[str, Any]:
+        settings = self._inputs.settings
+        return {
+            "command": list(job.command),
+            "cwd": str(self._cwd),
+            "env": {} if settings is None else {"EUNOMIA_SETTINGS": json.dumps(settings(job.job_id))},
+            "checkpoint": {"grace_s": self._inputs.grace_s},
+            "checkpoint_dir": job.checkpoint_dir,
+            "cpus": job.cpus,
+            "memory_gib": job.memory_gib,
+        }
+
+    def _order(self, order: Launch | Halt) -> None:
+        if self._gangs is None:
+            self._orders.append(order)
+        else:
+            self._gangs.carry_out([order])
+
+    def _forget_earlier_run(self) -> None:
+        """Remove what another run left in the folder: its marks are no longer ours."""
+        (self._workdir / CLUSTER).unlink(missing_ok=True)
+        for job in self._coming:
+            for pattern in OF_A_START:
+                for path in (self._workdir / folder_name(job.job_id)).glob(pattern):
+                    path.unlink()
+
+    # ---- moments -------------------------------------------------------------------------------------------------
+
+    def _more_can_happen(self) -> bool:
+        return bool(self._live or self._coming) or self._wake < math.inf
+
+    def _due(self) -> float:
+        return min(self._coming[0].submitted if self._coming else math.inf, self._wake)
+
+    def _wait(self) -> None:
+        """Wait for a report or for what is due, and take in all reports that have come."""
+        self._clock.save()
+        wait_s = min(max(self._due() - self._clock.now(), 0.0), self._clock.limit_wait(MAX_WAIT_S))
+        try:
+            report = self._reports.get(timeout=0.0 if self._events else wait_s)
+            while True:
+                self._take(report)
+                report = self._reports.get_nowait()
+        except queue.Empty:
+            pass
+
+    def _next_moment(self) -> Moment | None:
+        """Return the earliest unreported moment. Due events have their due time, so that rounds are exact."""
+        due, now = self._due(), self._clock.now()
+        if due <= now:
+            self._at = max(self._at, due)
+            events: list[Event] = []
+            while self._coming and self._coming[0].submitted <= self._at:
+                events.append(JobSubmitted(self._coming.popleft()))
+            if self._wake <= self._at:
+                self._wake = math.inf
+                events.append(TimerFired())
+            return Moment.of(self._at, events)
+        self._at = max(self._at, now)
+        events, self._events = self._events, []
+        return Moment.of(self._at, events) if events else None
+
+    def _take(self, report: Report) -> None:
+        match report:
+            case GangEnded(job_id, epoch, outcome, reason):
+                self._ended(job_id, epoch, outcome, reason)
+            case StepsSaved(job_id, _, steps):
+                self._events.append(Progressed((job_id,), (steps,)))
+                loss = self.loss(self._jobs[job_id], steps)
+                if self._inputs.settings is not None and not math.isnan(loss):
+                    self._events.append(Measured(job_id, steps, loss))
+            case NodeState(node, reason):
+                if reason:
+                    _log.warning("node %d is out of service: %s", node, reason)
+                self._events.append(NodeLost(node) if reason else NodeJoined(node))
+            case SeatsTaken(holders):
+                self._events.append(AcceleratorsTaken(tuple(seat for seat, _ in holders)))
+            case GangUnknown(job_id, _, reason):
+                _log.warning("nothing is known of job %r: %s", job_id, reason)
+
+    def _ended(self, job_id: str, epoch: int, outcome: str, reason: str) -> None:
+        was_stopped = self._live.pop((job_id, epoch), True)
+        if outcome == "finished":
+            self._finished.add(job_id)
+            if not was_stopped:
+                self._events.append(JobFinished(job_id, epoch))
+        elif was_stopped:
+            _log.info("job %r stopped", job_id)
+        elif outcome == "failed":
+            self._events.append(JobFailed(job_id, epoch, reason))
+        else:  # through no fault of its own: it waits again
+            _log.warning("job %r: %s", job_id, reason)
+            self._events += [JobPaused(job_id), JobResumed(job_id)]

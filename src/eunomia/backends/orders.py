@@ -1,0 +1,43 @@
+"""What a service orders of its world: gangs to start and to stop. An order may be handed over more than once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start a gang on these seats, or adopt it if it runs. `number` orders the outbox."""
+
+    number: int
+    job_id: str
+    epoch: int
+    seats: tuple[int, ...]
+    spec: dict[str, Any] = field(hash=False)
+    total_steps: float = 0.0  # 0 = not declared
+    array_index: int | None = None
+    shared: bool = False  # a partner has the same seats
+    adopt_only: bool = False  # it was running: do not start it again
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Stop a gang, after a checkpoint with `save`."""
+
+    number: int
+    job_id: str
+    epoch: int
+    save: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DrainNode:
+    """Tell the engine that a node has left service, and why, or has come back (reason ""). Not for the local world."""
+
+    number: int
+    node: int
+    reason: str = ""
+
+
+Order: TypeAlias = Launch | Halt | DrainNode

@@ -1,0 +1,1 @@
+"""The Slurm backend: Slurm starts and stops gangs, through its command-line tools."""

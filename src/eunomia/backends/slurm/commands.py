@@ -1,0 +1,124 @@
+"""Runs Slurm's commands, and reads their output in formats that are the same in all versions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eunomia.backends.engines.engine import EngineAway, EngineRefused
+from eunomia.backends.local.environment import INHERITED, INHERITED_PREFIXES
+
+SEPARATOR = "\x1f"  # between fields: no text of a user has it, as Slurm refuses control characters
+PASSED_ON = ("SLURM_CONF", "SLURM_JWT")
+# What Slurm's tools say when they could not reach the controller, or it could not answer.
+UNREACHABLE = re.compile(
+    r"Unable to contact slurm controller|Socket timed out|Connection refused|slurm_receive_msg"
+    r"|Communication connection failure|Slurm backup controller in standby mode|Slurm temporarily unable|"
+    r"Protocol authentication error|Unexpected message received|Connection timed out|Zero Bytes were transmitted"
+    r"|in the process of configuring",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command printed, and its exit status."""
+
+    code: int
+    out: str
+    err: str
+
+
+Runner = Callable[[Sequence[str], float], Said]
+
+
+def run_command(argv: Sequence[str], timeout_s: float) -> Said:
+    """Run a command. Raises EngineAway if it does not end in time or is not installed."""
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, check=False, env=environment()
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EngineAway(f"{argv[0]} did not answer within {timeout_s:g} s") from error
+    except FileNotFoundError as error:
+        raise EngineAway(f"{argv[0]} is not installed here") from error
+    return Said(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of Slurm's commands, which Slurm hands to the jobs: no token of ours is among them."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in INHERITED or name in PASSED_ON or name.startswith(INHERITED_PREFIXES)
+    }
+
+
+def is_installed() -> bool:
+    """Whether the commands are there."""
+    return all(shutil.which(name) for name in ("sbatch", "squeue", "scontrol", "scancel"))
+
+
+def checked(said: Said, command: str) -> str:
+    """Return the output. Raises EngineAway if the controller was not reached, EngineRefused if it refused."""
+    if said.code == 0 and not UNREACHABLE.search(said.err):
+        return said.out
+    text = " ".join(line.partition("error: ")[2] or line for line in said.err.splitlines() if line.strip())[:300]
+    if UNREACHABLE.search(said.err) or not text:
+        raise EngineAway(f"{command}: {text or f'exit status {said.code}'}")
+    raise EngineRefused(text)
+
+
+def rows(text: str, names: Sequence[str]) -> list[dict[str, str]]:
+    """Return lines of separated fields as dictionaries. Raises EngineAway for a truncated line."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split(SEPARATOR)
+        if len(fields) != len(names):
+            raise EngineAway(f"a line of the answer is incomplete: {line[:80]!r}")
+        found.append(dict(zip(names, fields, strict=True)))
+    return found
+
+
+def records(text: str) -> list[dict[str, str]]:
+    """Return the `Key=Value` blocks of `scontrol show`, of which an empty line ends each."""
+    found = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        pairs = re.findall(
+            r"(?:^|\s)([A-Za-z][A-Za-z0-9:/_]*)=(.*?)(?=\s+[A-Za-z][A-Za-z0-9:/_]*=|\s*$)", block, re.DOTALL
+        )
+        if pairs:
+            found.append({key: value.strip() for key, value in pairs})
+    return found
+
+
+def gres(text: str) -> dict[str, int]:
+    """Return accelerators by type from a text such as `gpu:v100:4(S:0-1),gpu:k80:2`; untyped ones are `gpu`."""
+    counts: dict[str, int] = {}
+    for match in re.finditer(r"(?:^|,)(?:gres[/:])?gpu(?::([^:,()=]+))?[:=](\d+)", text):
+        name = match[1] or "gpu"
+        counts[name] = counts.get(name, 0) + int(match[2])
+    return counts
+
+
+def seconds(text: str) -> float | None:
+    """Return a duration such as `1-02:03:04`, `02:03:04` or `05:00`; None for UNLIMITED and the like."""
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text.strip())
+    if match is None:
+        match_days = re.fullmatch(r"(\d+)-(\d+)(?::(\d+))?", text.strip())
+        if match_days is None:
+            return None
+        days, hours, minutes = (int(part or 0) for part in match_days.groups())
+        return float(((days * 24 + hours) * 60 + minutes) * 60)
+    days, hours, minutes, rest = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
+
+
+def setting(config: Mapping[str, str], name: str) -> str:
+    """Return a setting of `scontrol show config`; "" if it is none."""
+    value = config.get(name, "")
+    return "" if value in ("(null)", "N/A") else value

@@ -1,0 +1,145 @@
+"""The driver of worlds that run processes for a service: orders go in, reports come out, gangs write what they did."""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from eunomia.backends.local.gang import processes_with
+from eunomia.backends.orders import Halt, Launch, Order
+from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, StepsSaved
+from eunomia.model.topology import Topology
+from eunomia.testing.world_driver import Work, WorldDriver
+
+SCRIPT = Path(__file__).with_name("recording_job.py")
+POLL_S = 0.02
+RECORDING = ("steps", "step_s", "exit_code", "ignores_term", "has_child")  # of `Work`, read by the recording program
+
+
+class GangWorld(Protocol):
+    """A world as a service uses it; reports go to the function that it was made with."""
+
+    def start(self) -> None:
+        """Begin to carry out orders."""
+        ...
+
+    def carry_out(self, orders: Iterable[Order]) -> None:
+        """Take orders; an order that was taken before changes nothing."""
+        ...
+
+    def close(self, *, stop_jobs: bool = False) -> None:
+        """End; the gangs go on unless `stop_jobs`."""
+        ...
+
+
+class ProcessDriver(WorldDriver):
+    """Drives a `GangWorld`; `open_world` makes it, and is called again after a restart."""
+
+    def __init__(
+        self,
+        folder: Path,
+        works: Mapping[str, Work],
+        topology: Topology,
+        open_world: Callable[[Callable[[Report], None]], GangWorld],
+    ) -> None:
+        self.topology, self._works, self._ledger = topology, works, folder / "ledger"
+        self._open, self._folder = open_world, folder
+        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._status: dict[tuple[str, int], str] = {}
+        self._reasons: dict[tuple[str, int], str] = {}
+        self._steps: dict[str, float] = {}
+        self._away_nodes: set[int] = set()
+        self._orders: dict[tuple[str, int], Launch] = {}  # of gangs that have not ended, as a service knows them
+        self._numbers = count(1)
+        self.world = self._open(self._reports.put)
+        self.world.start()
+
+    def launch(self, job_id: str, epoch: int, seats: tuple[int, ...]) -> None:
+        work = self._works[job_id]
+        order = Launch(next(self._numbers), job_id, epoch, seats, self._spec(work), float(work.steps))
+        self._orders[job_id, epoch] = order
+        self._status.setdefault((job_id, epoch), "waiting")
+        self.world.carry_out([order])
+
+    def _spec(self, work: Work) -> dict[str, Any]:
+        said = {key: value for key, value in asdict(work).items() if key in RECORDING}
+        command = work.command or (sys.executable, str(SCRIPT), str(self._ledger), json.dumps(said), *work.arguments)
+        return {"command": list(command), "env": dict(work.env), "checkpoint": {"grace_s": work.grace_s}}
+
+    def stop(self, job_id: str, epoch: int) -> None:
+        self.world.carry_out([Halt(next(self._numbers), job_id, epoch)])
+
+    def until(self, holds: Callable[[], bool], within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        self._read()
+        while not holds():
+            assert time.monotonic() < deadline, f"not within {within_s:g} s; the world said {self._status}"
+            time.sleep(POLL_S)
+            self._read()
+
+    def let_pass(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self._read()
+
+    def _read(self) -> None:
+        while not self._reports.empty():
+            report = self._reports.get()
+            match report:
+                case Launched(job_id, epoch):
+                    self._status[job_id, epoch] = "running"
+                case GangUnknown(job_id, epoch):
+                    self._status[job_id, epoch] = "unknown"
+                case GangEnded(job_id, epoch, outcome, reason):
+                    self._status[job_id, epoch], self._reasons[job_id, epoch] = outcome, reason
+                    self._orders.pop((job_id, epoch), None)
+                case StepsSaved(job_id, _, steps):
+                    self._steps[job_id] = steps
+                case NodeState(node, reason):
+                    (self._away_nodes.add if reason else self._away_nodes.discard)(node)
+
+    def close(self) -> None:
+        self.world.close(stop_jobs=True)
+
+    def status(self, job_id: str, epoch: int) -> str:
+        self._read()
+        return self._status[job_id, epoch]
+
+    def reason(self, job_id: str, epoch: int) -> str:
+        return self._reasons[job_id, epoch]
+
+    def saved_steps(self, job_id: str) -> float:
+        self._read()
+        return self._steps.get(job_id, 0.0)
+
+    def placement(self, job_id: str, epoch: int) -> dict[int, int]:
+        """Return what the gang itself was given; an engine's driver asks the engine."""
+        [start] = [line for line in self.records(job_id, "start") if line["epoch"] == epoch]
+        seats = [int(seat) for seat in start["env"]["EUNOMIA_SEATS"].split(",")]
+        return dict(Counter(self.topology.node[seats].tolist()))
+
+    def records(self, job_id: str, what: str = "") -> list[dict[str, Any]]:
+        text = self._ledger.read_text() if self._ledger.exists() else ""
+        lines = [json.loads(line) for line in text.splitlines()]
+        return [line for line in lines if line["job_id"] == job_id and what in ("", line["what"])]
+
+    def processes(self, job_id: str) -> int:
+        return len(processes_with(f"EUNOMIA_JOB_ID={job_id}".encode()))
+
+    def restart(self, *, away_s: float = 0.0, forgets: tuple[str, ...] = ()) -> None:
+        self._read()
+        self.world.close()
+        time.sleep(away_s)
+        self._orders = {key: order for key, order in self._orders.items() if key[0] not in forgets}
+        running = {key for key, status in self._status.items() if status in ("running", "unknown")}
+        self._status.update(dict.fromkeys(self._orders, "waiting"))
+        self.world = self._open(self._reports.put)
+        self.world.carry_out([replace(one, adopt_only=key in running) for key, one in self._orders.items()])
+        self.world.start()

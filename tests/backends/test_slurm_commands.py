@@ -1,0 +1,238 @@
+"""What Slurm's commands print, and what becomes of gangs when they time out, list nothing or lose jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.backends.fake_slurm import FakeSlurm, soon
+
+from eunomia.backends.engines.engine import EngineAway, EngineEnd, EngineRefused, Mark
+from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.engines.node_names import assign
+from eunomia.backends.orders import DrainNode, Halt, Launch
+from eunomia.backends.reports import GangEnded, GangUnknown, Launched, NodeState, Report, SeatsTaken
+from eunomia.backends.slurm.commands import Said, checked, gres, records, rows, seconds
+from eunomia.backends.slurm.engine import Slurm, completed, node_of
+from eunomia.inputs.problems import InvalidInput
+from eunomia.model.topology import Node, Topology
+
+CLUSTER = Topology.of([Node(type="v100", accelerators=4), Node(type="k80", accelerators=8)])
+TIMES = EngineTimes(poll_s=0.02, nodes_s=0.02, lost_start_s=0.1, vanished_s=0.3)
+
+
+class World:
+    """Gangs on the fake, and what was reported."""
+
+    def __init__(self, folder: Path, slurm: FakeSlurm, **options: Any) -> None:
+        self.slurm, self.reports = slurm, list[Report]()
+        engine = Slurm(run=slurm, **options)
+        self.gangs = EngineGangs(engine, folder / "jobs", CLUSTER, report=self.reports.append, times=TIMES)
+        self.gangs.start()
+
+    def launch(self, job_id: str = "a", epoch: int = 1, *, adopt_only: bool = False, **more: Any) -> None:
+        spec = {"command": ["true"], **more}
+        self.gangs.carry_out([Launch(1, job_id, epoch, (0, 1), spec, adopt_only=adopt_only)])
+
+    def wait(self, report: Report) -> None:
+        soon(lambda: report in self.reports)
+
+    def ended(self) -> GangEnded:
+        soon(lambda: any(isinstance(one, GangEnded) for one in self.reports))
+        return next(one for one in self.reports if isinstance(one, GangEnded))
+
+
+@pytest.fixture
+def slurm() -> FakeSlurm:
+    return FakeSlurm()
+
+
+@pytest.fixture
+def world(tmp_path: Path, slurm: FakeSlurm) -> Iterator[World]:
+    found = World(tmp_path, slurm)
+    yield found
+    slurm.fault = ""
+    found.gangs.close()
+
+
+def test_accelerators_are_read_in_every_form_that_slurm_prints() -> None:
+    assert gres("gpu:v100:4(S:0-1),gpu:k80:2(IDX:0-1)") == {"v100": 4, "k80": 2}
+    assert gres("gres:gpu:v100:2") == gres("gres/gpu:v100=2") == gres("gpu:v100:2(IDX:0,3)") == {"v100": 2}
+    assert gres("gpu:8") == gres("gres/gpu=8,cpu=4") == {"gpu": 8}
+    assert gres("(null)") == gres("") == gres("craynetwork:1") == {}
+
+
+def test_durations_are_read_in_every_form_that_slurm_prints() -> None:
+    assert (seconds("05:00"), seconds("2:00:00"), seconds("1-00:00:01"), seconds("2-12")) == (300, 7200, 86401, 216000)
+    assert seconds("UNLIMITED") is seconds("INVALID") is None
+
+
+def test_a_node_s_block_keeps_values_with_spaces() -> None:
+    [record] = records(
+        "NodeName=n1 Gres=gpu:v100:4\n   OS=Linux 6.1 #1 SMP\n   Reason=bad fan [root@2026-01-01T00:00:00]"
+    )
+    assert (record["OS"], record["Reason"]) == ("Linux 6.1 #1 SMP", "bad fan [root@2026-01-01T00:00:00]")
+
+
+@pytest.mark.parametrize(
+    ("state", "away"),
+    [("IDLE", ""), ("MIXED", ""), ("ALLOCATED+COMPLETING", ""), ("IDLE+PLANNED", ""), ("IDLE+DRAIN", "idle+drain, fan"),
+     ("DOWN*", "down*, fan"), ("IDLE*", "idle*, fan"), ("IDLE+DRAIN+INVALID_REG", "idle+drain+invalid_reg, fan"),
+     ("IDLE+POWERED_DOWN", "idle+powered_down, fan")],
+)  # fmt: skip
+def test_a_node_is_in_service_unless_slurm_says_why_not(state: str, away: str) -> None:
+    assert node_of({"NodeName": "n", "State": state, "Reason": "fan [root@x]", "Gres": "gpu:2"}).away == away
+
+
+def test_a_truncated_line_is_no_answer() -> None:
+    with pytest.raises(EngineAway, match="incomplete"):
+        rows("1\x1fRUNNING\n", ("number", "state", "reason"))
+
+
+def test_an_unreachable_controller_is_no_refusal() -> None:
+    with pytest.raises(EngineAway):
+        checked(Said(1, "", "sbatch: error: Batch job submission failed: Unable to contact slurm controller"), "sbatch")
+    with pytest.raises(EngineAway):
+        checked(Said(1, "", ""), "sbatch")
+    with pytest.raises(EngineRefused, match="invalid partition"):
+        checked(Said(1, "", "sbatch: error: invalid partition specified: x"), "sbatch")
+
+
+def test_a_mark_survives_being_written_and_no_other_text_is_one() -> None:
+    mark = Mark("ab12", "a job: 50%\n", 3)
+    assert Mark.parse(str(mark)) == mark
+    assert [Mark.parse(text) for text in ("", "(null)", "a:b", "a:b:c", "hello world", ":b:1")] == [None] * 6
+
+
+def test_the_completion_log_is_read_by_name_and_number(tmp_path: Path) -> None:
+    log = tmp_path / "jobcomp.txt"
+    line = "JobId={} UserId=root(0) Name={} JobState={} NodeList=n ExitCode={}:0 \n"
+    log.write_text(line.format(1, "eu-a-1", "FAILED", 3) + line.format(1, "other", "COMPLETED", 0))
+    assert completed(log, "eu-a-1", "1") == EngineEnd("FAILED", 3)
+    assert completed(log, "eu-a-1", "2") is None
+    assert completed(tmp_path / "absent", "eu-a-1", "1") is None
+
+
+def test_nodes_keep_their_names_when_the_engine_lists_more(tmp_path: Path) -> None:
+    engine = Slurm(run=FakeSlurm())
+    assert assign(CLUSTER, engine.nodes(), tmp_path, "Slurm") == {0: "v100-0", 1: "k80-0"}
+    first = node_of({"NodeName": "a", "State": "IDLE", "Gres": "gpu:v100:4"})
+    assert assign(CLUSTER, [first, *engine.nodes()], tmp_path, "Slurm") == {0: "v100-0", 1: "k80-0"}
+    with pytest.raises(InvalidInput, match="no node for 1 of the declared ones, of type k80"):
+        assign(CLUSTER, [first], tmp_path, "Slurm")
+
+
+def test_a_gang_is_submitted_with_mark_nodes_and_typed_accelerators(world: World, slurm: FakeSlurm) -> None:
+    world.launch(max_run_s=100.0)
+    world.wait(Launched("a", 1))
+    [argv] = slurm.calls("sbatch")
+    wanted = {"--job-name=eu-a-1", f"--comment={world.gangs.cluster}:a:1", "--nodelist=v100-0", "--gres=gpu:v100:2",
+              "--no-requeue", "--signal=B:TERM@10", "--time=2"}  # fmt: skip
+    assert wanted <= set(argv)
+    assert Path(argv[-1]).stat().st_mode & 0o777 == 0o600
+    slurm.finish("1")
+    world.wait(GangEnded("a", 1, "finished"))
+
+
+@pytest.mark.parametrize("fault", ["timeout", "unreachable", "truncated", "empty"])
+def test_without_an_answer_nothing_changes_and_the_gang_is_unknown(world: World, slurm: FakeSlurm, fault: str) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    slurm.fault = fault
+    soon(lambda: any(isinstance(one, GangUnknown) for one in world.reports))
+    world.launch("b")
+    slurm.fault = ""
+    soon(lambda: world.reports.count(Launched("a", 1)) == 2)
+    world.wait(Launched("b", 1))
+    assert not any(isinstance(one, GangEnded) for one in world.reports)
+    assert len(slurm.jobs) == 2
+
+
+def test_a_start_that_took_effect_without_an_answer_is_found_by_its_mark(world: World, slurm: FakeSlurm) -> None:
+    slurm.fault = "lost answer"
+    world.launch()
+    soon(lambda: slurm.jobs)
+    slurm.fault = ""
+    world.wait(Launched("a", 1))
+    assert len(slurm.jobs) == 1
+
+
+def test_a_start_that_had_no_effect_is_tried_again(world: World, slurm: FakeSlurm) -> None:
+    soon(lambda: slurm.calls("squeue"))
+    slurm.fault = "unreachable"
+    world.launch()
+    soon(lambda: slurm.calls("sbatch"))
+    slurm.fault = ""
+    world.wait(Launched("a", 1))
+    assert len(slurm.jobs) == 1
+
+
+def test_a_job_that_vanished_is_unknown_then_lost_unless_its_record_says_more(world: World, slurm: FakeSlurm) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    del slurm.jobs["1"]
+    soon(lambda: any(isinstance(one, GangUnknown) for one in world.reports))
+    assert world.ended() == GangEnded("a", 1, "lost", "Slurm does not know it any more")
+
+
+def test_a_job_that_ended_and_was_forgotten_has_the_end_of_its_record(world: World, slurm: FakeSlurm) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    slurm.finish("1", code=3)
+    del slurm.jobs["1"]
+    assert world.ended() == GangEnded("a", 1, "failed", "exit code 3")
+
+
+def test_a_number_that_is_used_again_is_another_job_and_is_not_cancelled(world: World, slurm: FakeSlurm) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    slurm.jobs["1"].name, slurm.jobs["1"].comment = "of-ann", "(null)"
+    world.gangs.carry_out([Halt(2, "a", 1)])
+    assert world.ended().outcome == "lost"
+    assert slurm.jobs["1"].state == "RUNNING"
+
+
+def test_a_state_without_a_record_says_who_ended_it(world: World, slurm: FakeSlurm) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    slurm.jobs["1"].state = "NODE_FAIL"
+    assert world.ended() == GangEnded("a", 1, "lost", "Slurm: node fail")
+
+
+def test_a_refused_start_fails_with_slurm_s_words(tmp_path: Path, slurm: FakeSlurm) -> None:
+    world = World(tmp_path, slurm, partition="none")
+    world.launch()
+    assert world.ended() == GangEnded("a", 1, "failed", "Slurm: invalid partition specified: none")
+    world.gangs.close()
+
+
+def test_accelerators_that_others_hold_are_reported_as_taken(world: World, slurm: FakeSlurm) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    slurm.used = 3  # two of them ours
+    world.wait(SeatsTaken(((3, "another job of Slurm"),)))
+    slurm.used = 2
+    world.wait(SeatsTaken(()))
+
+
+def test_nodes_are_drained_in_both_directions(world: World, slurm: FakeSlurm) -> None:
+    world.wait(NodeState(0))
+    slurm.node_state, slurm.reason = "IDLE+DRAIN", "fan"
+    world.wait(NodeState(0, "reported by Slurm: idle+drain, fan"))
+    world.gangs.carry_out([DrainNode(2, 1, "cables"), DrainNode(3, 1)])
+    soon(lambda: len([one for one in slurm.calls("scontrol") if one[1] == "update"]) == 2)
+    drain, resume = (one for one in slurm.calls("scontrol") if one[1] == "update")
+    assert drain == ("scontrol", "update", "NodeName=k80-0", "State=DRAIN", "Reason=eunomia: cables")
+    assert resume == ("scontrol", "update", "NodeName=k80-0", "State=RESUME")
+
+
+def test_unknown_marks_of_ours_are_orphans_and_others_are_not(world: World, slurm: FakeSlurm) -> None:
+    world.launch()
+    world.wait(Launched("a", 1))
+    job = slurm.jobs["1"]
+    for number, comment in (("7", f"{world.gangs.cluster}:gone:2"), ("8", "ffff:gone:2"), ("9", "hello")):
+        slurm.jobs[number] = type(job)("x", comment, job.spec)
+    soon(lambda: world.gangs.orphans() == [("gone", 2)])
+    assert slurm.calls("scancel") == []

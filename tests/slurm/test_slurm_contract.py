@@ -1,0 +1,133 @@
+"""A real Slurm keeps the contract of worlds: slurmctld, three slurmd, and processes that write down what they do."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.slurm.loopback import NODES, LoopbackCluster
+
+from eunomia.backends.engines.engine import EngineAway
+from eunomia.backends.engines.gangs import EngineGangs, EngineTimes
+from eunomia.backends.slurm.commands import Said, run_command
+from eunomia.backends.slurm.engine import Slurm
+from eunomia.model.topology import Node, Topology
+from eunomia.testing import ProcessDriver, Work, WorldContract, WorldDriver
+
+CLUSTER = Topology.of([Node(type=kind, accelerators=size) for kind, size in NODES.values()])
+ORDER = ("v100-0", "v100-1", "k80-0")
+TIMES = EngineTimes(poll_s=0.3, nodes_s=0.5, lost_start_s=2.0, vanished_s=60.0)
+
+
+class SlurmDriver(ProcessDriver):
+    """Drives the world of a service whose engine is the loopback cluster."""
+
+    world: EngineGangs
+
+    def __init__(self, cluster: LoopbackCluster, folder: Path, works: Mapping[str, Work]) -> None:
+        self.cluster = cluster
+        self._empties, self._loses = False, False
+        engine = Slurm(timeout_s=1.0, run=self._run)
+        super().__init__(
+            folder, works, CLUSTER,
+            lambda report: EngineGangs(engine, folder / "jobs", CLUSTER, report=report, times=TIMES),
+        )  # fmt: skip
+
+    def _run(self, argv: Sequence[str], timeout_s: float) -> Said:
+        """Run a command, or let it answer as during a fault."""
+        if self._empties and argv[0] == "squeue":
+            return Said(0, "", "")
+        if self._empties and argv[:3] == ("scontrol", "show", "job"):
+            return Said(1, "", "slurm_load_jobs error: Invalid job id specified")
+        said = run_command(argv, timeout_s)
+        if self._loses and argv[0] == "sbatch":
+            raise EngineAway("sbatch did not answer in time")
+        return said
+
+    def close(self) -> None:
+        super().close()
+        self.cluster.clear()
+
+    def placement(self, job_id: str, epoch: int) -> dict[int, int]:
+        """Return what Slurm says that the job has."""
+        shown = self.cluster.do("scontrol", "show", "job", "--details", "--oneliner")
+        found: Counter[int] = Counter()
+        for line in shown.splitlines():
+            if f":{job_id}:{epoch} " in line and "JobState=RUNNING" in line:
+                for nodes, count in re.findall(r" Nodes=(\S+) .*?GRES=gpu:\w+:(\d+)", line):
+                    for name in self.cluster.do("scontrol", "show", "hostnames", nodes).split():
+                        found[ORDER.index(name)] += int(count)
+        return dict(found)
+
+    def orphans(self) -> list[tuple[str, int]]:
+        return self.world.orphans()
+
+    def in_service(self, node: int) -> bool:
+        return node not in self._away_nodes
+
+    def taken(self, node: int) -> int:
+        return self.world.taken(node)
+
+    @contextmanager
+    def away(self, how: str) -> Iterator[None]:
+        match how:
+            case "timeout":
+                self.cluster.signal_controller(signal.SIGSTOP)
+                yield
+                self.cluster.signal_controller(signal.SIGCONT)
+            case "error":
+                self.cluster.signal_controller(signal.SIGTERM)
+                yield
+                self.cluster.start_controller()
+            case _:
+                self._empties = True
+                yield
+                self._empties = False
+
+    @contextmanager
+    def lost_answers(self) -> Iterator[None]:
+        self._loses = True
+        yield
+        self._loses = False
+
+    def drain(self, node: int) -> None:
+        self._update(node, "state=drain", "reason=fans")
+
+    def resume(self, node: int) -> None:
+        self._update(node, "state=resume")
+
+    def lose(self, node: int) -> None:
+        self._update(node, "state=down", "reason=lost")
+
+    def _update(self, node: int, *values: str) -> None:
+        self.cluster.do("scontrol", "update", f"nodename={ORDER[node]}", *values)
+
+    @contextmanager
+    def shrunk(self, node: int) -> Iterator[None]:
+        assert node == 0
+        self.cluster.set_accelerators(3)
+        yield
+        self.cluster.set_accelerators(4)
+
+    @contextmanager
+    def stranger(self, node: int) -> Iterator[Callable[[], bool]]:
+        job = self.cluster.do("sbatch", "--parsable", f"--nodelist={ORDER[node]}", "--gres=gpu:1", "--output=/dev/null",
+                              "--wrap=sleep 600")  # fmt: skip
+        yield lambda: self.cluster.say("squeue", "-h", "-j", job, "-o", "%T").strip() == "RUNNING"
+        self.cluster.do("scancel", job)
+
+
+class TestSlurmWorld(WorldContract):
+    settle_s = 1.0
+
+    @pytest.fixture(autouse=True)
+    def _with_cluster(self, slurm: LoopbackCluster) -> None:
+        self.cluster = slurm
+
+    def driver(self, folder: Path, works: Mapping[str, Work]) -> WorldDriver:
+        return SlurmDriver(self.cluster, folder, works)
