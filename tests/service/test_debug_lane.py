@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.service.bench import ANN, SITE, Bench
+from tests.service.bench import ANN, SITE, Bench, LiveService, until
 
 from eunomia.backends.reports import GangEnded, Launched
 from eunomia.inputs.problems import InvalidInput
@@ -110,3 +110,15 @@ def test_without_debug_jobs_the_order_is_that_of_the_inner_policy(tmp_path: Path
     for policy in ('"las"\nquantum = 60', '"fifo"'):
         plain, lane = (text.replace('"las"\nquantum = 60', policy) for text in (SITE, LANE))
         assert records(plain, policy[1:4] + "a") == records(lane, policy[1:4] + "b")
+
+
+def test_a_running_service_makes_room_for_a_debug_job(live: LiveService) -> None:
+    (live.folder / "site.toml").write_text(LANE)
+    live.start()
+    client = live.client("ann", "vision")
+    long = [client.submit({"command": ["sleep", "600"]})["id"] for _ in range(2)]
+    until(lambda: all(client.get(f"/v1/jobs/{job}")["state"] == "running" for job in long))
+    quick = client.submit({"command": ["true"], "debug": True})["id"]
+    until(lambda: client.get(f"/v1/jobs/{quick}")["state"] == "succeeded")
+    for job in long:
+        client.send("DELETE", f"/v1/jobs/{job}")
