@@ -141,7 +141,7 @@ def test_a_view_and_an_answer_survive_the_way_to_another_process(bench: Bench, l
 
 def test_a_process_that_dies_or_takes_too_long_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    policy = '["./slow.py:Slow", {}]'
+    policy = '["./slow.py:Slow", {}, 0]'
     process = ChildProcess("eunomia.service.solver_process", policy, str(tmp_path), memory_gib=4.0)
     try:
         assert process.ask(b"r", 60.0) == b"r"

@@ -80,6 +80,13 @@ class MemoryUsed:
 
 
 @dataclass(frozen=True, slots=True)
+class SeatsIdle:
+    """All seats that gangs hold and have hardly used for long, each with since how many seconds."""
+
+    idle_s: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionFound:
     """A user submitted a job to the engine itself, and it waits to be placed. `key` is that of this submission."""
 
@@ -97,5 +104,7 @@ class SubmissionGone:
     tenant: str
 
 
-Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | MemoryUsed | GangUnknown | NodeState
+Report: TypeAlias = (
+    Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed | GangUnknown | NodeState
+)
 EngineReport: TypeAlias = Report | SubmissionFound | SubmissionGone
