@@ -60,4 +60,11 @@ class MemoryUsed:
     gib: float
 
 
-Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | MemoryUsed
+@dataclass(frozen=True, slots=True)
+class SeatsIdle:
+    """All seats that gangs hold and have hardly used for long, each with since how many seconds."""
+
+    idle_s: tuple[tuple[int, float], ...]
+
+
+Report: TypeAlias = Launched | GangEnded | StepsSaved | OrderTaken | SeatsTaken | SeatsIdle | MemoryUsed
