@@ -51,7 +51,6 @@ app = typer.Typer(
     "times and costs, and run the policy you chose on real jobs.",
     epilog="Start here:  eunomia compare examples/demo.toml --out demo-out   (then open demo-out/report.html)",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
