@@ -112,7 +112,7 @@ def test_the_follower_has_the_state_of_the_service_after_each_moment(bench: Benc
         fresh.present(0.0)
 
 
-def test_what_if_says_for_whom_what_changes_and_changes_nothing(bench: Bench, answers: ForecastAnswers) -> None:
+def test_what_if_says_which_jobs_a_change_moves_and_changes_nothing(bench: Bench, answers: ForecastAnswers) -> None:
     jobs = [bench.submit(duration_s=300.0, accelerators=1).body["id"] for _ in range(6)]
     before, written = digest(bench.controller.scheduler), "\n".join(bench.store._db.iterdump())
     less = answers.answer({"ask": "whatif", "nodes": {"cpu": -1}, "now": 1.0})
