@@ -191,7 +191,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
         problems += error.problems
     if problems or scenario is None or service is None:
         raise InvalidInput(sorted(problems, key=lambda problem: problem.row or 0))
-    setup = set_up(scenario, Workload(jobs=(), notes=()), _policy_of(scenario, service))
+    setup = set_up(scenario, Workload(jobs=(), notes=()), policy_of(scenario, service))
     if setup.mechanism.name != DEFAULT:
         rule = f"the service cuts time with leases; {setup.mechanism.name} is for simulations"
         raise InvalidInput([scenario.problem(("mechanism", "name"), rule, 'write name = "leases"')])
@@ -200,7 +200,7 @@ def load_site(path: Path | str, overrides: Mapping[str, Any] | None = None) -> S
     return Site(path=path, service=service, setup=setup)
 
 
-def _policy_of(scenario: Scenario, service: ServiceSection) -> Policy | None:
+def policy_of(scenario: Scenario, service: ServiceSection) -> Policy | None:
     """Return the policy with a debug lane, if the site has one. Raises InvalidInput where it cannot have one."""
     if not service.debug_lane:
         return None

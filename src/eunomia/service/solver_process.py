@@ -15,6 +15,7 @@ from pathlib import Path
 
 from eunomia.model.answers import Answer
 from eunomia.model.decisions import Ask
+from eunomia.model.policy import Policy
 from eunomia.records.scheduler_snapshot import pack, unpack
 from eunomia.service.child_process import ChildProcess, answer_frames
 from eunomia.service.debug_lane import DebugLane
@@ -136,9 +137,9 @@ class Solver:
 
 def main(text: str, base: Path) -> None:
     """Answer views with what a policy decides; `text` is its name, parameters and debug lane as JSON."""
-    name, parameters, lane = json.loads(text)
-    inner = find_policy(name, parameters, base)
-    policy = DebugLane(inner, lane) if lane else inner
+    name, parameters, debug_lane = json.loads(text)
+    policy: Policy = find_policy(name, parameters, base)
+    policy = DebugLane(policy, debug_lane) if debug_lane else policy
 
     def answer(frame: bytes) -> bytes:
         if frame[:1] == _READY:
