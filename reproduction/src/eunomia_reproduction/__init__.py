@@ -46,13 +46,13 @@ EXPERIMENTS: dict[str, Entry] = {
     "estimator": Entry(
         "eunomia_reproduction.estimator:reproduce",
         "LAS with space sharing on true and on estimated throughputs of pairs",
-        8,
+        10,
         "data/gavel",
     ),
     "ignorance": Entry(
         "eunomia_reproduction.ignorance:reproduce",
         "mean JCT under wrong throughputs and unknown run times, over that under true ones, by policy",
-        6,
+        2,
     ),
     "prediction": Entry(
         "eunomia_reproduction.prediction:reproduce",
